@@ -204,7 +204,7 @@ impl Expression {
     ///
     /// An element that is not given is NaN.
     pub fn value(&self, elements: &[f64]) -> (f64, f64) {
-        value(&self.0, &elements.iter().map(|element| (*element, 0.0)).collect::<Vec<_>>())
+        value(&self.0, &elements.iter().map(|element| (*element, 0.0)).collect::<Vec<_>>(), ROUNDING)
     }
 
     /// Replaces the first inputs by the given expressions.
@@ -247,7 +247,12 @@ impl Expression {
     /// The value and its error bound, for inputs that have error bounds themselves, such as
     /// accumulators.
     pub(crate) fn value_of(&self, elements: &[(f64, f64)]) -> (f64, f64) {
-        value(&self.0, elements)
+        value(&self.0, elements, ROUNDING)
+    }
+
+    /// The same, computed in a type: f64, or f32 for any other.
+    pub(crate) fn value_in(&self, element: Element, elements: &[(f64, f64)]) -> (f64, f64) {
+        value(&self.0, elements, if element == Element::F64 { f64::EPSILON } else { ROUNDING })
     }
 
     /// Emits the expression into a kernel. All inputs have the same type.
@@ -259,21 +264,21 @@ impl Expression {
 /// Half a unit in the last place of f32: the error of a rounding, and of the hardware's functions.
 const ROUNDING: f64 = 1.0 / (1 << 23) as f64;
 
-fn value(node: &Node, elements: &[(f64, f64)]) -> (f64, f64) {
+fn value(node: &Node, elements: &[(f64, f64)], rounding: f64) -> (f64, f64) {
     match node {
         Node::Input(number) => elements.get(*number).copied().unwrap_or((f64::NAN, 0.0)),
-        Node::Constant(value) => (*value, value.abs() * ROUNDING),
+        Node::Constant(value) => (*value, value.abs() * rounding),
         Node::Unary(function, x) => {
-            let (at, mut off) = value(x, elements);
+            let (at, mut off) = value(x, elements, rounding);
             // Both terms are scaled before they are added.
             if let (Function::GeluTanh, Node::Binary(Operator::Add, a, b)) = (function, &**x) {
-                off += (value(a, elements).0.abs() + value(b, elements).0.abs()) * ROUNDING;
+                off += (value(a, elements, rounding).0.abs() + value(b, elements, rounding).0.abs()) * rounding;
             }
-            function.value(at, off)
+            function.value(at, off, rounding)
         }
         Node::Binary(operator, a, b) => {
-            let ((a, a_off), (b, b_off)) = (value(a, elements), value(b, elements));
-            let rounded = |value: f64, off: f64| (value, off + value.abs() * ROUNDING);
+            let ((a, a_off), (b, b_off)) = (value(a, elements, rounding), value(b, elements, rounding));
+            let rounded = |value: f64, off: f64| (value, off + value.abs() * rounding);
             match operator {
                 Operator::Add => rounded(a + b, a_off + b_off),
                 Operator::Subtract => rounded(a - b, a_off + b_off),

@@ -5,7 +5,6 @@
 
 use tilewright_kernel::{Build, Element, Num};
 
-use super::ROUNDING;
 use crate::extremes::greater;
 
 /// Functions of one number.
@@ -63,29 +62,29 @@ impl Function {
     }
 
     /// The value at `x`, whose error is at most `off`, and a bound on the error of the result in
-    /// f32.
-    pub(super) fn value(self, x: f64, off: f64) -> (f64, f64) {
+    /// f32, or in the type that rounds by `rounding`, which has no exponentials if it is f64.
+    pub(super) fn value(self, x: f64, off: f64, rounding: f64) -> (f64, f64) {
         // The argument of the exponential is multiplied by log2(e), and that product is rounded
         // too.
-        let power = |x: f64| (4.0 + x.abs() * 2.0) * ROUNDING;
+        let power = |x: f64| (4.0 + x.abs() * 2.0) * rounding;
         match self {
             Function::Exp => (x.exp(), x.exp() * (off + power(x))),
             Function::Tanh => (x.tanh(), off + x.tanh().abs() / 1024.0),
             Function::Abs => (x.abs(), off),
-            Function::Sqrt => (x.sqrt(), off / x.sqrt().max(f64::MIN_POSITIVE) + x.sqrt() * ROUNDING),
+            Function::Sqrt => (x.sqrt(), off / x.sqrt().max(f64::MIN_POSITIVE) + x.sqrt() * rounding),
             Function::Recip => {
                 let value = 1.0 / x;
-                (value, value.abs() * (off / (x.abs() - off).max(0.0) + 2.0 * ROUNDING))
+                (value, value.abs() * (off / (x.abs() - off).max(0.0) + 2.0 * rounding))
             }
             Function::Relu => (greater(x, 0.0), off),
             Function::Sigmoid => {
                 let value = sigmoid(x);
                 // Exponentials that underflow in f32 give 0.
-                (value, off * 0.25 + value * (power(x) + 4.0 * ROUNDING) + f64::from(f32::MIN_POSITIVE))
+                (value, off * 0.25 + value * (power(x) + 4.0 * rounding) + f64::from(f32::MIN_POSITIVE))
             }
             Function::Silu => {
                 let value = x * sigmoid(x);
-                let own = value.abs() * (power(x) + 6.0 * ROUNDING) + x.abs() * f64::from(f32::MIN_POSITIVE);
+                let own = value.abs() * (power(x) + 6.0 * rounding) + x.abs() * f64::from(f32::MIN_POSITIVE);
                 (value, off * 1.1 + own)
             }
             Function::Gelu if x == f64::NEG_INFINITY => (0.0, off),

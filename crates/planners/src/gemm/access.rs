@@ -8,7 +8,8 @@ use crate::gemm::implicit;
 use crate::gemm::problem::gated::Pairs;
 use crate::gemm::problem::matrix::{Contiguous, Matrix};
 use crate::gemm::problem::{LINE_BYTES, Problem};
-use crate::units::{VECTOR, has_wgmma};
+use crate::units::VECTOR;
+use tilewright_kernel::Element;
 use tilewright_kernel::machine::Machine;
 use tilewright_layout::Layout;
 
@@ -30,11 +31,17 @@ impl Firsts {
         Layout::of_modes(modes.into_iter().take(if self.matrix.is_batch() { 4 } else { 3 })).ok()
     }
 }
+/// Whether instructions for a type take operands whose rows are contiguous. `ldmatrix` and wgmma
+/// transpose elements of 16 bits alone, and threads load those of 64 bits one by one.
+pub(crate) fn takes_rows(element: Element) -> bool {
+    matches!(element.bytes(), 2 | 8)
+}
+
 impl Problem {
     /// The contiguous mode of an operand as TMA reads it, or why it must be copied first.
     pub(crate) fn readable(&self, operand: &Matrix) -> Result<Contiguous, &'static str> {
         match operand.bulk()? {
-            Contiguous::Rows if operand.element().bytes() != 2 => {
+            Contiguous::Rows if !takes_rows(operand.element()) => {
                 Err("instructions for its type take K contiguous alone")
             }
             contiguous => Ok(contiguous),
@@ -60,23 +67,28 @@ impl Problem {
     /// The contiguous modes of A and of B as the kernels of a machine read them, or why they must
     /// be copied first.
     pub(crate) fn readable_on(&self, machine: &Machine) -> [Result<Contiguous, &'static str>; 2] {
-        if has_wgmma(machine) {
+        if self.is_by_warpgroups(machine) {
             return [self.readable_a(), self.readable_b()];
         }
         self.copied_by_threads().map(|found| found.map(|(contiguous, _)| contiguous))
     }
 
     /// The contiguous modes in which threads copy A and B by cp.async, and the elements of a copy,
-    /// or why they must be copied first: folded modes always.
+    /// or why they must be copied first.
     pub(crate) fn copied_by_threads(&self) -> [Result<(Contiguous, i64), &'static str>; 2] {
+        if let Some(fold) = implicit::of(self) {
+            let width = fold.width(self.operand_type().bytes().into());
+            let found = width.map(|width| (Contiguous::Columns, width));
+            return [found.ok_or("its folded lines are no multiples of 4 bytes"); 2];
+        }
         let of = |matrix: &Matrix| match matrix.copied_by_threads()? {
-            (Contiguous::Rows, _) if matrix.element().bytes() != 2 => {
+            (Contiguous::Rows, _) if !takes_rows(matrix.element()) || self.int4_scales().is_some() => {
                 Err("instructions for its type take K contiguous alone")
             }
             found => Ok(found),
         };
         let a = match of(self.a()) {
-            _ if self.images().is_some() => Err("its windows overlap"),
+            _ if self.images().is_some() => Err("windows go past its edges, or its channels are not contiguous"),
             Ok((Contiguous::Rows, _)) if self.group_ends().is_some() => {
                 Err("row groups begin anywhere, and its rows are contiguous")
             }

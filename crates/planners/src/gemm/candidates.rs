@@ -17,7 +17,6 @@ use crate::gemm::plan::{Plan, TileChoice};
 use crate::gemm::problem::Problem;
 use crate::gemm::schedule::grouped::{most_tiles, rows_of};
 use crate::units::count;
-use crate::units::has_wgmma;
 
 impl Plan {
     /// The plan that takes the least time by the model of a machine. A plan with a [`Plan::tail`]
@@ -72,7 +71,7 @@ pub(crate) fn fastest(problem: &Problem, machine: &Machine, admitted: impl Fn(&P
         cluster: 1,
         blocks_per_sm: 1,
         ping_pong: false,
-        warps: if has_wgmma(machine) { None } else { Some([2, 2]) },
+        warps: if problem.is_by_warpgroups(machine) { None } else { Some([2, 2]) },
     };
     let plans = plans(problem, machine).into_iter().filter(|(_, plan)| admitted(plan));
     let least = plans.min_by(|(a, _), (b, _)| a.partial_cmp(b).unwrap_or(Ordering::Equal));
@@ -81,7 +80,7 @@ pub(crate) fn fastest(problem: &Problem, machine: &Machine, admitted: impl Fn(&P
 
 /// All plans that can be carried out, each with its seconds.
 pub(crate) fn plans(problem: &Problem, machine: &Machine) -> Vec<(f64, Plan)> {
-    if !has_wgmma(machine) {
+    if !problem.is_by_warpgroups(machine) {
         return warps::plans(problem, machine);
     }
     let mut plans = Vec::new();

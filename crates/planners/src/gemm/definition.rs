@@ -1,7 +1,8 @@
 //! The definition of a GEMM, element by element.
 //!
 //! Law: this loop knows nothing of tiles, threads or instructions. It evaluates layouts at indices,
-//! adds in f64, and bounds the rounding error of the types.
+//! adds in f64, and bounds the rounding error of the types. Products of f64 are added with twice as
+//! many bits.
 
 use tilewright_kernel::Element;
 use tilewright_layout::LayoutError;
@@ -44,6 +45,22 @@ impl Expected {
 /// bf16 rounds to infinity from here on: 2^128 minus half a unit in its last place.
 const PARTED: f64 = 511.0 * 664_613_997_892_457_936_451_903_530_140_172_288.0;
 
+/// Half a unit in the last place of f64.
+const DOUBLE: f64 = f64::EPSILON / 2.0;
+
+/// What `sum + a * b` leaves out of the exact number, in f64, except for numbers that underflow.
+fn left_out(sum: f64, a: f64, b: f64) -> f64 {
+    let product = a * b;
+    let total = sum + product;
+    let added = total - sum;
+    ((sum - (total - added)) + (product - added)) + a.mul_add(b, -product)
+}
+
+/// The value of an integer of four bits.
+fn nibble(bits: u8, signed: bool) -> f64 {
+    f64::from(bits) - if signed && bits > 7 { 16.0 } else { 0.0 }
+}
+
 /// The bits of an element of a tensor, by its offset.
 type ElementBits<'a> = dyn Fn(ProductTensor, i64) -> u64 + 'a;
 
@@ -58,15 +75,39 @@ impl Problem {
         };
         let exact = self.operand_type() == Element::F32 && !self.is_tf32();
         let (mut sum, mut size, mut greatest) = (0.0, 0.0, 0.0_f64);
+        // What roundings of this loop leave out, where kernels add in f64 as well.
+        let mut rest = 0.0;
         let mut scale = 1.0;
         for k in 0..self.sizes()[2] {
             let at = self.a().place([row, k, matrix])?;
             // Padding is 0.
             let at = self.images().map_or(Some(at), |images| images.place(at));
+            if self.int4_scales().is_some() {
+                let a = at.map_or(0.0, |at| operand_value(ProductTensor::A, at));
+                let b = self.int4_weight(|at| input(ProductTensor::B, at), [column, k])?;
+                if k % SCALE_BLOCK == 0 {
+                    scale = self.scale(input, [row, column, matrix], k / SCALE_BLOCK)?;
+                }
+                sum += a * b * scale;
+                size += (a * b * scale).abs();
+                continue;
+            }
+            let from_b = self.b().place([column, k, matrix])?;
+            if self.has_nibbles() {
+                let bits = |operand, at: i64| input(operand, at) as u8;
+                let (a, b) = (at.map_or(0, |at| bits(ProductTensor::A, at)), bits(ProductTensor::B, from_b));
+                let signed = self.operand_type() == Element::I8;
+                sum +=
+                    nibble(a & 15, signed) * nibble(b & 15, signed) + nibble(a >> 4, signed) * nibble(b >> 4, signed);
+                continue;
+            }
             let a = at.map_or(0.0, |at| operand_value(ProductTensor::A, at));
-            let b = operand_value(ProductTensor::B, self.b().place([column, k, matrix])?);
+            let b = operand_value(ProductTensor::B, from_b);
             if k % SCALE_BLOCK == 0 {
                 scale = self.scale(input, [row, column, matrix], k / SCALE_BLOCK)?;
+            }
+            if self.operand_type() == Element::F64 {
+                rest += left_out(sum, a, b);
             }
             sum += a * b * scale;
             size += (a * b * scale).abs();
@@ -77,7 +118,12 @@ impl Problem {
             }
         }
         let steps = self.sizes()[2] as f64;
+        let least = steps * f64::from_bits(1);
         let off = match self.operand_type() {
+            Element::F64 => {
+                sum += if rest.is_finite() { rest } else { 0.0 };
+                return Ok((sum, if size.is_finite() { size * (steps + 2.0) * DOUBLE + least } else { f64::INFINITY }));
+            }
             Element::I8 | Element::U8 => 0.0,
             // FP8 instructions, which add 32 terms along K, keep 13 bits below the largest term.
             Element::E4M3 | Element::E5M2 if !self.is_promoted() => {
@@ -92,7 +138,11 @@ impl Problem {
             Element::F32 if exact => {
                 size * ((6.0 * steps + 2.0) * 2_f64.powi(-24) + 2_f64.powi(-22)) + greatest * steps * 2_f64.powi(-130)
             }
-            // Each addition rounds the running sum.
+            // Each addition rounds the running sum; with scales, so do those of groups.
+            _ if self.int4_scales().is_some() => {
+                let groups = (steps / SCALE_BLOCK as f64).ceil();
+                size * (steps + groups + 3.0) * 2_f64.powi(-24) + steps * 2_f64.powi(-149)
+            }
             _ => size * (steps + 2.0) * 2_f64.powi(-24) + steps * 2_f64.powi(-149),
         };
         Ok((sum, if size > f64::from(f32::MAX) { f64::INFINITY } else { off }))
@@ -100,6 +150,10 @@ impl Problem {
 
     /// The scale of A times the scale of B of a block along K; 1 if there are none.
     fn scale(&self, input: &ElementBits<'_>, [row, column, matrix]: [i64; 3], block: i64) -> Result<f64, LayoutError> {
+        if let Some(scales) = self.int4_scales() {
+            let bits = input(ProductTensor::ScalesB, scales.place([column, block, matrix])?);
+            return Ok(meaning::value(scales.element(), bits));
+        }
         let Some(scales) = self.scales() else { return Ok(1.0) };
         let [m, n, _] = self.mma_sizes();
         let of = |scales: ProductTensor, matrix_of: &Matrix, at: i64, extent: i64| {
@@ -128,7 +182,7 @@ impl Problem {
             let bits = input(ProductTensor::Input(number), matrix_of.place([row, column, matrix])?);
             elements.push((meaning::value(matrix_of.element(), bits), 0.0));
         }
-        Ok(fused.expression.value_of(&elements))
+        Ok(fused.expression.value_in(self.computed_type(), &elements))
     }
 
     /// The value that the element of D at a row, a column and a matrix should have. `input` gives
@@ -195,7 +249,7 @@ impl Problem {
             ProductTensor::D => Some(self.d()),
             ProductTensor::Input(number) => self.epilogue().and_then(|fused| fused.inputs.get(number)),
             ProductTensor::ScalesA => self.scales().map(|scales| &scales.a),
-            ProductTensor::ScalesB => self.scales().map(|scales| &scales.b),
+            ProductTensor::ScalesB => self.scales().map(|scales| &scales.b).or(self.int4_scales()),
             ProductTensor::Ends => self.group_ends(),
             ProductTensor::Reduction(number) => self.kept(number),
             ProductTensor::Workspace(_) => None,
@@ -205,7 +259,11 @@ impl Problem {
     /// The inputs: A, B, epilogue inputs, scales, and the ends of row groups.
     pub fn given(&self) -> Vec<ProductTensor> {
         let inputs = self.epilogue().map_or(0, |fused| fused.inputs.len());
-        let scales = self.scales().map_or(&[][..], |_| &[ProductTensor::ScalesA, ProductTensor::ScalesB]);
+        let scales = match (self.scales(), self.int4_scales()) {
+            (Some(_), _) => &[ProductTensor::ScalesA, ProductTensor::ScalesB][..],
+            (_, Some(_)) => &[ProductTensor::ScalesB][..],
+            _ => &[][..],
+        };
         let inputs = (0..inputs).map(ProductTensor::Input);
         let ends = self.group_ends().map(|_| ProductTensor::Ends);
         [ProductTensor::A, ProductTensor::B]

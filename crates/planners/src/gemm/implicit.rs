@@ -1,4 +1,4 @@
-//! Implicit GEMM: operands with folded modes, which TMA reads in place.
+//! Implicit GEMM: operands with folded modes, which TMA or the threads of a block read in place.
 //!
 //! Law: the rows of an implicit GEMM are counted along several axes, the first axis fastest; so is
 //! K. A tile has a box of rows, with an extent along each axis, and a range of the first axis of K.
@@ -8,7 +8,8 @@
 //! the filter.
 //!
 //! Two axes along which A has equal strides, one of its rows and one of K, are one dimension of the
-//! tensor map: their coordinates add up. A tensor map has five dimensions.
+//! tensor map: their coordinates add up. A tensor map has five dimensions. Threads copy the same
+//! boxes by cp.async, which writes zeros where a coordinate is outside.
 
 use tilewright_kernel::{Build, KernelError, LayoutArgument, View};
 use tilewright_layout::atoms::{MAX_BOX, MAX_DIMENSIONS};
@@ -175,6 +176,7 @@ pub(crate) fn of(problem: &Problem) -> Option<Fold> {
     let is_plain = problem.pairs().is_none()
         && problem.row_groups().is_none()
         && problem.scales().is_none()
+        && problem.int4_scales().is_none()
         && problem.reductions().next().is_none();
     let is_folded = a.strides().is_none() || b.strides().is_none();
     if !is_folded || !is_plain || problem.batch() != 1 || a.offset() != 0 || b.offset() != 0 {
@@ -269,6 +271,14 @@ impl Fold {
         Ok([Layout::of_modes(self.a.iter().copied())?, Layout::of_modes(b)?])
     }
 
+    /// The elements of a copy by cp.async: those of 16, 8 or 4 bytes that divide the first axis of
+    /// K. None if no copy is inside of that axis. Strides are multiples of 16 bytes.
+    pub(crate) fn width(&self, bytes: i64) -> Option<i64> {
+        let along = self.steps[0] * bytes;
+        let widest = [VECTOR, VECTOR / 2, VECTOR / 4].into_iter().find(|width| along % width == 0);
+        widest.map(|width| width / bytes).filter(|width| *width > 0)
+    }
+
     /// The extent of the first axis of rows.
     pub(crate) fn first_row(&self) -> Option<i64> {
         self.rows.first().copied()
@@ -317,6 +327,28 @@ impl Fold {
         a.domain_offset(&shift)?.local_tile(Tree::flat(sides)?, slots(at)?)
     }
 
+    /// The same as rows and K, for copies by threads.
+    pub(crate) fn lines_of_a<'k>(
+        &self,
+        k: &'k Build,
+        a: &View<'k>,
+        boxed: &Boxed,
+        step: (&Expr, i64),
+    ) -> Result<View<'k>, KernelError> {
+        as_matrix(&self.of_a(k, a, boxed, step)?.group(0..self.rows.len())?)
+    }
+
+    /// The tile of B of a column tile and a k-tile, as columns and K.
+    pub(crate) fn lines_of_b<'k>(
+        &self,
+        k: &'k Build,
+        b: &View<'k>,
+        columns: (i64, &Expr),
+        step: (&Expr, i64),
+    ) -> Result<View<'k>, KernelError> {
+        as_matrix(&self.of_b(k, b, columns, step)?)
+    }
+
     /// The tile of B of a column tile and a k-tile.
     pub(crate) fn of_b<'k>(
         &self,
@@ -328,6 +360,18 @@ impl Fold {
         let digits = k.coordinate(step, &self.counts(depth))?;
         let sides = [columns, depth].into_iter().chain(std::iter::repeat(1)).take(self.b.len());
         b.local_tile(Tree::flat(sides)?, slots([column.clone()].into_iter().chain(digits))?)
+    }
+}
+
+/// The first two modes of a tile whose other modes have one position.
+fn as_matrix<'k>(tile: &View<'k>) -> Result<View<'k>, KernelError> {
+    let others = tile.layout().rank().saturating_sub(2);
+    match others {
+        0 => Ok(tile.clone()),
+        _ => {
+            let zeros = (0..others).map(|_| Slot::At(Expr::from(0)));
+            tile.slice(Tree::flat([Slot::All, Slot::All].into_iter().chain(zeros))?)
+        }
     }
 }
 

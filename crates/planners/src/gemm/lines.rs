@@ -1,5 +1,6 @@
 //! The lines of a plan that describe its kernel.
 
+use tilewright_kernel::Element;
 use tilewright_kernel::machine::Machine;
 
 use crate::gemm::implicit;
@@ -31,10 +32,7 @@ pub(crate) fn of_kernel(problem: &Problem, plan: &Plan, machine: &Machine) -> Ve
         several => format!("{several} consumer warpgroups"),
     };
     let mainloop = format!("{instruction} by {consumers}; a producer warp issues TMA loads");
-    let folded = implicit::of(problem).map(|fold| {
-        let sides = fold.boxes(plan.rows).iter().map(ToString::to_string).collect::<Vec<_>>().join(" x ");
-        format!("implicit GEMM: the rows of a tile are a TMA box of {sides} of A where it is")
-    });
+    let folded = folded(problem, plan, "TMA box");
     let above = plan.ends_above(problem).then(|| {
         let [across, down] = if plan.swapped { ["M", "N"] } else { ["N", "M"] };
         let last = plan.tiles(problem)[0];
@@ -49,6 +47,14 @@ pub(crate) fn of_kernel(problem: &Problem, plan: &Plan, machine: &Machine) -> Ve
     let lines =
         above.into_iter().chain([mainloop]).chain(folded).chain(pairs).chain(promoted).chain(order).chain(registers);
     lines.chain([epilogue]).collect()
+}
+
+/// What a tile of an implicit GEMM reads.
+fn folded(problem: &Problem, plan: &Plan, what: &str) -> Option<String> {
+    implicit::of(problem).map(|fold| {
+        let sides = fold.boxes(plan.rows).iter().map(ToString::to_string).collect::<Vec<_>>().join(" x ");
+        format!("implicit GEMM: the rows of a tile are a {what} of {sides} of A where it is")
+    })
 }
 
 /// What a problem adds to the kernels of both mainloops: gated pairs, promotion, the order of
@@ -67,9 +73,18 @@ fn of_problem(problem: &Problem, plan: &Plan) -> [Option<String>; 3] {
 fn of_warps(problem: &Problem, plan: &Plan, machine: &Machine) -> Vec<String> {
     let [along, across] = plan.warps.unwrap_or([1, 1]);
     let (rows, columns) = (plan.rows / along, plan.columns / across);
-    let name = warp_atom(problem.operand_type()).0;
+    let name = match (problem.has_nibbles(), problem.operand_type()) {
+        (true, Element::I8) => "SM80_16x8x64_S32S4S4S32_TN",
+        (true, _) => "SM80_16x8x64_S32U4U4S32_TN",
+        (false, element) => warp_atom(element).0,
+    };
+    let loaded = match (problem.operand_type(), problem.int4_scales()) {
+        (_, Some(_)) => "words and 16 bytes, which hold the weights of four bits and what they are multiplied by",
+        (Element::F64, _) => "single elements",
+        _ => "ldmatrix",
+    };
     let mainloop = format!(
-        "{name} by {along} x {across} warps of {rows} x {columns}, which copy k-tiles by cp.async and load fragments by ldmatrix"
+        "{name} by {along} x {across} warps of {rows} x {columns}, which copy k-tiles by cp.async and load fragments by {loaded}"
     );
     let epilogue = match problem.staged_by_warps() {
         _ if plan.is_shared() => "accumulators from registers to the workspace".to_string(),
@@ -83,5 +98,13 @@ fn of_warps(problem: &Problem, plan: &Plan, machine: &Machine) -> Vec<String> {
         }
         None => "D from registers".to_string(),
     };
-    [mainloop].into_iter().chain(of_problem(problem, plan).into_iter().flatten()).chain([epilogue]).collect()
+    let slow = problem.has_nibbles() && machine.capability >= (9, 0);
+    let slow = slow.then(|| "this machine multiplies four bits by instructions of eight: i8 is faster".to_string());
+    [mainloop]
+        .into_iter()
+        .chain(folded(problem, plan, "box"))
+        .chain(slow)
+        .chain(of_problem(problem, plan).into_iter().flatten())
+        .chain([epilogue])
+        .collect()
 }

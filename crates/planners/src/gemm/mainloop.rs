@@ -20,6 +20,7 @@ mod ping_pong;
 mod promote;
 mod scales;
 mod warps;
+mod weights;
 
 use tilewright_kernel::Kernel;
 use tilewright_kernel::machine::Machine;
@@ -52,6 +53,9 @@ pub(crate) fn kernel_of(
     exact: bool,
 ) -> Result<Kernel, PlanError> {
     let outline = Outline::of(problems, (plan, machine), exact)?;
+    if outline.problem.int4_scales().is_some() {
+        return weights::kernel(name, &outline);
+    }
     if plan.warps.is_some() {
         return warps::kernel(name, &outline);
     }

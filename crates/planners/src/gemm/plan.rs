@@ -155,7 +155,7 @@ impl Plan {
         plan.programmatic_launch = warps.is_none() && blocks_per_sm == 1 && plan.may_overlap(problem, processors);
         plan.stages = plan.most_stages(problem, machine);
         if plan.streams(problem) {
-            plan.stages = plan.stages.min(STREAMED_BYTES / plan.stage_bytes());
+            plan.stages = plan.stages.min(STREAMED_BYTES / plan.stage_bytes(problem));
         }
         plan
     }
@@ -165,7 +165,7 @@ impl Plan {
     /// stores: 4096 GEMMs of 128 x 64 x 64 took 42.9 us with two stages and 45.4 us with eight. For
     /// 128 x 32 x 64, two stages took longer: 32.5 us instead of 30.8.
     pub(crate) fn streams(&self, problem: &Problem) -> bool {
-        let small = 2 * self.stage_bytes() <= STREAMED_BYTES && self.blocks_per_sm == 1 && self.columns >= 64;
+        let small = 2 * self.stage_bytes(problem) <= STREAMED_BYTES && self.blocks_per_sm == 1 && self.columns >= 64;
         let one = self.tiles(problem) == [1, 1] && count(self.extents(problem)[2], problem.k_tile()) == 1;
         problem.batch() > 1 && small && one
     }
@@ -189,12 +189,12 @@ impl Plan {
     /// The number of stages that fit into the shared memory of a block, beside the epilogue tile.
     pub(crate) fn most_stages(&self, problem: &Problem, machine: &Machine) -> i64 {
         if self.warps.is_some() {
-            return self.most_warp_stages(machine);
+            return self.most_warp_stages(problem, machine);
         }
         let own = i64::from(machine.multiprocessor.shared_bytes) / self.blocks_per_sm.max(1)
             - i64::from(machine.multiprocessor.reserved_bytes);
         let room = own - BARRIER_BYTES - self.staged_bytes(problem, machine);
-        (room / self.stage_bytes()).min(MAX_STAGES)
+        (room / self.stage_bytes(problem)).min(MAX_STAGES)
     }
 
     /// Whether blocks should start while the previous launch still runs (PDL). Blocks are placed
@@ -285,9 +285,10 @@ impl Plan {
         (i64::from(machine.multiprocessor.registers) / threads.max(1) / 8 * 8).min(255)
     }
 
-    /// Accumulators of a thread; if they are promoted, totals and the accumulators of a k-tile.
+    /// Registers of a thread for accumulators; if they are promoted, for totals and the accumulators
+    /// of a k-tile.
     fn accumulators(&self, problem: &Problem, machine: &Machine) -> i64 {
-        let own = self.own_accumulators();
+        let own = self.own_accumulators() * i64::from(problem.accumulator_type().bytes()) / 4;
         if problem.is_promoted() { own + own / self.halves(problem) * self.at_once(problem, machine) } else { own }
     }
 
@@ -420,8 +421,9 @@ impl Plan {
     /// Bytes of device memory besides the tensors: the partial accumulators of split-K.
     pub fn workspace(&self, problem: &Problem) -> i64 {
         let [m, n, _] = problem.sizes();
-        let accumulators = m.saturating_mul(n).saturating_mul(problem.batch()).saturating_mul(4);
-        let tile = self.rows.saturating_mul(self.columns).saturating_mul(4);
+        let bytes = i64::from(problem.accumulator_type().bytes());
+        let accumulators = m.saturating_mul(n).saturating_mul(problem.batch()).saturating_mul(bytes);
+        let tile = self.rows.saturating_mul(self.columns).saturating_mul(bytes);
         if self.tail > 0 {
             return tile.saturating_mul(self.tail).saturating_mul(self.split_k);
         }
@@ -431,10 +433,13 @@ impl Plan {
 
     /// Scales that a thread loads for a k-tile.
     pub(crate) fn scale_loads(&self, problem: &Problem) -> i64 {
-        let Some(scales) = problem.scales() else { return 0 };
         let [m, n, _] = problem.mma_sizes();
         let each = |matrix: &Matrix, extent: i64| matrix.extents()[0] == extent;
-        let (a, b) = (each(&scales.a, m), each(&scales.b, n));
+        let (a, b) = match (problem.scales(), problem.int4_scales()) {
+            (Some(scales), _) => (each(&scales.a, m), each(&scales.b, n)),
+            (_, Some(_)) => (false, true),
+            _ => return 0,
+        };
         let (rows, columns) = if self.swapped { (b, a) } else { (a, b) };
         let of = |each: bool, count: i64| if each { count } else { 1 };
         if let Some([along, across]) = self.warps {

@@ -15,13 +15,13 @@ use tilewright_layout::Layout;
 
 use self::pack::behind;
 use crate::error::PlanError;
-use crate::gemm::implicit;
+use crate::gemm::access::takes_rows;
 use crate::gemm::problem::Problem;
 use crate::gemm::problem::matrix::{Contiguous, Matrix, padded};
 use crate::gemm::step::{ProductTensor, ProductTensors, Step, StepKind};
 use crate::relayout::relayout;
 use crate::terms::Place;
-use crate::units::{BLOCK_THREADS, GRID_BLOCKS, has_wgmma};
+use crate::units::{BLOCK_THREADS, GRID_BLOCKS};
 
 /// What all problems of a list must have in common.
 #[derive(Debug, Clone, Copy, Default)]
@@ -99,8 +99,10 @@ impl Prepared {
             }
         };
         let found = problem.readable_on(machine);
-        let (a, of_a) = operand_of(problem.a(), "A", *first, found[0], alike.along[0])?;
-        let (b, of_b) = operand_of(problem.b(), "B", ProductTensor::B, found[1], alike.along[1])?;
+        // Weights of four bits are multiplied where K is contiguous.
+        let [along_a, along_b] = alike.along.map(|along| along || problem.int4_scales().is_some());
+        let (a, of_a) = operand_of(problem.a(), "A", *first, found[0], along_a)?;
+        let (b, of_b) = operand_of(problem.b(), "B", ProductTensor::B, found[1], along_b)?;
         (prepared.operands.a, prepared.operands.b) = (of_a, of_b);
         let mut inputs = Vec::new();
         for (number, input) in problem.epilogue().iter().flat_map(|fused| &fused.inputs).enumerate() {
@@ -119,6 +121,9 @@ impl Prepared {
         if problem.scales().is_some() {
             prepared.operands.scales = vec![ProductTensor::ScalesA, ProductTensor::ScalesB];
         }
+        if problem.int4_scales().is_some() {
+            prepared.operands.scales = vec![ProductTensor::ScalesB];
+        }
         let (d, of_d) = prepared.result(problem, machine, alike.stored)?;
         prepared.operands.d = of_d;
         let inner = problem.moved(a, b, d, inputs)?;
@@ -131,9 +136,9 @@ impl Prepared {
     /// both unchanged if nothing must be copied.
     fn images(&mut self, problem: &Problem, machine: &Machine) -> Result<(Problem, ProductTensor), PlanError> {
         let as_it_was = (problem.clone(), ProductTensor::A);
-        // Without TMA, windows are read from images with their padding.
-        let exact = problem.operand_type() == Element::F32 && !problem.is_tf32() || !has_wgmma(machine);
-        let Some(images) = problem.images().filter(|_| exact || implicit::of(problem).is_none()) else {
+        let exact = problem.operand_type() == Element::F32 && !problem.is_tf32();
+        let is_implicit = |problem: &Problem| problem.images().is_none() || problem.readable_on(machine)[0].is_ok();
+        let Some(images) = problem.images().filter(|_| exact || !is_implicit(problem)) else {
             return Ok(as_it_was);
         };
         let (element, mut images, mut from) = (images.matrix().element(), images.clone(), ProductTensor::A);
@@ -146,7 +151,7 @@ impl Prepared {
             self.before.push(Step::new(StepKind::Move, kernel.kernel().clone(), vec![from, to], does));
             (images, from) = (last, to);
             let inner = problem.of_windows(&images)?;
-            if !exact && (implicit::of(&inner).is_some() || inner.images().is_none()) {
+            if !exact && is_implicit(&inner) {
                 return Ok((inner, from));
             }
         }
@@ -208,10 +213,10 @@ impl Prepared {
         let [rows, columns, matrices] = matrix.extents();
         let Some([down, across, apart]) = matrix.strides() else { return Ok(None) };
         // A line of one element has no stride.
-        let across = if columns == 1 && !has_wgmma(machine) { 1 } else { across };
+        let across = if columns == 1 && !self.inner.is_by_warpgroups(machine) { 1 } else { across };
         let (lines, length, line, turned) = match (across, down) {
             (1, _) => (rows, columns, down, false),
-            (_, 1) if element.bytes() == 2 && !(from == ProductTensor::A && self.inner.row_groups().is_some()) => {
+            (_, 1) if takes_rows(element) && !(from == ProductTensor::A && self.inner.row_groups().is_some()) => {
                 (columns, rows, across, true)
             }
             _ => return Ok(None),
@@ -232,7 +237,7 @@ impl Prepared {
         let strides = if turned { [1, whole, step] } else { [whole, 1, step] };
         let packed = Matrix::strided(element, [rows, columns, matrices], strides)?;
         // The padding of lines is 0.
-        Ok(Some((if has_wgmma(machine) { packed } else { packed.in_whole_rows() }, to)))
+        Ok(Some((if self.inner.is_by_warpgroups(machine) { packed } else { packed.in_whole_rows() }, to)))
     }
 
     /// As [`Prepared::packed`], in lines that cp.async can copy: a second kernel pads them with
@@ -244,7 +249,7 @@ impl Prepared {
         what: &str,
     ) -> Result<Located, PlanError> {
         let (packed, to) = self.packed((matrix, from), machine, what)?;
-        if has_wgmma(machine) || packed.has_whole_lines(Contiguous::Columns) {
+        if self.inner.is_by_warpgroups(machine) || packed.has_whole_lines(Contiguous::Columns) {
             return Ok((packed, to));
         }
         let because = "lines of operands are too many, or too long, to be padded";

@@ -2,7 +2,8 @@
 //!
 //! Law: `D(m,n,l) = f(sum over k of A(m,k,l) * B(n,k,l), X(m,n,l), ..)` for each matrix `l` of a
 //! batch, with an epilogue function [`Fused`] of the accumulator and of further tensors, or the
-//! accumulator itself. Accumulators are in f32, and in i32 for integers; D is rounded once.
+//! accumulator itself. Accumulators are in f32, in f64 for operands of f64, and in i32 for integers;
+//! D is rounded once.
 //!
 //! `build.rs` constructs and validates problems; `text.rs` prints them. Nothing here knows how a
 //! problem is carried out.
@@ -16,8 +17,10 @@ pub(crate) mod matrix;
 pub(crate) mod reductions;
 pub(crate) mod scales;
 pub(crate) mod text;
+pub(crate) mod weights;
 
 use tilewright_kernel::Element;
+use tilewright_kernel::machine::Machine;
 
 use crate::expression::Expression;
 use crate::gemm::problem::convolution::Images;
@@ -25,6 +28,7 @@ use crate::gemm::problem::gated::Pairs;
 use crate::gemm::problem::matrix::Matrix;
 use crate::gemm::problem::reductions::EpilogueReduction;
 use crate::gemm::problem::scales::Scales;
+use crate::units::has_wgmma;
 
 /// Bytes of a cache line, and of a row of a stage.
 pub(crate) const LINE_BYTES: i64 = 128;
@@ -59,6 +63,8 @@ pub struct Problem {
     kept: Vec<(EpilogueReduction, Matrix)>,
     scales: Option<Scales>,
     ends: Option<Matrix>,
+    int4: Option<Matrix>,
+    nibbles: bool,
     tf32: bool,
     fast: bool,
     batch_invariant: bool,
@@ -76,9 +82,29 @@ pub struct Fused {
 }
 
 impl Problem {
-    /// M, N and K.
+    /// M, N and K. Of operands of four bits, K counts bytes: see [`Problem::depth`].
     pub fn sizes(&self) -> [i64; 3] {
         self.sizes
+    }
+
+    /// The number of products that an accumulator adds: K, or twice the bytes along K of operands of
+    /// four bits.
+    pub fn depth(&self) -> i64 {
+        if self.nibbles { self.sizes[2].saturating_mul(2) } else { self.sizes[2] }
+    }
+
+    /// Whether each byte of A and of B has two integers of four bits: see [`Problem::in_nibbles`].
+    pub fn has_nibbles(&self) -> bool {
+        self.nibbles
+    }
+
+    /// The name of the type of the operands: that of their elements, or `s4` or `u4`.
+    pub fn operand_name(&self) -> &'static str {
+        match (self.nibbles, self.operand_type()) {
+            (true, Element::I8) => "s4",
+            (true, _) => "u4",
+            (false, element) => element.name(),
+        }
     }
 
     /// The batch size.
@@ -143,7 +169,7 @@ impl Problem {
 
     /// Whether the accumulators of each 128 elements along K are promoted to f32.
     pub fn is_promoted(&self) -> bool {
-        self.scales.is_some() || self.is_small() && !self.fast
+        self.scales.is_some() || self.int4.is_some() || self.is_small() && !self.fast
     }
 
     /// M, N and K of the MMA: both columns of each gated pair count.
@@ -180,25 +206,45 @@ impl Problem {
         self.d.element()
     }
 
-    /// The accumulator type: f32, or i32 for integers.
+    /// The accumulator type: f32, f64 for operands of f64, or i32 for integers.
     pub fn accumulator_type(&self) -> Element {
-        if self.operand_type().is_float() { Element::F32 } else { Element::I32 }
+        match self.operand_type() {
+            Element::F64 => Element::F64,
+            operands if operands.is_float() => Element::F32,
+            _ => Element::I32,
+        }
+    }
+
+    /// The type in which the epilogue function is computed: f32, or f64 for operands of f64.
+    pub(crate) fn computed_type(&self) -> Element {
+        if self.operand_type() == Element::F64 { Element::F64 } else { Element::F32 }
+    }
+
+    /// Whether warpgroups multiply on a machine, by wgmma, which has neither f64 nor
+    /// integers of four bits, nor weights of four bits in memory; otherwise warps do.
+    pub(crate) fn is_by_warpgroups(&self, machine: &Machine) -> bool {
+        has_wgmma(machine) && self.operand_type() != Element::F64 && !self.nibbles && self.int4.is_none()
     }
 
     /// Floating-point operations: multiplications plus additions.
     pub fn operations(&self) -> i64 {
-        self.mma_sizes().into_iter().fold(self.batch.saturating_mul(2), i64::saturating_mul)
+        let [m, n, _] = self.mma_sizes();
+        [m, n, self.depth()].into_iter().fold(self.batch.saturating_mul(2), i64::saturating_mul)
     }
 
     /// The bytes of the tensors, each element once.
     pub fn bytes(&self) -> i64 {
         let inputs = self.fused.iter().flat_map(|fused| &fused.inputs).chain(self.kept.iter().map(|(_, to)| to));
         let inputs = inputs.chain(&self.ends).chain(self.scales.iter().flat_map(|scales| [&scales.a, &scales.b]));
+        let inputs = inputs.chain(&self.int4);
         [&self.a, &self.b, &self.d].into_iter().chain(inputs).map(Matrix::bytes).fold(0, i64::saturating_add)
     }
 
-    /// Elements of a k-tile along K: 128 bytes.
+    /// Elements of a k-tile along K: 128 bytes, or a group of weights of four bits.
     pub(crate) fn k_tile(&self) -> i64 {
+        if self.int4.is_some() {
+            return weights::GROUP;
+        }
         LINE_BYTES / i64::from(self.operand_type().bytes())
     }
 }

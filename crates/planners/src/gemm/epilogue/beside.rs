@@ -5,7 +5,7 @@
 //! loads do not wait for all of it.
 
 use tilewright_kernel::program::memory::Role;
-use tilewright_kernel::{Build, Cursor, Element, KernelError, LayoutArgument, View};
+use tilewright_kernel::{Build, Cursor, KernelError, LayoutArgument, View};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Extent, Layout, LayoutError};
 
@@ -67,7 +67,15 @@ impl Epilogue {
             let first = inputs.first().map(Vec::as_slice);
             let own = if self.fused.len() > 1 { format!("_{problem}") } else { String::new() };
             let declared = |input: &Matrix| self.declared_of(input);
-            let all = inputs::inputs(k, (fused, &own), self.swapped, tile, (fetches.0, fetches.1, first), declared)?;
+            let all = inputs::inputs(
+                k,
+                (fused, &own),
+                self.swapped,
+                tile,
+                (fetches.0, fetches.1, first),
+                self.computed,
+                declared,
+            )?;
             inputs.push(all);
         }
         Ok(EpilogueInputs { staged, rest, inputs })
@@ -94,9 +102,9 @@ impl Epilogue {
             1 => k.tensor_of(self.result, "d", &own.tensors[2], Role::Output),
             split_k if self.tail > 0 => {
                 let layout = split_k::partials_layout([self.rows, self.columns], split_k, self.tail);
-                k.tensor_of(Element::F32, "partials", layout, Role::Output)
+                k.tensor_of(self.accumulator, "partials", layout, Role::Output)
             }
-            split_k => k.tensor_of(Element::F32, "partials", &own.partials(split_k, self.each), Role::Output),
+            split_k => k.tensor_of(self.accumulator, "partials", &own.partials(split_k, self.each), Role::Output),
         };
         let d = written.iter().enumerate().map(declare).collect::<Result<Vec<_>, _>>()?;
         let kept = self.takers.iter().enumerate().map(|(at, taker)| taker.declare(k, &format!("kept{at}")));

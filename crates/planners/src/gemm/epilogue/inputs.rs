@@ -28,6 +28,8 @@ pub(crate) struct Input<'k> {
     batch: bool,
     /// Whether it is broadcast along the rows and along the columns of a tile.
     repeats: [bool; 2],
+    /// The type in which the epilogue computes.
+    computed: Element,
     /// How it is prefetched, and its view in shared memory then, as rows and columns of a tile.
     pub(crate) fetched: Option<(Fetch, View<'k>)>,
 }
@@ -93,6 +95,7 @@ pub(crate) fn inputs<'k>(
     swapped: bool,
     [tile_rows, tile_columns]: [i64; 2],
     (fetches, staged, before): (&[Option<Fetch>], Option<&View<'k>>, Option<&[Input<'k>]>),
+    computed: Element,
     declared: impl Fn(&Matrix) -> Result<LayoutArgument, LayoutError>,
 ) -> Result<Vec<Input<'k>>, KernelError> {
     let declare = |(number, input): (usize, &Matrix)| {
@@ -114,7 +117,7 @@ pub(crate) fn inputs<'k>(
             Some(Fetch::Columns) => Some((Fetch::Columns, vector(tile_columns, [0, 1])?)),
             Some(Fetch::Rows) => Some((Fetch::Rows, vector(tile_rows, [1, 0])?)),
         };
-        Ok(Input { view, batch: input.is_batch(), repeats, fetched })
+        Ok(Input { view, batch: input.is_batch(), repeats, computed, fetched })
     };
     fused.inputs.iter().enumerate().map(declare).collect()
 }
@@ -122,7 +125,7 @@ pub(crate) fn inputs<'k>(
 impl<'k> Input<'k> {
     /// A tensor that is broadcast along the rows or columns of a tile where `repeats` says so.
     pub(crate) fn of(view: View<'k>, batch: bool, repeats: [bool; 2]) -> Input<'k> {
-        Input { view, batch, repeats, fetched: None }
+        Input { view, batch, repeats, computed: Element::F32, fetched: None }
     }
 
     /// Whether it has a batch mode.
@@ -132,7 +135,7 @@ impl<'k> Input<'k> {
 
     /// The same input for a slice of the tensor.
     pub(crate) fn sliced(&self, at: Coord<Expr>) -> Result<Input<'k>, KernelError> {
-        Ok(Input::of(self.view.slice(at)?, self.batch, self.repeats))
+        Ok(Input { computed: self.computed, ..Input::of(self.view.slice(at)?, self.batch, self.repeats) })
     }
 
     /// Its matrix for a work unit, with the rows of tiles first.
@@ -185,7 +188,8 @@ impl<'k> Input<'k> {
         }
     }
 
-    /// The input values of a thread for its accumulators of `tile` of the work unit, in f32.
+    /// The input values of a thread for its accumulators of `tile` of the work unit, in the type in
+    /// which the epilogue computes.
     /// Columns are counted in strips, within the tile and in all of D.
     pub(crate) fn numbers(
         &self,
@@ -237,7 +241,7 @@ impl<'k> Input<'k> {
         let [same_rows, same_columns] = self.repeats;
         let part = if same_rows || same_columns { part.slice(at)? } else { part };
         let fragment = if ahead.is_some() { part.load()? } else { part.load_predicated()? };
-        Ok(fragment.numbers()?.into_iter().map(|number| number.to(Element::F32)).collect())
+        Ok(fragment.numbers()?.into_iter().map(|number| number.to(self.computed)).collect())
     }
 
     /// The loaded values, broadcast to one for each accumulator of a thread.

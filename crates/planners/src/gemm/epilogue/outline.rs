@@ -22,8 +22,9 @@ const MAX_READ_INPUTS: i64 = 8;
 /// How the accumulators of a tile become elements of D.
 pub(crate) struct Epilogue {
     pub(crate) result: Element,
-    /// The accumulator type.
+    /// The accumulator type, and the type in which the epilogue function is computed.
     pub(crate) accumulator: Element,
+    pub(crate) computed: Element,
     pub(crate) rows: i64,
     pub(crate) columns: i64,
     /// Columns of a strip.
@@ -150,6 +151,7 @@ impl Epilogue {
         Ok(Epilogue {
             result: problem.result_type(),
             accumulator: problem.accumulator_type(),
+            computed: problem.computed_type(),
             rows,
             columns,
             strip,

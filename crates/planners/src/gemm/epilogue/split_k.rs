@@ -1,12 +1,12 @@
 //! The second kernel of split-K: adds partial accumulators.
 //!
-//! Law: `D(e) = f(W(e,0) + W(e,1) + .., ..)`, added in f32 in the order of K and rounded once. The
+//! Law: `D(e) = f(W(e,0) + W(e,1) + .., ..)`, added in the type of the accumulators in the order of K and rounded once. The
 //! order does not depend on which block ran when, so the result has the same bits each time.
 
 use tilewright_kernel::machine::Machine;
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
-use tilewright_kernel::{Distribution, Element, Kernel};
+use tilewright_kernel::{Distribution, Kernel};
 use tilewright_layout::{Layout, LayoutError, Slot, Tree};
 
 use crate::error::PlanError;
@@ -31,7 +31,8 @@ pub(crate) fn added(problem: &Problem, machine: &Machine, split_k: i64) -> Resul
     let tile = MOVE_THREADS * width;
     let held = Distribution::new(tile, Layout::strided((MOVE_THREADS, width), (width, 1)))?;
     let kernel = Kernel::build("product_sums", |k| {
-        let partials = k.input::<f32>("partials", Layout::strided((elements, split_k), (1, elements)))?;
+        let layout = Layout::strided((elements, split_k), (1, elements));
+        let partials = k.tensor_of(problem.accumulator_type(), "partials", layout, Role::Input)?;
         let d = k.tensor_of(problem.result_type(), "d", Layout::strided(elements, 1), Role::Output)?;
         k.threads(MOVE_THREADS)?;
         follow_launches(k, machine);
@@ -69,8 +70,8 @@ pub(crate) fn last(problem: &Problem, plan: &Plan, machine: &Machine) -> Result<
     let held = Distribution::new((ROWS, columns), Layout::strided(((chunks, ROWS), WIDTH), ((WIDTH * ROWS, 1), ROWS)))?;
     let tiler = (ROWS, columns);
     let kernel = Kernel::build("product_last", |k| {
-        let partials =
-            k.tensor_of(Element::F32, "partials", partials_layout([rows, columns], split_k, tail), Role::Input)?;
+        let layout = partials_layout([rows, columns], split_k, tail);
+        let partials = k.tensor_of(problem.accumulator_type(), "partials", layout, Role::Input)?;
         let d = k.tensor_of(problem.result_type(), "d", problem.d().declared(), Role::Both)?;
         k.threads(chunks * ROWS)?;
         k.grid(Axis::X, pieces * tail)?;
@@ -121,7 +122,8 @@ pub(crate) fn mapped(problem: &Problem, machine: &Machine, split_k: i64) -> Resu
     let layouts = given.iter().chain([problem.d()]).map(|matrix| same(matrix.strides().ok_or_else(folded)?));
     let layouts: Vec<Layout> = layouts.collect::<Result<_, _>>()?;
     let places = (0..split_k).flat_map(|split| (0..each).map(move |sum| split * count + sum * matrix));
-    let mut inputs: Vec<MapTensor<'_>> = places.map(|place| (&partials, Element::F32, place).into()).collect();
+    let mut inputs: Vec<MapTensor<'_>> =
+        places.map(|place| (&partials, problem.accumulator_type(), place).into()).collect();
     for (layout, matrix) in layouts.iter().zip(given) {
         inputs.push((layout, matrix.element(), matrix.offset()).into());
     }

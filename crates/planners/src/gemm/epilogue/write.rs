@@ -147,11 +147,11 @@ impl Epilogue {
                 let fragment =
                     k.register(self.result, &self.strip_of(&accumulators[0], number)?.shape().to_string())?;
                 k.copy(load, &strip, &fragment.retile(load, CopyEnd::Destination)?)?;
-                Ok(fragment.numbers()?.into_iter().map(|number| number.to(Element::F32)).collect())
+                Ok(fragment.numbers()?.into_iter().map(|number| number.to(self.computed)).collect())
             }
             // Each problem of a list has its own inputs.
             (None, _) if inputs.len() > 1 => {
-                let held = k.register(Element::F32, &self.strip_of(&accumulators[0], number)?.shape().to_string())?;
+                let held = k.register(self.computed, &self.strip_of(&accumulators[0], number)?.shape().to_string())?;
                 held.clear();
                 each(k, unit, inputs.len(), &|which| {
                     let own = &inputs[which][at];
@@ -181,7 +181,7 @@ impl Epilogue {
             .collect::<Result<Vec<_>, _>>()?;
         let made = match self.fused.first() {
             None => strips[0].clone(),
-            Some(fused) => computed(k, fused, &strips, read)?,
+            Some(fused) => computed(k, self.computed, fused, &strips, read)?,
         };
         if !self.takers.is_empty() {
             let (numbers, column) = (made.numbers()?, self.column(unit, number)?);
@@ -331,9 +331,10 @@ impl Epilogue {
     }
 }
 
-/// The epilogue function of the accumulators of a strip and of its inputs, in f32.
+/// The epilogue function of the accumulators of a strip and of its inputs, in a type.
 fn computed<'k>(
     k: &'k Build,
+    element: Element,
     fused: &Fused,
     strips: &[Fragment<'k>],
     read: &[Vec<Num<'k>>],
@@ -341,11 +342,11 @@ fn computed<'k>(
     let accumulators: Vec<Vec<Num<'k>>> = strips.iter().map(Fragment::numbers).collect::<Result<_, _>>()?;
     let mut computed = Vec::with_capacity(strips[0].size());
     for at in 0..strips[0].size() {
-        let own = accumulators.iter().map(|accumulators| accumulators[at].to(Element::F32));
+        let own = accumulators.iter().map(|accumulators| accumulators[at].to(element));
         let elements: Vec<Num<'k>> = own.chain(read.iter().map(|numbers| numbers[at])).collect();
-        computed.push(fused.expression.number(k, Element::F32, &elements));
+        computed.push(fused.expression.number(k, element, &elements));
     }
-    let values = k.register(Element::F32, &strips[0].shape().to_string())?;
+    let values = k.register(element, &strips[0].shape().to_string())?;
     values.set(&computed)?;
     Ok(values)
 }

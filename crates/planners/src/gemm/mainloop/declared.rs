@@ -6,9 +6,9 @@ use crate::gemm::mainloop::pass::Pass;
 use crate::gemm::mainloop::ping_pong::Order;
 use crate::gemm::mainloop::scales::Scaling;
 use crate::gemm::panel::{swizzled_at, width};
-use crate::gemm::problem::Problem;
 use crate::gemm::problem::matrix::Contiguous;
 use crate::gemm::problem::text::Written;
+use crate::gemm::problem::{LINE_BYTES, Problem};
 use crate::gemm::schedule::grouped::GroupedTiles;
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
@@ -88,7 +88,7 @@ pub(crate) fn declare_operands<'k>(
     let named = |name: &str| if outline.problems.len() > 1 { format!("{name}{number}") } else { name.to_string() };
     let [of_a, of_b] = &outline.batched;
     let a = GemmOperand {
-        view: k.tensor_of(problem.operand_type(), &named("a"), &written.tensors[0], Role::Input)?,
+        view: k.tensor_of(problem.a().element(), &named("a"), &written.tensors[0], Role::Input)?,
         contiguous: outline.contiguous[0],
         batch: *of_a,
         paired: false,
@@ -96,7 +96,7 @@ pub(crate) fn declare_operands<'k>(
         grouped: problem.row_groups().is_some(),
     };
     let b = GemmOperand {
-        view: k.tensor_of(problem.operand_type(), &named("b"), &written.tensors[1], Role::Input)?,
+        view: k.tensor_of(problem.b().element(), &named("b"), &written.tensors[1], Role::Input)?,
         contiguous: outline.contiguous[1],
         batch: *of_b,
         paired,
@@ -111,6 +111,10 @@ pub(crate) fn declare_operands<'k>(
 /// The layout of the stages of an operand: lines of 128 bytes along K, or lines of up to 128 bytes
 /// along the other mode, which divide the rows of one instruction; from an element of memory on.
 ///
+/// Threads load elements of 64 bits one by one, half a warp at a time: four lines by 32 bytes. So
+/// their chunks of 16 bytes are permuted in pairs, by four lines, and no two of these lines have
+/// banks in common.
+///
 /// Errors: an element has no offset that is a number.
 pub(crate) fn ring(
     problem: &Problem,
@@ -121,6 +125,17 @@ pub(crate) fn ring(
     let depth = problem.k_tile();
     let stage = rows * depth;
     match (contiguous, problem.operand_type().bytes()) {
+        (contiguous, 8) => {
+            let (swizzle, width) = (Swizzle::new(2, 2, 2)?, LINE_BYTES / 8);
+            let layout = match contiguous {
+                Contiguous::Columns => Layout::strided((rows, depth, stages), (depth, 1, stage))?,
+                Contiguous::Rows => {
+                    let shape = ((width, rows / width), depth, stages);
+                    Layout::strided(shape, ((1, width * depth), width, stage))?
+                }
+            };
+            LayoutArgument::placed(Some(swizzle), first, layout)
+        }
         (Contiguous::Rows, _) => {
             let width = width(together, 2);
             let shape = ((width, rows / width), depth, stages);

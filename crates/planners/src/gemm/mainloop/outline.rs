@@ -193,6 +193,7 @@ pub(crate) fn warp_atom(operands: Element) -> (&'static str, i64) {
     match operands {
         Element::F16 => ("SM80_16x8x16_F32F16F16F32_TN", 16),
         Element::F32 => ("SM80_16x8x8_F32TF32TF32F32_TN", 8),
+        Element::F64 => ("SM90_16x8x8_F64F64F64F64_TN", 8),
         Element::E4M3 => ("SM89_16x8x32_F32E4M3E4M3F32_TN", 32),
         Element::E5M2 => ("SM89_16x8x32_F32E5M2E5M2F32_TN", 32),
         Element::I8 => ("SM80_16x8x32_S32S8S8S32_TN", 32),

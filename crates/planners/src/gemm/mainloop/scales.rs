@@ -27,7 +27,8 @@ use crate::gemm::schedule::unit::Unit;
 
 /// The scales of both operands.
 pub(crate) struct Scaling<'k> {
-    scales: [Input<'k>; 2],
+    /// Those of A and of B; weights of four bits have scales alone.
+    scales: [Option<Input<'k>>; 2],
     swapped: bool,
     /// Whether B has gated pairs of columns, each column with its own scales.
     paired: bool,
@@ -41,7 +42,11 @@ pub(crate) struct Scaling<'k> {
 impl<'k> Scaling<'k> {
     /// Declares the scales of a problem: those of A, then those of B.
     pub(crate) fn declare(k: &'k Build, problem: &Problem, plan: &Plan) -> Result<Option<Scaling<'k>>, KernelError> {
-        let Some(scales) = problem.scales() else { return Ok(None) };
+        let given = match (problem.scales(), problem.int4_scales()) {
+            (Some(scales), _) => [Some(&scales.a), Some(&scales.b)],
+            (_, Some(scales)) => [None, Some(scales)],
+            _ => return Ok(None),
+        };
         let [m, n, _] = problem.sizes();
         let (parts, paired) = (plan.halves(problem), problem.pairs().is_some());
         let [rows, columns] = plan.tile_of_d(problem);
@@ -64,7 +69,8 @@ impl<'k> Scaling<'k> {
                 modes.push(Layout::strided(matrices, step)?);
             }
             let layout = LayoutArgument::placed(None, matrix.offset(), Layout::tuple(&modes)?);
-            let view = k.tensor_of(Element::F32, if first { "scales_a" } else { "scales_b" }, layout, Role::Input)?;
+            let view =
+                k.tensor_of(matrix.element(), if first { "scales_a" } else { "scales_b" }, layout, Role::Input)?;
             let tile = if first != plan.swapped { part[0] } else { part[1] };
             // Tiles begin at multiples of their extent, except with row groups, where each row has
             // a scale.
@@ -72,7 +78,8 @@ impl<'k> Scaling<'k> {
             let repeats = if first != plan.swapped { [same, true] } else { [true, same] };
             Ok(Input::of(view, matrix.is_batch(), repeats))
         };
-        let scales = [of(&scales.a, true)?, of(&scales.b, false)?];
+        let [a, b] = given;
+        let scales = [a.map(|scales| of(scales, true)).transpose()?, b.map(|scales| of(scales, false)).transpose()?];
         Ok(Some(Scaling { scales, swapped: plan.swapped, paired, tile: part, parts }))
     }
 
@@ -86,7 +93,7 @@ impl<'k> Scaling<'k> {
     /// columns, part after part.
     pub(crate) fn ask(&self, mma: &TiledMma, unit: &Unit, block: &Expr) -> Result<Vec<Vec<Num<'k>>>, KernelError> {
         let of = |side: usize, part: i64| {
-            let (scale, of_b) = (self.sides()[side], (side == 0) == self.swapped);
+            let (Some(scale), of_b) = (self.sides()[side], (side == 0) == self.swapped) else { return Ok(Vec::new()) };
             let which = (of_b && self.paired).then(|| Slot::At(Expr::from(part)));
             let at = [Slot::All, Slot::All, Slot::At(block.clone())].into_iter().chain(which);
             let input = scale.sliced(Tree::flat(at.chain(scale.is_batch().then_some(Slot::All)))?)?;
@@ -105,13 +112,17 @@ impl<'k> Scaling<'k> {
         let ([rows, columns], [own, beside]) = (self.sides(), self.counts());
         let asked = (asked.get(part.min(own - 1)), asked.get(own + part.min(beside - 1)));
         let (Some(own), Some(beside)) = asked else { return Vec::new() };
-        let (own, beside) = (rows.spread(own, mma, self.tile), columns.spread(beside, mma, self.tile));
-        own.into_iter().zip(beside).map(|(row, column)| row * column).collect()
+        let spread =
+            |scales: Option<&Input<'k>>, asked: &[Num<'k>]| scales.map(|own| own.spread(asked, mma, self.tile));
+        match (spread(rows, own), spread(columns, beside)) {
+            (Some(own), Some(beside)) => own.into_iter().zip(beside).map(|(row, column)| row * column).collect(),
+            (one, other) => one.or(other).unwrap_or_default(),
+        }
     }
 
     /// The scales along the rows of tiles, and those along the columns.
-    fn sides(&self) -> [&Input<'k>; 2] {
-        let [a, b] = &self.scales;
+    fn sides(&self) -> [Option<&Input<'k>>; 2] {
+        let [a, b] = self.scales.each_ref().map(Option::as_ref);
         if self.swapped { [b, a] } else { [a, b] }
     }
 }
@@ -166,14 +177,14 @@ impl Ahead {
 }
 
 /// Numbers that are kept in registers from one iteration of a loop to the next.
-struct KeptScales<'k> {
+pub(crate) struct KeptScales<'k> {
     fragment: Option<Fragment<'k>>,
     counts: Vec<usize>,
 }
 
 impl<'k> KeptScales<'k> {
     /// Stores numbers in registers, as f32.
-    fn new(k: &'k Build, numbers: &[Vec<Num<'k>>]) -> Result<KeptScales<'k>, KernelError> {
+    pub(crate) fn new(k: &'k Build, numbers: &[Vec<Num<'k>>]) -> Result<KeptScales<'k>, KernelError> {
         let counts: Vec<usize> = numbers.iter().map(Vec::len).collect();
         let all: usize = counts.iter().sum();
         let fragment = if all > 0 { Some(k.register(Element::F32, all)?) } else { None };
@@ -183,12 +194,12 @@ impl<'k> KeptScales<'k> {
     }
 
     /// Replaces the numbers.
-    fn set(&self, numbers: &[Vec<Num<'k>>]) -> Result<(), KernelError> {
+    pub(crate) fn set(&self, numbers: &[Vec<Num<'k>>]) -> Result<(), KernelError> {
         self.fragment.as_ref().map_or(Ok(()), |fragment| fragment.set(&numbers.concat()))
     }
 
     /// The numbers.
-    fn get(&self) -> Result<Asked<'k>, KernelError> {
+    pub(crate) fn get(&self) -> Result<Asked<'k>, KernelError> {
         let numbers = self.fragment.as_ref().map_or(Ok(Vec::new()), Fragment::numbers)?;
         let mut rest = &numbers[..];
         let mut part = |count: &usize| {

@@ -6,10 +6,10 @@
 //! k-tile that is farthest ahead are issued when all warps have read the stage that it takes.
 //!
 //! Chunks of 16 bytes are permuted by a swizzle, so that neither cp.async nor ldmatrix has bank
-//! conflicts. The epilogue is that of warpgroups; it stages D in the memory of the ring.
+//! conflicts; nor do loads of f64, of which each thread loads its elements one by one. The epilogue is that of warpgroups; it stages D in the memory of the ring.
 
 use tilewright_kernel::program::operation::Axis;
-use tilewright_kernel::{Build, Fragment, Kernel, KernelError, Num, View};
+use tilewright_kernel::{Build, Element, Fragment, Kernel, KernelError, Num, View};
 use tilewright_layout::atoms::{CopyAtom, CopyEnd, Operand, TiledCopy};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{IntoShape, Layout};
@@ -44,36 +44,46 @@ impl OperandCopies {
     fn of(outline: &Outline<'_>, side: usize) -> Result<OperandCopies, PlanError> {
         let (plan, mma) = (outline.plan, &outline.mma);
         let element = outline.problem.operand_type();
-        let (bits, bytes) = (i64::from(element.bits()), i64::from(element.bytes()));
         let lines = [plan.rows, plan.columns][side];
         let number = if plan.swapped { 1 - side } else { side };
         let (contiguous, vector) = (outline.contiguous[number], outline.together[number]);
-        // Copies of fewer bytes go through the cache of the multiprocessor.
-        let copy = match vector * bytes {
-            VECTOR => CopyAtom::named("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>")?,
-            width => CopyAtom::named(&format!("SM80_CP_ASYNC_CACHEALWAYS<uint{}_t>", 8 * width))?,
-        };
-        // Threads along the contiguous mode first: whole lines of the ring where there are as many.
-        let (to_shared, matrices) = match contiguous {
-            Contiguous::Columns => {
-                let chunks = LINE_BYTES / (vector * bytes);
-                let threads = Layout::strided((mma.threads() / chunks, chunks), (chunks, 1))?;
-                let own = Layout::compact(&(1, vector).into_shape()?)?;
-                (TiledCopy::new(copy, bits, &threads, &own)?, "SM75_U32x4_LDSM_N")
-            }
-            Contiguous::Rows => {
-                let divides = |chunks: &i64| lines % (chunks * vector) == 0 && mma.threads() % chunks == 0;
-                let most = LINE_BYTES / (vector * bytes);
-                let chunks = [32, 16, 8, 4, 2].into_iter().filter(|chunks| *chunks <= most).find(divides).unwrap_or(1);
-                let threads = Layout::strided((chunks, mma.threads() / chunks), (1, chunks))?;
-                let own = Layout::compact(&(vector, 1).into_shape()?)?;
-                (TiledCopy::new(copy, bits, &threads, &own)?, "SM75_U16x8_LDSM_T")
-            }
+        let to_shared = to_shared(mma.threads(), (element, vector), contiguous, [lines, LINE_BYTES])?;
+        let matrices = match contiguous {
+            Contiguous::Columns => "SM75_U32x4_LDSM_N",
+            Contiguous::Rows => "SM75_U16x8_LDSM_T",
         };
         let operand = [Operand::A, Operand::B][side];
+        let matrices = if element == Element::F64 { "UniversalCopy<uint64_t>" } else { matrices };
         let to_registers = TiledCopy::of_operand(CopyAtom::named(matrices)?, mma, operand)?;
         Ok(OperandCopies { to_shared, to_registers, operand, lines })
     }
+}
+
+/// The copy by which this many threads bring a tile of lines, of `vector` elements at a time, to
+/// shared memory: lines of `whole` bytes along K, or lines along the other mode.
+pub(crate) fn to_shared(
+    threads: i64,
+    (element, vector): (Element, i64),
+    contiguous: Contiguous,
+    [lines, whole]: [i64; 2],
+) -> Result<TiledCopy, PlanError> {
+    let (bits, bytes) = (i64::from(element.bits()), i64::from(element.bytes()));
+    // Copies of fewer bytes go through the cache of the multiprocessor.
+    let copy = match vector * bytes {
+        VECTOR => CopyAtom::named("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>")?,
+        width => CopyAtom::named(&format!("SM80_CP_ASYNC_CACHEALWAYS<uint{}_t>", 8 * width))?,
+    };
+    let most = whole / (vector * bytes);
+    // Threads along the contiguous mode first: whole lines of the ring where there are as many.
+    let (arranged, own) = match contiguous {
+        Contiguous::Columns => (Layout::strided((threads / most, most), (most, 1))?, (1, vector)),
+        Contiguous::Rows => {
+            let divides = |chunks: &i64| lines % (chunks * vector) == 0 && threads % chunks == 0;
+            let chunks = [32, 16, 8, 4, 2].into_iter().filter(|chunks| *chunks <= most).find(divides).unwrap_or(1);
+            (Layout::strided((chunks, threads / chunks), (1, chunks))?, (vector, 1))
+        }
+    };
+    Ok(TiledCopy::new(copy, bits, &arranged, &Layout::compact(&own.into_shape()?)?)?)
 }
 
 /// What the warps of a block have.
@@ -224,6 +234,10 @@ impl<'a, 'k> Warps<'a, 'k> {
 
     /// The k-tiles of both operands of a problem.
     fn tiles(&self, unit: &Unit, number: usize) -> Result<[Vec<View<'k>>; 2], KernelError> {
+        if self.outline.fold.is_some() {
+            // The boxes of an implicit GEMM are computed for each k-tile.
+            return Ok([Vec::new(), Vec::new()]);
+        }
         let (plan, depth) = (self.outline.plan, self.outline.problem.k_tile());
         let [left, right] = &self.operands[number];
         Ok([left.tiles(unit, [plan.rows, depth], &unit.row)?, right.tiles(unit, [plan.columns, depth], &unit.column)?])
@@ -238,8 +252,17 @@ impl<'a, 'k> Warps<'a, 'k> {
         (step, stage): (&Expr, &Expr),
     ) -> Result<(), KernelError> {
         let (k, depth) = (self.k, self.outline.problem.k_tile());
-        let (step, to) = (at(&plus(&unit.first, step)?)?, self.rings[side].slice(at(stage)?)?);
+        let (step, to) = (plus(&unit.first, step)?, self.rings[side].slice(at(stage)?)?);
         let copies = &self.copies[side];
+        if let (Some(fold), Some(boxed)) = (&self.outline.fold, &unit.boxed) {
+            let (view, place) = (&self.operands[0][side].view, (&step, depth));
+            let from = match side {
+                0 => fold.lines_of_a(k, view, boxed, place)?,
+                _ => fold.lines_of_b(k, view, (self.outline.plan.columns, &unit.column), place)?,
+            };
+            return k.copy_predicated(&copies.to_shared, &from, &to);
+        }
+        let step = at(&step)?;
         each(k, unit, tiles.len(), &|which| {
             let operand = &self.operands[which][side];
             for (number, from) in (0..).zip(&tiles[which][side]) {
@@ -269,7 +292,11 @@ impl<'a, 'k> Warps<'a, 'k> {
     /// Multiplies the fragments of an instruction along K into the accumulators.
     fn multiply(&self, number: i64) -> Result<(), KernelError> {
         let [a, b] = [0, 1].map(|side| &self.fragments[side][(number % 2) as usize]);
-        self.k.mma(&self.outline.mma, &self.accumulators, a, b, &self.accumulators)
+        let (mma, sums) = (&self.outline.mma, &self.accumulators);
+        match self.outline.problem.has_nibbles() {
+            true => self.k.mma_nibbles(mma, sums, a, b, sums),
+            false => self.k.mma(mma, sums, a, b, sums),
+        }
     }
 
     /// Adds the accumulators of a k-tile, times its scales, to the totals.

@@ -13,7 +13,7 @@ use super::smooth_max;
 use crate::gemm::fitted::BARE;
 use crate::gemm::plan::Plan;
 use crate::gemm::problem::{LINE_BYTES, Problem};
-use crate::law::latency;
+use crate::law::{SCHEDULERS, latency};
 use crate::units::{SECTOR, count};
 
 /// Bytes that a multiprocessor receives from the L2 cache in a cycle while all others do: what
@@ -23,11 +23,22 @@ const L2_BYTES_PER_CYCLE: f64 = 40.0;
 /// hides, in latencies of a load.
 const OVERHEAD: [f64; 2] = [0.8, 0.06];
 
+/// Instructions that ptxas writes around two MMA of eight bits for one of four, from 9.0 on: counted
+/// in the machine code for sm_90a, sm_100 and sm_120 of ptxas 12.9. Each
+/// scheduler of a multiprocessor begins one in a cycle.
+const INSTRUCTIONS_OF_NIBBLES: f64 = 128.0;
+
 /// Operations of MMA in a cycle of a multiprocessor for operands of a type.
 fn rate(problem: &Problem, machine: &Machine) -> f64 {
     let rates = &machine.rates;
+    if problem.has_nibbles() && machine.capability >= (9, 0) {
+        return f64::from(2 * 16 * 8 * 64) * SCHEDULERS as f64 / INSTRUCTIONS_OF_NIBBLES;
+    }
     let all = match problem.operand_type() {
+        // Cards before 9.0 multiply four bits twice as fast as eight.
+        _ if problem.has_nibbles() => 2.0 * rates.matrix_i8,
         Element::F32 => rates.matrix_tf32,
+        Element::F64 => rates.matrix_f64,
         Element::I8 | Element::U8 => rates.matrix_i8,
         Element::E4M3 | Element::E5M2 => rates.matrix_f8,
         _ => rates.matrix_16,
@@ -48,13 +59,16 @@ pub(super) fn seconds(plan: &Plan, problems: &[(&Problem, &Plan)], machine: &Mac
     let (mut cycles, mut bytes, mut second) = (0.0, 0.0, 0.0);
     for (problem, own) in problems {
         let (rows, columns) = (plan.rows as f64, plan.columns as f64);
+        let [of_row, of_column] = plan.line_bytes(problem).map(|bytes| bytes as f64);
         let line = LINE_BYTES as f64;
-        let operations = 2.0 * rows * columns * problem.k_tile() as f64;
+        let each = if problem.has_nibbles() { 4.0 } else { 2.0 };
+        let operations = each * rows * columns * problem.k_tile() as f64;
         let multiplied = operations / (rate(problem, machine) * fitted.loaded_clock);
         // Each warp reads its rows and its columns, and each k-tile is written once.
-        let read = (rows * across as f64 + columns * along as f64) * line;
-        let shared = (read + (rows + columns) * line) / line;
-        let loaded = (rows + columns) * line / L2_BYTES_PER_CYCLE;
+        let read = rows * across as f64 * of_row + columns * along as f64 * of_column;
+        let stage = rows * of_row + columns * of_column;
+        let shared = (read + stage) / line;
+        let loaded = stage / L2_BYTES_PER_CYCLE;
         let promoted = if problem.is_promoted() {
             // Each accumulator is added once, by one of 128 lanes, and each scale is loaded.
             rows * columns / 64.0 + own.scale_loads(problem) as f64 * (along * across) as f64 * 8.0
@@ -69,7 +83,7 @@ pub(super) fn seconds(plan: &Plan, problems: &[(&Problem, &Plan)], machine: &Mac
         let written = |bytes: f64| (d[0] * d[1]) as f64 * bytes / SECTOR as f64;
         let stored = |split: i64| match split {
             1 => written(f64::from(problem.result_type().bytes())),
-            _ => written(4.0 * own.halves(problem) as f64),
+            _ => written(f64::from(problem.accumulator_type().bytes()) * own.halves(problem) as f64),
         };
         // Resident blocks multiply while one of them begins or ends a tile.
         let alone = |split: i64| (load + of_tile) / resident + stored(split) * resident;

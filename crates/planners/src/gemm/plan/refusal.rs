@@ -28,6 +28,9 @@ impl Plan {
         if self.warps.is_some() {
             return self.warps_refusal(problem, machine);
         }
+        if !problem.is_by_warpgroups(machine) && has_wgmma(machine) {
+            return Some("wgmma does not have the types of the operands: a plan says how its `warps` multiply");
+        }
         if !has_wgmma(machine) {
             return Some("the machine has no wgmma: a plan for it says how its `warps` multiply");
         }
@@ -173,7 +176,7 @@ impl Plan {
         if self.stages < 2 {
             return Some("fewer than two stages fit into shared memory");
         }
-        let bytes = self.stages.min(MAX_STAGES + 1) * self.stage_bytes()
+        let bytes = self.stages.min(MAX_STAGES + 1) * self.stage_bytes(problem)
             + MAX_BARRIER_BYTES
             + self.staged_bytes(problem, machine);
         (self.stages > MAX_STAGES || bytes > i64::from(machine.multiprocessor.block_shared_bytes))

@@ -11,6 +11,7 @@ use crate::gemm::implicit;
 use crate::gemm::panel::width;
 use crate::gemm::plan::{BARRIER_BYTES, Plan};
 use crate::gemm::problem::matrix::Contiguous;
+use crate::gemm::problem::weights::WORDS_OF_GROUP;
 use crate::gemm::problem::{LINE_BYTES, Problem};
 use crate::units::count;
 
@@ -51,7 +52,7 @@ impl Plan {
             return fits(2, ALTERNATING_BYTES).unwrap_or((1, 1));
         }
         // A fourth stage is worth more than fewer parts if blocks wait for each other.
-        let fourth = || fits(1, self.beside_four_stages(machine)).filter(|_| self.cluster > 1);
+        let fourth = || fits(1, self.beside_four_stages(problem, machine)).filter(|_| self.cluster > 1);
         if bytes <= STAGED_BYTES {
             return fourth().filter(|_| problem.result_type().bytes() == 2).unwrap_or((1, 1));
         }
@@ -59,8 +60,8 @@ impl Plan {
     }
 
     /// Bytes that are left for a tile of D beside four stages.
-    fn beside_four_stages(&self, machine: &Machine) -> i64 {
-        (i64::from(machine.multiprocessor.block_shared_bytes) - BARRIER_BYTES - 4 * self.stage_bytes())
+    fn beside_four_stages(&self, problem: &Problem, machine: &Machine) -> i64 {
+        (i64::from(machine.multiprocessor.block_shared_bytes) - BARRIER_BYTES - 4 * self.stage_bytes(problem))
             .clamp(0, STAGED_BYTES)
     }
 
@@ -91,7 +92,7 @@ impl Plan {
         if bytes != 2 || !whole || self.ping_pong || problem.stored().is_err() || columns % 8 > 0 {
             return None;
         }
-        let fourth = if self.cluster > 1 { self.beside_four_stages(machine) } else { 0 };
+        let fourth = if self.cluster > 1 { self.beside_four_stages(problem, machine) } else { 0 };
         let [all, fourth] = [STAGED_BYTES, fourth].map(|room| room / (rows * bytes * 8));
         let odd = |eights: i64| (eights - (eights + 1) % 2).max(1) * 8;
         if columns % 16 == 8 {
@@ -114,9 +115,20 @@ impl Plan {
         Some(fewer).filter(|fewer| fourth > 0 && 2 * count(columns, *fewer) < self.even_parts(problem, machine).0)
     }
 
+    /// Bytes of a line of a stage, of the operand along the rows of a tile and of the other one.
+    pub(crate) fn line_bytes(&self, problem: &Problem) -> [i64; 2] {
+        if problem.int4_scales().is_none() {
+            return [LINE_BYTES; 2];
+        }
+        let numbers = problem.k_tile() * i64::from(problem.operand_type().bytes());
+        let words = WORDS_OF_GROUP * i64::from(problem.b().element().bytes());
+        if self.swapped { [words, numbers] } else { [numbers, words] }
+    }
+
     /// Bytes of a stage.
-    pub(crate) fn stage_bytes(&self) -> i64 {
-        (self.rows + self.columns) * LINE_BYTES
+    pub(crate) fn stage_bytes(&self, problem: &Problem) -> i64 {
+        let [of_row, of_column] = self.line_bytes(problem);
+        self.rows * of_row + self.columns * of_column
     }
 
     /// Bytes of shared memory in which a tile of D is staged.

@@ -7,6 +7,8 @@
 use tilewright_kernel::Element;
 use tilewright_kernel::machine::Machine;
 
+use crate::gemm::implicit;
+use crate::gemm::mainloop::outline::warp_atom;
 use crate::gemm::panel::width;
 use crate::gemm::plan::refusal::MOST;
 use crate::gemm::plan::{MAX_COLUMNS, MAX_STAGES, Plan};
@@ -27,8 +29,8 @@ const ADDRESS_REGISTERS: i64 = 40;
 
 impl Plan {
     /// The stages that fit into the shared memory of a block.
-    pub(crate) fn most_warp_stages(&self, machine: &Machine) -> i64 {
-        (self.warp_room(machine) / self.stage_bytes().max(1)).min(MAX_STAGES)
+    pub(crate) fn most_warp_stages(&self, problem: &Problem, machine: &Machine) -> i64 {
+        (self.warp_room(machine) / self.stage_bytes(problem).max(1)).min(MAX_STAGES)
     }
 
     /// Bytes of shared memory for the stages of a block.
@@ -43,7 +45,8 @@ impl Plan {
     pub(crate) fn warp_parts(&self, problem: &Problem, machine: &Machine) -> (i64, i64) {
         let [rows, columns] = self.tile_of_d(problem);
         let bytes = rows * columns * i64::from(problem.result_type().bytes());
-        let room = self.warp_room(machine).min((self.stages * self.stage_bytes()).max(self.stage_bytes()));
+        let room =
+            self.warp_room(machine).min((self.stages * self.stage_bytes(problem)).max(self.stage_bytes(problem)));
         let step = self.strip_step(problem);
         let fits = |parts: &i64| columns % (parts * step) == 0 && bytes / parts <= room;
         (1..=columns / step).find(fits).map_or((1, 1), |parts| (parts, 1))
@@ -65,13 +68,14 @@ impl Plan {
         let [rows, columns] = self.tile_of_d(problem);
         let part = rows * columns * i64::from(problem.result_type().bytes()) / self.warp_parts(problem, machine).0;
         let part = if self.is_shared() || problem.staged_by_warps().is_none() { 0 } else { part };
-        (self.stages * self.stage_bytes()).max(part)
+        (self.stages * self.stage_bytes(problem)).max(part)
     }
 
     /// Registers of a thread: accumulators, two sets of fragments, addresses.
     fn warp_registers(&self, problem: &Problem, machine: &Machine, [along, across]: [i64; 2]) -> i64 {
-        // 32 bytes along K of each row and column, twice.
-        let fragments = self.rows / along / 2 + self.columns / across / 2;
+        // What an instruction multiplies of each row and column, twice.
+        let depth = warp_atom(problem.operand_type()).1 * i64::from(problem.operand_type().bytes());
+        let fragments = (self.rows / along + self.columns / across) * depth / 64;
         let scales = self.scale_loads(problem);
         self.accumulators(problem, machine) + fragments + ADDRESS_REGISTERS + scales
     }
@@ -110,6 +114,9 @@ impl Plan {
         }
         if !(1..=steps).contains(&self.split_k) {
             return Some("`split_k` is at most the number of k-tiles");
+        }
+        if implicit::of(problem).is_some() && (self.swapped || self.split_k > 1) {
+            return Some("implicit GEMM needs A along the rows of tiles, and excludes split-K");
         }
         self.warp_sharing_refusal(problem)
             .or_else(|| self.order_refusal(problem))

@@ -17,11 +17,13 @@ use crate::gemm::problem::{Fused, Problem};
 use crate::terms::Statistic;
 
 /// The types that are multiplied.
-const FACTORS: [Element; 7] =
-    [Element::Bf16, Element::F16, Element::F32, Element::E4M3, Element::E5M2, Element::I8, Element::U8];
+const FACTORS: [Element; 8] =
+    [Element::Bf16, Element::F16, Element::F32, Element::F64, Element::E4M3, Element::E5M2, Element::I8, Element::U8];
 
 /// The types of D.
 const RESULTS: [Element; 6] = [Element::Bf16, Element::F16, Element::F32, Element::E4M3, Element::E5M2, Element::I32];
+/// The types of D of operands of f64.
+const RESULTS_OF_F64: [Element; 2] = [Element::F64, Element::F32];
 
 impl Problem {
     /// A GEMM of the sizes `[M, N, K]`, with operands and result of one type: A `(M,K)` and B
@@ -67,6 +69,10 @@ impl Problem {
     /// accumulators in f32. A number that is infinite, or that bf16 rounds to infinity, gives NaN.
     /// [`Problem::in_tf32`] is faster and less exact.
     ///
+    /// Operands of f64 are multiplied in f64 by mma.sync, on every machine: sums of integers below
+    /// 2^53 are exact, and other sums are within `(K + 2) 2^-53` of the added magnitudes. D is f64
+    /// or f32 then.
+    ///
     /// Errors: extents that do not match ([`PlanError::Extents`]); types that are not multiplied,
     /// or not converted to the type of D ([`PlanError::Unknown`]); two elements of D with the same
     /// offset ([`PlanError::Overlap`]).
@@ -98,7 +104,7 @@ impl Problem {
         Problem::checked(a, b, d, Some(pairs))?.fused(fused)
     }
 
-    fn checked(a: Matrix, b: Matrix, d: Matrix, pairs: Option<Pairs>) -> Result<Problem, PlanError> {
+    pub(crate) fn checked(a: Matrix, b: Matrix, d: Matrix, pairs: Option<Pairs>) -> Result<Problem, PlanError> {
         let ([m, k, batch], [n, terms, batch_b], [rows, columns, batch_d]) = (a.extents(), b.extents(), d.extents());
         let made = if pairs.is_some() { columns.saturating_mul(2) } else { columns };
         if k != terms || [m, n] != [rows, made] || batch != batch_b || batch != batch_d {
@@ -106,12 +112,14 @@ impl Problem {
             return Err(PlanError::Extents { a: text(&a), b: text(&b), d: text(&d) });
         }
         if !FACTORS.contains(&a.element()) || a.element() != b.element() {
-            let known = "pairs of bf16, f16, f32, e4m3, e5m2, i8 or u8".to_string();
+            let known = "pairs of bf16, f16, f32, f64, e4m3, e5m2, i8 or u8".to_string();
             let given = format!("{} x {}", a.element(), b.element());
             return Err(PlanError::Unknown { what: "product of types", given, known });
         }
-        if !RESULTS.contains(&d.element()) {
-            let known = "bf16, f16, f32, e4m3, e5m2 and i32".to_string();
+        let results: &[Element] = if a.element() == Element::F64 { &RESULTS_OF_F64 } else { &RESULTS };
+        if !results.contains(&d.element()) {
+            let names = results.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            let known = format!("{names} of operands of {}", a.element());
             return Err(PlanError::Unknown { what: "type of a result", given: d.element().to_string(), known });
         }
         if !d.layout().is_injective()? {
@@ -131,6 +139,8 @@ impl Problem {
             kept,
             scales,
             ends,
+            int4: None,
+            nibbles: false,
             tf32: false,
             fast: false,
             batch_invariant: false,
@@ -179,10 +189,13 @@ impl Problem {
         };
         let [a, b, d] = [many(&self.a)?, many(&self.b)?, many(&self.d)?];
         let together = |with| Err(PlanError::Together { what: "batch that is made afterwards", with });
+        if self.int4.is_some() {
+            return together("weights of four bits");
+        }
         match (&self.fused, self.kept.first(), &self.scales) {
             (None, None, None) => {
-                let Problem { tf32, fast, batch_invariant, .. } = self;
-                Ok(Problem { tf32, fast, batch_invariant, ..Problem::of(a, b, d)? })
+                let Problem { nibbles, tf32, fast, batch_invariant, .. } = self;
+                Ok(Problem { nibbles, tf32, fast, batch_invariant, ..Problem::of(a, b, d)? })
             }
             (Some(_), ..) => together("an epilogue function"),
             (_, Some(_), _) => together("reductions in the epilogue"),
@@ -206,8 +219,12 @@ impl Problem {
     /// assert!(problem.to_string().ends_with("gelu_tanh(x0 + x1) + x2"));
     /// ```
     ///
+    /// With operands of f64 the function is computed in f64, and has arithmetic, `abs`, `relu`,
+    /// `sqrt` and `recip`; otherwise it is computed in f32.
+    ///
     /// Errors: an input has other extents than D ([`PlanError::Shape`]), is not a floating-point
-    /// number, or is missing ([`PlanError::Unknown`]).
+    /// number of at most the type of the accumulators, or is missing; a function that f64 does not
+    /// have ([`PlanError::Unknown`]).
     pub fn fused(self, fused: Fused) -> Result<Problem, PlanError> {
         for input in &fused.inputs {
             // Each row group may have its own input.
@@ -217,8 +234,10 @@ impl Problem {
                 let (layout, shape) = (input.layout().to_string(), self.d.layout().shape().to_string());
                 return Err(PlanError::Shape { layout, shape });
             }
-            if !input.element().is_float() || input.element() == Element::F64 {
-                let known = "bf16, f16, f32, e4m3 and e5m2".to_string();
+            let is_wider = input.element() == Element::F64 && self.computed_type() != Element::F64;
+            if !input.element().is_float() || is_wider {
+                let of_f64 = if self.computed_type() == Element::F64 { ", f64" } else { "" };
+                let known = format!("bf16, f16, f32{of_f64}, e4m3 and e5m2");
                 return Err(PlanError::Unknown { what: "type of an input", given: input.element().to_string(), known });
             }
         }
@@ -230,6 +249,10 @@ impl Problem {
                 given: format!("x{}", fused.expression.inputs() - 1),
                 known: format!("{own}, and {} tensors", fused.inputs.len()),
             });
+        }
+        if self.computed_type() == Element::F64 && !fused.expression.is_of_doubles() {
+            let known = "arithmetic, abs, relu, sqrt and recip".to_string();
+            return Err(PlanError::Unknown { what: "function of f64", given: fused.expression.to_string(), known });
         }
         Ok(Problem { fused: Some(fused), ..self })
     }
@@ -387,13 +410,14 @@ impl Problem {
     pub(crate) fn moved(&self, a: Matrix, b: Matrix, d: Matrix, inputs: Vec<Matrix>) -> Result<Problem, PlanError> {
         let fused = self.fused.as_ref().map(|fused| Fused { expression: fused.expression.clone(), inputs });
         let (kept, scales) = (self.kept.clone(), self.scales.clone());
-        let inner = match &self.ends {
-            None => Problem::checked(a, b, d, self.pairs)?,
-            Some(ends) => Problem::checked_groups(a, b, d, ends.clone(), self.pairs)?,
+        let inner = match (&self.ends, &self.int4) {
+            (_, Some(scales)) => Problem::of_int4(a, b, scales.clone(), d)?,
+            (None, None) => Problem::checked(a, b, d, self.pairs)?,
+            (Some(ends), None) => Problem::checked_groups(a, b, d, ends.clone(), self.pairs)?,
         };
         let images = self.images.clone();
-        let Problem { tf32, fast, batch_invariant, .. } = *self;
-        Ok(Problem { images, fused, kept, scales, tf32, fast, batch_invariant, ..inner })
+        let Problem { nibbles, tf32, fast, batch_invariant, .. } = *self;
+        Ok(Problem { images, fused, kept, scales, nibbles, tf32, fast, batch_invariant, ..inner })
     }
 
     /// The same GEMM with operands of f32 read as tf32: 19 bits for sign, exponent and 10 bits of
@@ -401,6 +425,35 @@ impl Problem {
     #[must_use]
     pub fn in_tf32(self) -> Problem {
         Problem { tf32: true, ..self }
+    }
+
+    /// The same GEMM on integers of four bits: each byte of A `(M,K/2)` and of B `(N,K/2)` has two
+    /// elements, the one of the lower K in the lower bits. In bytes of i8 they are -8 to 7 (s4), in
+    /// bytes of u8 0 to 15 (u4). Accumulators are in i32, and exact.
+    ///
+    /// Warps multiply by mma.sync, whose operands have K contiguous; other operands are copied
+    /// first. Cards before 9.0 have instructions of four bits. Later cards have none: there the
+    /// driver makes an instruction of four bits two of eight, with many others around them, and a
+    /// GEMM of i8 is faster.
+    ///
+    /// ```
+    /// use tilewright_kernel::Element;
+    /// use tilewright_planners::gemm::{Matrix, Problem};
+    ///
+    /// let operand = |rows| Matrix::rows(Element::I8, [rows, 256]).unwrap();
+    /// let d = Matrix::rows(Element::I32, [64, 32]).unwrap();
+    /// let problem = Problem::of(operand(64), operand(32), d).unwrap().in_nibbles().unwrap();
+    /// assert_eq!(problem.to_string(), "s4 (64,512) x (32,512) -> i32 (64,32)");
+    /// assert_eq!(problem.operations(), 2 * 64 * 32 * 512);
+    /// ```
+    ///
+    /// Errors: operands other than i8 or u8 ([`PlanError::Unknown`]).
+    pub fn in_nibbles(self) -> Result<Problem, PlanError> {
+        if !matches!(self.operand_type(), Element::I8 | Element::U8) {
+            let (given, known) = (self.operand_type().to_string(), "i8 and u8".to_string());
+            return Err(PlanError::Unknown { what: "type of bytes with two elements", given, known });
+        }
+        Ok(Problem { nibbles: true, ..self })
     }
 
     /// The convolution of images `(C,(W,H,L))` with filters `(F,K)`, where K is `(C,S,R)` with

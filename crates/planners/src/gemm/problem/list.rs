@@ -59,7 +59,7 @@ impl Problems {
                 let how = if tf32 { " as tf32" } else { "" };
                 format!(
                     "{}{how} to {}{}",
-                    problem.operand_type(),
+                    problem.operand_name(),
                     problem.result_type(),
                     if fast { ", promoted accumulators" } else { "" }
                 )

@@ -107,13 +107,14 @@ struct Described<'a>(&'a Problem, &'a [&'a str]);
 impl fmt::Display for Described<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Described(problem, names) = self;
-        let [m, n, k] = problem.sizes;
+        let ([m, n, _], k) = (problem.sizes, problem.depth());
         let batch = if problem.batch > 1 { format!(",{}", problem.batch) } else { String::new() };
         let columns = problem.b.extents()[0];
         write!(
             f,
-            "{} ({m},{k}{batch}) x ({columns},{k}{batch}) -> {} ({m},{n}{batch})",
-            problem.operand_type(),
+            "{} ({m},{k}{batch}) x {}({columns},{k}{batch}) -> {} ({m},{n}{batch})",
+            problem.operand_name(),
+            if problem.int4.is_some() { "int4 " } else { "" },
             problem.result_type()
         )?;
         if let Some(images) = &problem.images {

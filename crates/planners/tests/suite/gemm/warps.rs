@@ -135,13 +135,51 @@ fn modes_may_be_folded() {
     // A window that moves over a line: rows of A overlap.
     let windows = of(BF16, ["(40,(3,8)):(8,(16,1))", "(16,24):(24,1)", "(40,16):(16,1)"], BF16);
     right(&windows, &plan(32, 16, [2, 1]));
-    // An image of 6 x 6 with a border, by a filter of 3 x 3.
-    let (images, filters) = (matrix(BF16, "(16,(6,6,2)):(1,(16,96,576))"), matrix(BF16, "(24,144):(144,1)"));
-    let window = Window::of([3, 3]).padded([1, 1]);
-    right(
-        &Problem::convolution(images, filters, matrix(BF16, "(72,24):(24,1)"), window).unwrap(),
-        &plan(64, 32, [2, 1]),
-    );
+}
+
+/// Windows of images are gathered in the mainloop, without a copy of the images.
+#[test]
+fn windows_are_read_in_place() {
+    let convolution = |[channels, side, filters]: [i64; 3], window: Window, element: Element, pixel: i64| {
+        let [x, y] = window.results([side, side]).unwrap();
+        let images = format!("({channels},({side},{side},2)):(1,({pixel},{},{}))", pixel * side, pixel * side * side);
+        // Filters have as many elements between their pixels as images.
+        let [s, r] = window.filter;
+        let lies = format!("({filters},({channels},{s},{r})):({},(1,{pixel},{}))", pixel * s * r, pixel * s);
+        let d = Matrix::rows(if element.is_float() { element } else { Element::I32 }, [x * y * 2, filters]).unwrap();
+        Problem::convolution(matrix(element, &images), matrix(element, &lies), d, window).unwrap()
+    };
+    let border = Window::of([3, 3]).padded([1, 1]);
+    for (window, element) in [
+        (border, BF16),
+        (Window::of([3, 3]), BF16),
+        (Window::of([2, 3]).padded([0, 1]), BF16),
+        (Window { dilation: [2, 1], ..border }, Element::F16),
+        (border, Element::F64),
+        (border, Element::I8),
+    ] {
+        let channels = 64 / i64::from(element.bytes());
+        for (plan, side) in [(plan(64, 32, [2, 1]), 7), (plan(32, 64, [1, 4]), 6)] {
+            let problem = convolution([channels, side, 24], window, element, channels);
+            assert_eq!(right(&problem, &plan), 1, "{problem}");
+            let bias = function("x * 2 + bias", &["x", "bias"], vec![matrix(Element::F32, &bias_of(&problem))]);
+            if element.is_float() {
+                assert_eq!(right(&problem.fused(bias).unwrap(), &plan), 1);
+            }
+        }
+    }
+    // Channels that 8 bytes divide, and 16 do not: narrower copies.
+    assert_eq!(right(&convolution([36, 6, 24], border, BF16, 40), &plan(64, 32, [2, 1])), 1);
+    // A stride with a border: the images are copied with their padding, and not as windows.
+    let strided = convolution([32, 9, 24], Window { stride: [2, 2], ..border }, BF16, 32);
+    assert_eq!(right(&strided, &plan(64, 32, [2, 1])), 2);
+    // Three channels are no whole copies: the windows are copied.
+    assert!(right(&convolution([3, 6, 24], border, BF16, 8), &plan(64, 32, [2, 1])) > 1);
+}
+
+fn bias_of(problem: &Problem) -> String {
+    let [m, n, _] = problem.sizes();
+    format!("({m},{n}):(0,1)")
 }
 
 fn dense(element: Element, result: Element, [m, n, k]: [i64; 3]) -> Problem {
@@ -311,4 +349,153 @@ fn every_plan_of_pairs_is_right() {
             right_on(&a100, &problem, &plan);
         }
     }
+}
+
+/// f64 in every order, with an epilogue in f64, split K, and lines of one element.
+#[test]
+fn doubles_are_right() {
+    const F64: Element = Element::F64;
+    let (m, n, k) = (72, 88, 40);
+    for a in [format!("({m},{k}):({k},1)"), format!("({m},{k}):(1,{m})")] {
+        for b in [format!("({n},{k}):({k},1)"), format!("({n},{k}):(1,{n})")] {
+            for (d, swapped) in [(format!("({m},{n}):({n},1)"), false), (format!("({m},{n}):(1,{m})"), true)] {
+                let problem = of(F64, [&a, &b, &d], F64);
+                assert_eq!(right(&problem, &Plan { swapped, ..plan(64, 32, [2, 1]) }), 1);
+            }
+        }
+    }
+    for name in ["A100", "RTX 4090", "H200", "B200", "RTX 5090"] {
+        let own = machine(name);
+        for sizes in [[33, 19, 37], [1, 1, 1], [40, 24, 136]] {
+            let problem = dense(F64, F64, sizes);
+            right_on(&own, &problem, &Plan { split_k: 1, ..plan(32, 32, [2, 1]) });
+            let chosen = Product::new(&problem, &own).unwrap().plan().clone();
+            assert!(chosen.warps.is_some(), "{chosen}");
+            right_on(&own, &problem, &chosen);
+        }
+    }
+    let problem = dense(F64, F64, [72, 88, 136]);
+    assert_eq!(right(&problem, &Plan { split_k: 3, ..plan(64, 32, [2, 2]) }), 2);
+    assert_eq!(right(&problem, &Plan { split_k: 2, tail: 2, blocks: 4, ..plan(64, 32, [2, 2]) }), 2);
+    right(&dense(F64, Element::F32, [72, 88, 136]), &plan(32, 64, [1, 2]));
+    let inputs = vec![matrix(F64, "(72,88):(0,1)"), matrix(Element::F32, "(72,88):(88,1)")];
+    let text = "sqrt(abs(0.75 * x + bias)) + 0.3 * c";
+    let fused = problem.clone().fused(function(text, &["x", "bias", "c"], inputs)).unwrap();
+    for split_k in [1, 2] {
+        right(&fused, &Plan { split_k, ..plan(64, 32, [2, 1]) });
+    }
+    let matrices = ["(40,24,3):(24,1,960)", "(32,24,3):(24,1,0)", "(40,32,3):(32,1,1280)"];
+    right(&of(F64, matrices, F64), &plan(32, 32, [2, 1]));
+    right(&of(F64, ["(35,37):(39,1)", "(33,37):(1,33)", "(35,33):(33,1)"], F64), &plan(32, 32, [1, 2]));
+    right(&of(F64, ["(20,24):(48,2)", "(16,24):(24,1)", "(20,16):(32,2)"], F64), &plan(32, 16, [2, 1]));
+}
+
+#[test]
+fn functions_and_results_of_doubles_are_told() {
+    let problem = dense(Element::F64, Element::F64, [32, 32, 32]);
+    let refused = problem.fused(function("exp(x)", &["x"], vec![])).unwrap_err().to_string();
+    assert!(refused.contains("exp(x0)"), "{refused}");
+    let rows = |element| Matrix::rows(element, [32, 32]).unwrap();
+    for (operands, result) in [(Element::F64, BF16), (BF16, Element::F64)] {
+        let refused = Problem::of(rows(operands), rows(operands), rows(result)).unwrap_err().to_string();
+        assert!(refused.contains(&result.to_string()), "{refused}");
+    }
+}
+
+/// Integers below 2^53 are exact in f64, in every order of addition.
+#[test]
+fn integers_in_doubles_are_exact() {
+    let problem = dense(Element::F64, Element::F64, [40, 24, 136]);
+    for split_k in [1, 2] {
+        let product = Product::planned(&problem, &Plan { split_k, ..plan(32, 32, [2, 1]) }, &machine("A100")).unwrap();
+        let number = |at: usize| ((at * 7919 % 1_999_993) as f64 - 1e6) * 2.0 + 1.0;
+        let report = product.check_on(&|_, _, count| (0..count).flat_map(|at| number(at).to_le_bytes()).collect());
+        assert_eq!(report.unwrap().worst, 0.0);
+    }
+}
+
+/// Integers of four bits, two in a byte, exact: in every order of the bytes, in odd sizes.
+#[test]
+fn nibbles_are_exact() {
+    for element in [Element::I8, Element::U8] {
+        for name in ["A100", "RTX 4090", "H200", "RTX 5090"] {
+            for sizes in [[72, 80, 160], [33, 19, 37], [1, 1, 1]] {
+                for swapped in [false, true] {
+                    let problem = dense(element, Element::I32, sizes).in_nibbles().unwrap();
+                    assert_eq!(problem.depth(), 2 * sizes[2]);
+                    right_on(&machine(name), &problem, &Plan { swapped, ..plan(64, 32, [2, 1]) });
+                }
+            }
+        }
+        let turned = of(element, ["(40,32):(1,40)", "(32,32):(1,32)", "(40,32):(32,1)"], Element::I32);
+        assert_eq!(right(&turned.in_nibbles().unwrap(), &plan(32, 32, [2, 1])), 3);
+        let scaled = function("x * row", &["x", "row"], vec![matrix(Element::F32, "(40,32):(1,0)")]);
+        let problem = dense(element, BF16, [40, 32, 64]).in_nibbles().unwrap().fused(scaled).unwrap();
+        right(&problem, &plan(32, 32, [2, 1]));
+    }
+    assert!(dense(BF16, BF16, [32, 32, 32]).in_nibbles().is_err());
+}
+
+fn int4(element: Element, result: Element, [m, n, k]: [i64; 3]) -> Problem {
+    let rows = |element, extents| Matrix::rows(element, extents).unwrap();
+    let scales = Matrix::columns(element, [n, k / 128]).unwrap();
+    Problem::of_int4(rows(element, [m, k]), rows(Element::I32, [n, k / 8]), scales, rows(result, [m, n])).unwrap()
+}
+
+/// Weights of four bits with scales of groups, on either side of a tile, for one row and for many.
+#[test]
+fn weights_of_four_bits_are_right() {
+    for (element, result) in [(BF16, BF16), (Element::F16, Element::F32)] {
+        for sizes in [[1, 64, 128], [33, 40, 256], [72, 130, 640]] {
+            let problem = int4(element, result, sizes);
+            for (rows, columns, warps, swapped) in [
+                (64, 16, [2, 1], true),
+                (64, 32, [4, 1], true),
+                (32, 64, [2, 2], false),
+                (64, 64, [1, 4], false),
+                (128, 32, [4, 2], true),
+            ] {
+                for name in ["A100", "RTX 4090", "H200", "RTX 5090"] {
+                    let plan = Plan { swapped, ..plan(rows, columns, warps) };
+                    assert_eq!(right_on(&machine(name), &problem, &plan), 1);
+                }
+            }
+            let chosen = Product::new(&problem, &machine("H200")).unwrap().plan().clone();
+            right_on(&machine("H200"), &problem, &chosen);
+        }
+    }
+    let problem = int4(BF16, BF16, [24, 80, 640]);
+    for swapped in [false, true] {
+        assert_eq!(right(&problem, &Plan { swapped, split_k: 2, ..plan(32, 32, [2, 1]) }), 2);
+    }
+    let bias = function("relu(x + bias)", &["x", "bias"], vec![matrix(BF16, "(24,80):(0,1)")]);
+    right(&problem.fused(bias).unwrap(), &Plan { swapped: true, ..plan(64, 16, [2, 1]) });
+    // A with M contiguous, words with N contiguous, and padded lines of both: copied first, or read.
+    let scales = matrix(Element::F32, "(32,2):(2,1)");
+    let d = matrix(BF16, "(40,32):(1,40)");
+    let turned = [matrix(BF16, "(40,256):(1,40)"), matrix(Element::I32, "(32,32):(1,32)")];
+    let padded = [matrix(BF16, "(40,256):(260,1)"), matrix(Element::I32, "(32,32):(33,1)")];
+    for ([a, words], kernels) in [(turned, 3), (padded, 1)] {
+        let problem = Problem::of_int4(a, words, scales.clone(), d.clone()).unwrap();
+        assert_eq!(right(&problem, &plan(32, 32, [2, 1])), kernels);
+    }
+}
+
+#[test]
+fn weights_of_four_bits_are_told() {
+    let rows = |element, extents| Matrix::rows(element, extents).unwrap();
+    let asked = |element, words, k: i64, groups: i64| {
+        let (a, d) = (rows(element, [16, k]), rows(BF16, [16, 32]));
+        Problem::of_int4(a, rows(words, [32, k / 8]), rows(BF16, [32, groups]), d)
+    };
+    assert!(asked(BF16, Element::I32, 256, 2).is_ok());
+    for refused in [
+        asked(Element::F32, Element::I32, 256, 2),
+        asked(BF16, Element::I8, 256, 2),
+        asked(BF16, Element::I32, 192, 1),
+        asked(BF16, Element::I32, 256, 3),
+    ] {
+        assert!(refused.is_err(), "{refused:?}");
+    }
+    assert!(asked(BF16, Element::I32, 256, 2).unwrap().batched(2).is_err());
 }
