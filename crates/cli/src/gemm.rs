@@ -122,6 +122,10 @@ enum ElementKind {
     E5m2,
     /// Unsigned 8-bit integer; on a device.
     U8,
+    /// Signed 4-bit integer, two in a byte along K; on a device.
+    S4,
+    /// Unsigned 4-bit integer, two in a byte along K; on a device.
+    U4,
 }
 
 pub fn run(options: &GemmOptions, terminal: &mut Terminal) -> Result<(), Failure> {
@@ -148,9 +152,12 @@ pub fn run(options: &GemmOptions, terminal: &mut Terminal) -> Result<(), Failure
         ElementKind::F16 => multiply::<f16>(options, kind, terminal),
         ElementKind::Bf16 => multiply::<bf16>(options, kind, terminal),
         ElementKind::I8 => multiply::<i8>(options, kind, terminal),
-        ElementKind::Tf32 | ElementKind::E4m3 | ElementKind::E5m2 | ElementKind::U8 => {
-            Err(Failure::Usage("this type is multiplied on a device: add --device or --plan".into()))
-        }
+        ElementKind::Tf32
+        | ElementKind::E4m3
+        | ElementKind::E5m2
+        | ElementKind::U8
+        | ElementKind::S4
+        | ElementKind::U4 => Err(Failure::Usage("this type is multiplied on a device: add --device or --plan".into())),
     }
 }
 

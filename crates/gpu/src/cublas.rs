@@ -86,7 +86,7 @@ pub struct CublasProduct {
     pub sizes: [i64; 3],
     /// How many matrices.
     pub batch: i64,
-    /// The type of A and B: bf16, f16, f32 or s8.
+    /// The type of A and B: bf16, f16, f32, f64 or s8.
     pub operands: ElementType,
     /// Whether operands of f32 may be rounded to tf32.
     pub tf32: bool,
@@ -142,14 +142,11 @@ impl CublasProduct {
         if self.d.rows { [right, left] } else { [left, right] }
     }
 
-    fn is_of_integers(&self) -> bool {
-        self.operands == ElementType::S8
-    }
-
     /// The number in `cublasComputeType_t`.
     fn compute_type(&self) -> c_int {
         match (self.operands, self.tf32) {
             (ElementType::S8, _) => 72,
+            (ElementType::F64, _) => 70,
             (ElementType::F32, true) => 77,
             _ => 68,
         }
@@ -160,6 +157,7 @@ impl CublasProduct {
 fn data_type(element: ElementType) -> Result<c_int, CublasError> {
     match element {
         ElementType::F32 => Ok(0),
+        ElementType::F64 => Ok(1),
         ElementType::F16 => Ok(2),
         ElementType::S8 => Ok(3),
         ElementType::S32 => Ok(10),
@@ -252,8 +250,12 @@ impl Cublas {
             return Err(CublasError::Unfit("the memory does not hold the matrices"));
         }
         let [left, right] = product.operands_in_order([a, b]);
-        let (one, zero) = ([1.0_f32.to_bits(), 1], [0_u32, 0]);
-        let scale = usize::from(product.is_of_integers());
+        // The factors have the type of the sums: the lowest bytes of these words.
+        let (one, zero): (u64, u64) = match product.operands {
+            ElementType::S8 => (1, 0),
+            ElementType::F64 => (1.0_f64.to_bits(), 0),
+            _ => (1.0_f32.to_bits().into(), 0),
+        };
         let [rows, columns, depth, count] =
             [int(left.lines)?, int(right.lines)?, int(product.sizes[2])?, int(product.batch)?];
         let [line_left, line_right, line_d] = [int(left.matrix.line)?, int(right.matrix.line)?, int(product.d.line)?];
@@ -273,7 +275,7 @@ impl Cublas {
                         rows,
                         columns,
                         depth,
-                        (&raw const one[scale]).cast(),
+                        (&raw const one).cast(),
                         left.memory.address() as *const c_void,
                         operands,
                         line_left,
@@ -282,7 +284,7 @@ impl Cublas {
                         operands,
                         line_right,
                         right.matrix.step,
-                        (&raw const zero[scale]).cast(),
+                        (&raw const zero).cast(),
                         d.address() as *mut c_void,
                         result,
                         line_d,

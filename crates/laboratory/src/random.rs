@@ -10,6 +10,7 @@
 
 mod list;
 mod problem;
+mod warps;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -168,7 +169,7 @@ impl Task {
         let report = match self.build(machine).map_err(|error| Failure::refused(&error))? {
             Made::One(product) => product.check_on(&|operand, element, count| match operand {
                 ProductTensor::Ends => product.problem().any_ends(number),
-                _ => block(self.numbers, operand, element, count),
+                _ => block(self.numbers, operand, product.problem().random_type(operand, element), count),
             }),
             Made::List(products) => products.check_on(&|problem, operand, element, count| {
                 // Each problem has numbers of its own.
@@ -262,7 +263,7 @@ fn filled(
         let width = matrix.element().bytes() as usize;
         let mut block = match operand {
             ProductTensor::Ends => problem.any_ends(number),
-            _ => block(numbers, operand, matrix.element(), PERIOD),
+            _ => block(numbers, operand, problem.random_type(operand, matrix.element()), PERIOD),
         };
         // Each problem of a list begins elsewhere in the same numbers.
         if operand != ProductTensor::Ends {

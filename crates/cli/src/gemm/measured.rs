@@ -147,6 +147,7 @@ pub(super) fn measured(
     let rates = Rates::of(device.capability(), has.multiprocessors, f64::from(has.clock_khz) * 1e3);
     let peak = match problem.operand_type() {
         Element::F32 => rates.matrix_tf32,
+        Element::F64 => rates.matrix_f64,
         Element::I8 | Element::U8 => rates.matrix_i8,
         element if element.bytes() == 1 => rates.matrix_f8,
         _ => rates.matrix_16,
@@ -208,7 +209,11 @@ impl Rival {
             b: matrix_of(problem.b(), true)?,
             d: matrix_of(problem.d(), false)?,
         };
-        if problem.operand_type().bytes() == 1 && problem.operand_type() != Element::I8 {
+        if problem.int4_scales().is_some() {
+            return Err("its interface has no weights of four bits".into());
+        }
+        let is_of_bytes = problem.operand_type().bytes() == 1;
+        if problem.has_nibbles() || is_of_bytes && problem.operand_type() != Element::I8 {
             return Err("its interface has not these types".into());
         }
         let reach = problem.d().reach().map_err(|error| error.to_string())?;

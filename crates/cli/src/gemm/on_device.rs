@@ -81,6 +81,10 @@ pub struct DeviceRunOptions {
     /// Block-scaled e4m3 or e5m2: an f32 scale for each 1 x 128 elements of A and 128 x 128 of B.
     #[arg(long)]
     pub scales: bool,
+    /// B has weights of four bits: words of eight along K, (K/8,N), and a scale for each 128 along K.
+    /// A is bf16 or f16. Layouts of B count words.
+    #[arg(long, conflicts_with_all = ["batch", "groups", "list", "pairs", "scales", "images"])]
+    pub int4: bool,
     /// Accumulate e4m3 and e5m2 in wgmma alone, which keeps 13 bits of the mantissa. Without this,
     /// the accumulator is added to an f32 accumulator after each 128 elements of K.
     #[arg(long, conflicts_with = "scales")]
@@ -130,6 +134,7 @@ impl DeviceRunOptions {
             .or(self.pairs.map(|_| "--pairs"))
             .or(self.keep.first().map(|_| "--keep"))
             .or(self.scales.then_some("--scales"))
+            .or(self.int4.then_some("--int4"))
             .or(self.fast.then_some("--fast"))
             .or(self.invariant.then_some("--invariant"))
             .or(self.convolution.option())
@@ -143,6 +148,7 @@ impl DeviceRunOptions {
 /// The types of D.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum Stored {
+    F64,
     F32,
     F16,
     Bf16,

@@ -43,20 +43,18 @@ fn refused(error: &PlanError) -> Failure {
 }
 
 /// The type of the operands, and whether they are rounded to tf32.
-fn operands(kind: ElementKind) -> Result<(Element, bool), Failure> {
-    Ok(match kind {
+fn operands(kind: ElementKind) -> (Element, bool) {
+    match kind {
         ElementKind::F32 => (Element::F32, false),
         ElementKind::Tf32 => (Element::F32, true),
         ElementKind::F16 => (Element::F16, false),
         ElementKind::Bf16 => (Element::Bf16, false),
-        ElementKind::I8 => (Element::I8, false),
-        ElementKind::U8 => (Element::U8, false),
+        ElementKind::I8 | ElementKind::S4 => (Element::I8, false),
+        ElementKind::U8 | ElementKind::U4 => (Element::U8, false),
         ElementKind::E4m3 => (Element::E4M3, false),
         ElementKind::E5m2 => (Element::E5M2, false),
-        ElementKind::F64 => {
-            return Err(Failure::Usage("f64 is multiplied on the processor: leave out --device and --plan".into()));
-        }
-    })
+        ElementKind::F64 => (Element::F64, false),
+    }
 }
 
 /// A matrix `(rows,columns)`, or a batch, as the words `row` and `column` or a layout say.
@@ -130,7 +128,9 @@ pub fn problem(options: &GemmOptions) -> Result<Task, Failure> {
 /// The same GEMM with other sizes M, N and K.
 pub fn sized(options: &GemmOptions, extents: [i64; 3]) -> Result<Task, Failure> {
     let own = &options.device;
-    let (element, tf32) = operands(options.kind.unwrap_or(ElementKind::Bf16))?;
+    let kind = options.kind.unwrap_or(ElementKind::Bf16);
+    let (element, tf32) = operands(kind);
+    let nibbles = matches!(kind, ElementKind::S4 | ElementKind::U4);
     if (own.fast || own.scales) && !matches!(element, Element::E4M3 | Element::E5M2) {
         let option = if own.fast { "--fast" } else { "--scales" };
         let text = format!("{option} is for operands of e4m3 and e5m2, not {element}: say so with --type");
@@ -138,6 +138,11 @@ pub fn sized(options: &GemmOptions, extents: [i64; 3]) -> Result<Task, Failure> 
     }
     let convolution = own.convolution.asked(element)?;
     let [m, columns, k] = convolution.as_ref().map_or(extents, |asked| asked.sizes);
+    let k = match nibbles {
+        false => k,
+        // Two elements in a byte, of which the layouts are.
+        true => bytes_of_nibbles(own, kind, k)?,
+    };
     let batch = i64::from(own.batch);
     let n = match own.pairs {
         None => columns,
@@ -150,13 +155,23 @@ pub fn sized(options: &GemmOptions, extents: [i64; 3]) -> Result<Task, Failure> 
         Some(asked) => asked.images.clone(),
     };
     let matrices = own.groups.as_ref().map_or(batch, Groups::count);
-    let b = matrix("--layout-b", &own.layout_b, element, [k, columns, matrices])?;
+    let (of_b, depth) = if own.int4 { (Element::I32, words_of_int4(k)?) } else { (element, k) };
+    let b = matrix("--layout-b", &own.layout_b, of_b, [depth, columns, matrices])?;
     let d = matrix("--layout-d", &own.layout_d, result, [m, n, batch])?;
     let b = transposed(&b).map_err(|error| refused(&error))?;
     let (fused, inputs) = function(options, [m, n], batch, result)?;
     let window = convolution.map(|asked| asked.window);
     let made = || -> Result<Problem, PlanError> {
-        let mut problem = multiplied(own, [a, b, d], fused, window)?;
+        let mut problem = match own.int4 {
+            false => multiplied(own, [a, b, d], fused, window)?,
+            true => {
+                let problem = Problem::of_int4(a, b, Matrix::columns(element, [n, k / GROUP])?, d)?;
+                fused.map_or(Ok(problem.clone()), |fused| problem.fused(fused))?
+            }
+        };
+        if nibbles {
+            problem = problem.in_nibbles()?;
+        }
         if own.scales {
             problem = problem.scaled(scales([m, columns, k], [batch, matrices])?)?;
         }
@@ -179,10 +194,35 @@ pub fn sized(options: &GemmOptions, extents: [i64; 3]) -> Result<Task, Failure> 
     Ok(Task { problem, inputs, free })
 }
 
+/// Weights of four bits along K that share a scale.
+const GROUP: i64 = 128;
+
+/// The words of `k` weights of four bits.
+fn words_of_int4(k: i64) -> Result<i64, Failure> {
+    match k % GROUP {
+        0 => Ok(k / 8),
+        _ => {
+            Err(Failure::Usage(format!("--int4: K is a multiple of {GROUP}, the weights that share a scale, not {k}")))
+        }
+    }
+}
+
+/// The bytes of `k` integers of four bits.
+fn bytes_of_nibbles(own: &DeviceRunOptions, kind: ElementKind, k: i64) -> Result<i64, Failure> {
+    if let Some(option) = own.convolution.option() {
+        return Err(Failure::Usage(format!("{option} is not for operands of {}: say --type i8", kind.name())));
+    }
+    match k % 2 {
+        0 => Ok(k / 2),
+        _ => Err(Failure::Usage(format!("K of {} is even, for a byte has two elements, and {k} is odd", kind.name()))),
+    }
+}
+
 /// The type of the result: the given one, or that of the operands; i32 for 8-bit integers, bf16 for
 /// 8-bit floats.
 fn result(said: Option<Stored>, operands: Element) -> Element {
     match (said, operands) {
+        (Some(Stored::F64), _) => Element::F64,
         (Some(Stored::F32), _) => Element::F32,
         (Some(Stored::F16), _) => Element::F16,
         (Some(Stored::Bf16), _) => Element::Bf16,

@@ -75,7 +75,8 @@ pub(super) fn matrix(
 }
 
 /// The problem of a number, of sizes up to the largest: types, sizes, layouts, batches, groups of
-/// rows, folded modes, scales and functions of the sums.
+/// rows, folded modes, scales and functions of the sums; now and then a type that warps multiply on
+/// every machine.
 pub(super) fn task(number: u64, largest: i64, long: bool) -> Result<Task, PlanError> {
     let mut chance = Chance(number.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(0x51_7cc1_b727_2202));
     let chance = &mut chance;
@@ -85,6 +86,7 @@ pub(super) fn task(number: u64, largest: i64, long: bool) -> Result<Task, PlanEr
     match number % 16 {
         7 | 15 => return grouped(chance, types, sizes),
         11 => return folded(chance, types, largest),
+        13 => return super::warps::task(chance, sizes),
         _ => {}
     }
     let [operands, result] = types;

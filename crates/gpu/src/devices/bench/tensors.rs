@@ -44,7 +44,10 @@ impl Tensors {
             let Some(matrix) = problem.matrix(operand) else { continue };
             let block = match operand {
                 ProductTensor::Ends => ends.map_or_else(|| problem.any_ends(number as u64), <[u8]>::to_vec),
-                _ => any_numbers(matrix.element(), PERIOD, number as u64 + 1 + 1000 * place as u64),
+                _ => {
+                    let element = problem.random_type(operand, matrix.element());
+                    any_numbers(element, PERIOD, number as u64 + 1 + 1000 * place as u64)
+                }
             };
             let bytes = bytes_of(matrix)?;
             // Kernels may ask for more than the last element, up to a line.
