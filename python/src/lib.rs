@@ -75,7 +75,7 @@ mod _native {
         Plan, plan_layer_norm, plan_product, plan_reduce, plan_relayout, plan_rms_norm, plan_softmax,
     };
     #[pymodule_export]
-    use super::kernel::named::{NamedKernel, multiprocessors_of_machine, named_kernels, target_of_machine};
+    use super::kernel::named::{NamedKernel, blocks_of_machine, named_kernels, target_of_machine};
     #[pymodule_export]
     use super::kernel::number::{Flag, Number, fmax, fmin, maximum, minimum, where_};
     #[pymodule_export]

@@ -68,6 +68,7 @@ __all__ = [
     "barrier",
     "block",
     "block_dim",
+    "blocks_of_machine",
     "check_arrays",
     "check_call",
     "check_equal",
@@ -103,7 +104,6 @@ __all__ = [
     "maximum",
     "minimum",
     "mma",
-    "multiprocessors_of_machine",
     "named_kernels",
     "number",
     "operations",
@@ -1115,8 +1115,10 @@ class _Asked(TypedDict):
     inputs: list[tuple[str, _Matrix]]
     pairs: str | None
     scales: tuple[_Matrix, _Matrix] | None
+    int4: _Matrix | None
     keep: list[str]
     tf32: bool
+    packed: bool
     fast: bool
     invariant: bool
 
@@ -1264,7 +1266,7 @@ def read_tiles(
     text: str, places: list[tuple[str, int, int, tuple[int, int] | None]], machine: str | None = None
 ) -> TileProgram: ...
 def named_kernels() -> list[NamedKernel]: ...
-def multiprocessors_of_machine(machine: str) -> int: ...
+def blocks_of_machine(machine: str) -> int: ...
 def target_of_machine(machine: str) -> str: ...
 def asked_count(ordinal: int) -> int: ...
 def ptx_entries(ptx: str) -> list[tuple[str, list[tuple[str, str, int]]]]: ...

@@ -472,16 +472,18 @@ def gemm(
     function: str | None = None,
     pairs: str | None = None,
     scales: tuple[Any, Any] | None = None,
+    int4: Any = None,
     keep: str | Sequence[str] | None = None,
     tf32: bool = False,
+    packed: bool = False,
     fast: bool = False,
     invariant: bool = False,
     on: str | None = None,
     **inputs: Any,
 ) -> Any:
     """GEMM (matmul), ``a @ b.T``: A (M,K) times the transposed B (N,K), of any strides, as in
-    PyTorch's ``linear``; or a batch, (L,M,K) and (L,N,K). Accumulators are f32, or i32 for
-    integers, and are rounded once.
+    PyTorch's ``linear``; or a batch, (L,M,K) and (L,N,K). Accumulators are f32, f64 for operands of
+    f64, or i32 for integers, and are rounded once.
 
     ``function`` is the epilogue: a function of the accumulator, ``x``, and of elements of further
     tensors, which are keywords and broadcast to the result: ``gemm(a, b, function="gelu_tanh(x +
@@ -499,6 +501,13 @@ def gemm(
     "column", "sum" or "max", and optionally an expression, ``c, maximum = gemm(a, b, keep="row max
     abs(d)")``. Several reductions are a list. The result is then a tuple, and so is ``out``, if it
     is given.
+
+    ``int4``: B has weights of four bits, from -8 to 7: words of int32, (N,K/8), whose bits, four by
+    four from the lowest, are those of K 0 2 4 6 1 3 5 7; and ``int4`` has their scales, (K/128,N), one
+    for 128 weights of a row. A is bf16 or f16. ``ops.quantize_int4`` makes both.
+
+    ``packed``: each byte of A, (M,K/2), and of B, (N,K/2), has two integers of four bits, the one of
+    the lower K in the lower bits: -8 to 7 in bytes of int8, 0 to 15 in those of uint8.
 
     ``tf32``: operands of f32 are read as tf32, with 10 bits of mantissa, which is faster. ``fast``:
     accumulators of e4m3 and e5m2 are not promoted to f32; the tensor core keeps 13 bits below the
@@ -519,9 +528,9 @@ def gemm(
         if text is not None and not isinstance(text, str):
             example = 'function="max(x, 0)"' if what == "function" else 'pairs="halves"'
             raise TypeError(f"{what} is a text, as in {example}, not {type(text).__name__}")
-    tensors = (a, b, *inputs.values(), *(scales or ()))
+    tensors = (a, b, *inputs.values(), *(scales or ()), *(() if int4 is None else (int4,)))
     kinds = None if keep is None else keep if isinstance(keep, str) else tuple(keep) if isinstance(keep, (list, tuple)) else None
-    call = ("gemm", function, pairs, tf32, fast, invariant, scales is None, kinds, *inputs)
+    call = ("gemm", function, pairs, tf32, packed, fast, invariant, scales is None, int4 is None, kinds, *inputs)
     if on is None and (keep is None or kinds is not None):
         written = None if out is None else tuple(out) if isinstance(out, (tuple, list)) else (out,)
         if (found := _again(call, tensors, written)) is not None:
@@ -530,7 +539,10 @@ def gemm(
     other, shape_b, strides_b, _, before_b = _native.array_axes(b)
     if len(shape_a) != len(shape_b) or len(shape_a) not in (2, 3):
         raise ValueError(f"a and b are matrices (M,K) and (N,K), or batches of them, and have the shapes {shape_a} and {shape_b}")
-    if (shape_a[-1], shape_a[:-2], of) != (shape_b[-1], shape_b[:-2], other):
+    if int4 is not None:
+        if (8 * shape_b[-1], shape_b[:-2], other) != (shape_a[-1], shape_a[:-2], "i32"):
+            raise ValueError(f"a is {shape_a}, and b {shape_b} of {other}: words of weights of four bits are (N,K/8) of i32")
+    elif (shape_a[-1], shape_a[:-2], of) != (shape_b[-1], shape_b[:-2], other):
         raise ValueError(f"a is {shape_a} of {of}, and b is {shape_b} of {other}: both have the same K and type")
     rows = shape_b[-2]
     if pairs is not None:
@@ -561,6 +573,7 @@ def gemm(
     if further and function is None:
         raise TypeError(f"'{further[0][0]}' is an input of an epilogue function: pass function=\"x + {further[0][0]}\"")
     of_blocks = () if scales is None else tuple(_native.array_axes(each) for each in scales)
+    of_int4 = None if int4 is None else _native.array_axes(int4)
     if len(of_blocks) not in (0, 2):
         raise TypeError(f"scales are those of a and those of b, two tensors, not {len(of_blocks)}")
     _check(tensors, outs)
@@ -571,6 +584,8 @@ def gemm(
                 fill(array, 0.0 if what.split()[1:2] == ["sum"] else -math.inf)
         return outs[0] if keep is None else outs
     kept_for: tuple[Any, ...] | None = call
+    if shape_a[-1] == 0 and int4 is not None:
+        raise ValueError("weights of four bits have K of 128 or more")
     if shape_a[-1] == 0:
         # With K = 0 the accumulators are those of zeros.
         depth = 16
@@ -578,9 +593,9 @@ def gemm(
         tensors, kept_for, of_blocks = (a, b, *inputs.values()), None, ()
         (_, shape_a, strides_a, _, before_a), (_, shape_b, strides_b, _, before_b) = map(_native.array_axes, (a, b))
     matrices = ((of, shape_a, strides_a, before_a), (other, shape_b, strides_b, before_b), (to, shape, strides_d, before_d))
-    planned = _planned(_product, *matrices, function, further, pairs, of_blocks, kept, bool(tf32), bool(fast), bool(invariant), _machine(device))
+    planned = _planned(_product, *matrices, function, further, pairs, of_blocks, of_int4, kept, bool(tf32), bool(packed), bool(fast), bool(invariant), _machine(device))
     # For kernels, tensors begin at a multiple of 16 bytes.
-    befores = [before_a, before_b, *(axes[4] for _, axes in further), *(axes[4] for axes in of_blocks), before_d]
+    befores = [before_a, before_b, *(axes[4] for _, axes in further), *(axes[4] for axes in of_blocks), *(() if of_int4 is None else (of_int4[4],)), before_d]
     _run(planned, tensors, outs, {}, on, befores=befores, call=kept_for, makers=makers)
     return outs[0] if keep is None else outs
 
@@ -604,8 +619,10 @@ def _product(
     further: tuple[tuple[str, Axes], ...],
     pairs: str | None,
     scales: tuple[Axes, ...],
+    int4: Axes | None,
     keep: tuple[str, ...],
     tf32: bool,
+    packed: bool,
     fast: bool,
     invariant: bool,
     machine: str,
@@ -622,13 +639,22 @@ def _product(
         if len(extents) != len(shape) or extents[:-2] != shape[:-2]:
             raise ValueError(f"the scales of {name} are {extents}, of which {name} has {len(shape)} axes: one for each 128 steps along K")
     of_blocks = [_batch((element, extents, strides, before)) for element, extents, strides, _, before in scales]
+    of_int4 = None
+    if int4 is not None:
+        element, extents, strides, _, before = int4
+        if len(extents) != 2 or len(shape) != 2:
+            raise ValueError(f"weights of four bits are of one matrix, and their scales (K/128,N), not {extents}")
+        # Columns first.
+        of_int4 = _batch((element, extents[::-1], strides[::-1], before))
     asked: _native._Asked = {
         "function": function,
         "inputs": given,
         "pairs": pairs,
         "scales": (of_blocks[0], of_blocks[1]) if of_blocks else None,
+        "int4": of_int4,
         "keep": list(keep),
         "tf32": tf32,
+        "packed": packed,
         "fast": fast,
         "invariant": invariant,
     }

@@ -254,10 +254,14 @@ pub struct GemmOptions {
     pairs: Option<String>,
     /// The scales of the blocks of A and of B.
     scales: Option<(Given, Given)>,
+    /// The scales of weights of four bits, whose words are B.
+    int4: Option<Given>,
     /// The reductions of rows and columns, in words.
     keep: Vec<String>,
     /// Whether operands of f32 are rounded to tf32.
     tf32: bool,
+    /// Whether each byte of A and of B has two integers of four bits.
+    packed: bool,
     /// Whether accumulators of 8-bit operands are not promoted to f32.
     fast: bool,
     /// Whether rows of D have the same bits for every M.
@@ -289,7 +293,14 @@ impl GemmOptions {
                 Some(Fused { expression, inputs })
             }
         };
-        let mut problem = match (pairs, fused) {
+        if let Some(scales) = &self.int4 {
+            if pairs.is_some() || self.scales.is_some() || self.packed {
+                return Err(PyTypeError::new_err("weights of four bits have neither pairs, nor scales of blocks, nor packed"));
+            }
+            let problem = Problem::of_int4(a, b, matrix(py, scales)?, d).map_err(refuse)?;
+            return self.completed(py, fused.map_or(Ok(problem.clone()), |fused| problem.fused(fused)).map_err(refuse)?);
+        }
+        let problem = match (pairs, fused) {
             (Some(_), None) => {
                 return Err(PyTypeError::new_err(
                     "of pairs a function of both sums is written: function=\"silu(x) * y\"",
@@ -299,6 +310,12 @@ impl GemmOptions {
             (None, Some(fused)) => Problem::of(a, b, d).and_then(|problem| problem.fused(fused)).map_err(refuse)?,
             (None, None) => Problem::of(a, b, d).map_err(refuse)?,
         };
+        self.completed(py, problem)
+    }
+
+    /// The problem with what does not depend on its kind.
+    fn completed(&self, py: Python<'_>, mut problem: Problem) -> PyResult<Problem> {
+        let refuse = |error: PlanError| refusal::of(py, &error);
         if let Some((of_a, of_b)) = &self.scales {
             let scales = Scales { a: matrix(py, of_a)?, b: matrix(py, of_b)? };
             problem = problem.scaled(scales).map_err(refuse)?;
@@ -306,6 +323,7 @@ impl GemmOptions {
         for text in &self.keep {
             problem = text.parse().and_then(|by| problem.reducing(by)).map_err(refuse)?;
         }
+        let problem = if self.packed { problem.in_nibbles().map_err(refuse)? } else { problem };
         let problem = if self.tf32 { problem.in_tf32() } else { problem };
         let problem = if self.fast { problem.fast() } else { problem };
         if self.invariant { problem.batch_invariant().map_err(refuse) } else { Ok(problem) }
@@ -320,7 +338,12 @@ pub fn plan_product(py: Python<'_>, a: Given, b: Given, d: Given, asked: GemmOpt
     let planner = planner(py, machine)?;
     let product = planner.gemm(&problem).map_err(|error| refusal::of(py, &error))?;
     let scales = 2 + asked.inputs.len();
-    let result = if asked.scales.is_some() { scales + 2 } else { scales };
+    // Weights of four bits have scales alone.
+    let (of_b, result) = match (&asked.scales, &asked.int4) {
+        (Some(_), _) => (scales + 1, scales + 2),
+        (_, Some(_)) => (scales, scales + 1),
+        _ => (scales, scales),
+    };
     let tensors = result + 1 + asked.keep.len();
     let number = |operand: &ProductTensor| {
         Ok(match operand {
@@ -328,7 +351,7 @@ pub fn plan_product(py: Python<'_>, a: Given, b: Given, d: Given, asked: GemmOpt
             ProductTensor::B => 1,
             ProductTensor::Input(number) => 2 + number,
             ProductTensor::ScalesA => scales,
-            ProductTensor::ScalesB => scales + 1,
+            ProductTensor::ScalesB => of_b,
             ProductTensor::D => result,
             ProductTensor::Reduction(number) => result + 1 + number,
             ProductTensor::Workspace(number) => tensors + number,

@@ -179,10 +179,10 @@ impl NamedKernel {
     }
 }
 
-/// How many multiprocessors a machine has.
+/// How many blocks fill a machine: one for each scheduler of each multiprocessor.
 #[pyfunction]
-pub fn multiprocessors_of_machine(py: Python<'_>, machine: &str) -> PyResult<u32> {
-    Ok(library::machine(py, machine)?.multiprocessors)
+pub fn blocks_of_machine(py: Python<'_>, machine: &str) -> PyResult<u32> {
+    Ok(library::machine(py, machine)?.schedulers())
 }
 
 /// The target of the kernels for a machine, by the name of either.

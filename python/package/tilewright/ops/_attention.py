@@ -465,9 +465,6 @@ def _packed_definition_backward(
     return d_q, d_k, d_v, d_sinks, None
 
 
-#: The blocks for each multiprocessor that the keys of all sequences are divided among: those whose
-#: shared memory is there at once.
-_BLOCKS_OF_MULTIPROCESSOR = 4
 #: The most parts that the keys of a sequence are divided into.
 _MOST_SPLITS = 64
 
@@ -561,7 +558,7 @@ def decode(
 
 def _splits(machine: str, rows: int) -> int:
     """Into how many parts keys are divided, so that all parts fill a machine."""
-    blocks = _BLOCKS_OF_MULTIPROCESSOR * _native.multiprocessors_of_machine(machine)
+    blocks = _native.blocks_of_machine(machine)
     return max(1, min(_MOST_SPLITS, blocks // max(1, rows)))
 
 

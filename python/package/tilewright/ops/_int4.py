@@ -16,8 +16,8 @@ from ._products import flat_rows, linear
 #: Rows beyond which weights are made numbers of 16 bits first: on an H200, with weights of 14336 x 4096, that
 #: takes 76 us for any number up to 96, and the other way 50 us for 32 rows and 91 us for 48.
 _FEW_ROWS = 32
-#: The blocks that a multiprocessor has at once, and the most parts of K.
-_BLOCKS_OF_MULTIPROCESSOR, _MOST_SPLITS = 4, 64
+#: The most parts of K.
+_MOST_SPLITS = 64
 
 
 def quantize_int4(weight: Any) -> tuple[Any, Any]:
@@ -110,7 +110,7 @@ def _few_rows(x: Any, weight: Any, scales: Any, bias: Any, on: str | None) -> An
 
 def _splits(machine: str, columns: int, groups: int) -> int:
     """Into how many parts K is divided: as many as fill a machine with one tile of rows."""
-    blocks = _BLOCKS_OF_MULTIPROCESSOR * _native.multiprocessors_of_machine(machine)
+    blocks = _native.blocks_of_machine(machine)
     most = max(1, min(_MOST_SPLITS, blocks // -(-columns // 16)))
     return max(own for own in range(1, most + 1) if groups % own == 0)
 
