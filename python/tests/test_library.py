@@ -10,7 +10,7 @@ import pytest
 import tilewright as tw
 
 HERE = {"on": "interpreter"}
-PLAIN = {"function": None, "inputs": [], "pairs": None, "scales": None, "keep": [], "tf32": False, "fast": False, "invariant": False}
+PLAIN = {"function": None, "inputs": [], "pairs": None, "scales": None, "int4": None, "keep": [], "tf32": False, "packed": False, "fast": False, "invariant": False}
 
 
 def whole(source, *shape, dtype=np.float16):
@@ -393,3 +393,47 @@ def test_plans_are_for_the_device():
     assert "mma.sync" in batched.ptx("sm_80")
     with pytest.raises(ValueError, match="sm_1"):
         _native.plan_softmax((128, "f32", 16, 1, 128, 128), "sm_1")
+
+
+def test_gemm_of_doubles():
+    source = np.random.default_rng(31)
+    a, b = source.integers(-(2**20), 2**20, (33, 37)).astype(np.float64), source.integers(-(2**20), 2**20, (19, 37)).astype(np.float64)
+    found = tw.gpu.gemm(a, b, **HERE)
+    assert found.dtype == np.float64 and np.array_equal(found, a @ b.T)
+    assert np.array_equal(tw.gpu.gemm(np.asfortranarray(a), b[:, ::-1].copy()[:, ::-1], function="x - c", c=found, **HERE), 0 * found)
+    with pytest.raises(tw.LayoutError, match="exp"):
+        tw.gpu.gemm(a, b, function="exp(x)", **HERE)
+
+
+def packed(numbers, dtype):
+    """Two integers of four bits in each byte, the first in the lower bits."""
+    bits = numbers.astype(np.int64) & 15
+    return (bits[:, ::2] | bits[:, 1::2] << 4).astype(np.uint8).view(dtype)
+
+
+@pytest.mark.parametrize(("dtype", "least", "end"), [(np.int8, -8, 8), (np.uint8, 0, 16)])
+def test_gemm_of_four_bits(dtype, least, end):
+    source = np.random.default_rng(32)
+    a, b = source.integers(least, end, (24, 74)), source.integers(least, end, (17, 74))
+    found = tw.gpu.gemm(packed(a, dtype), packed(b, dtype), packed=True, **HERE)
+    assert found.dtype == np.int32 and np.array_equal(found, a @ b.T)
+    with pytest.raises(tw.LayoutError, match="i8 and u8"):
+        tw.gpu.gemm(a.astype(np.float16), b.astype(np.float16), packed=True, **HERE)
+
+
+@pytest.mark.parametrize("rows", [1, 40])
+def test_gemm_of_weights_of_four_bits(rows):
+    source = np.random.default_rng(33)
+    x, weight = whole(source, rows, 256), source.integers(-7, 8, (24, 256)).astype(np.float16)
+    weight[:, ::128] = 7
+    words, scales = tw.ops.quantize_int4(weight)
+    bias = whole(source, 24)
+    found = tw.gpu.gemm(x, words, int4=scales, function="x + bias", bias=bias, **HERE)
+    assert np.array_equal(found, (wide(x) @ wide(weight).T + bias).astype(np.float16))
+    for wrong, words_of in [
+        (lambda: tw.gpu.gemm(x, words, int4=scales[:1], **HERE), "E0"),
+        (lambda: tw.gpu.gemm(x[:, :128], words, int4=scales, **HERE), "N,K/8"),
+        (lambda: tw.gpu.gemm(x, words, int4=scales, packed=True, **HERE), "packed"),
+    ]:
+        with pytest.raises((ValueError, TypeError), match=words_of):
+            wrong()

@@ -30,13 +30,13 @@ use crate::gemm::panel::swizzled;
 use crate::gemm::problem::LINE_BYTES;
 use crate::gemm::problem::matrix::Contiguous;
 use crate::gemm::problem::text::Written;
-use crate::gemm::problem::weights::WORDS_OF_GROUP;
+use crate::gemm::problem::weights::{WEIGHTS_OF_WORD, WORDS_OF_GROUP};
 use crate::gemm::schedule::unit::Unit;
 
-/// Elements along K that one load of a thread and its neighbours brings: four words.
-const STEP: i64 = 32;
-/// Words of a line in [`STEP`] elements.
-const WORDS_OF_STEP: i64 = 4;
+/// Words of a line that one load of a thread and its neighbours brings: a quarter of a group.
+const WORDS_OF_STEP: i64 = WORDS_OF_GROUP / 4;
+/// Elements of these words along K.
+const STEP: i64 = WORDS_OF_STEP * WEIGHTS_OF_WORD;
 
 /// What the warps of a block have.
 struct Weighted<'a, 'k> {

@@ -10,12 +10,13 @@ use tilewright_layout::LayoutError;
 use crate::error::PlanError;
 use crate::gemm::problem::Problem;
 use crate::gemm::problem::matrix::Matrix;
+use crate::gemm::problem::scales::SCALE_BLOCK;
 use crate::gemm::step::ProductTensor;
 
 /// Weights along K that share a scale.
-pub(crate) const GROUP: i64 = 128;
-/// Weights of a word.
-pub(crate) const WEIGHTS_OF_WORD: i64 = 8;
+pub(crate) const GROUP: i64 = SCALE_BLOCK;
+/// Weights of a word, of four bits each.
+pub(crate) const WEIGHTS_OF_WORD: i64 = i32::BITS as i64 / 4;
 /// Words of a row in a group.
 pub(crate) const WORDS_OF_GROUP: i64 = GROUP / WEIGHTS_OF_WORD;
 
