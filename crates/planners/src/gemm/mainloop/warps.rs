@@ -216,11 +216,13 @@ impl<'a, 'k> Warps<'a, 'k> {
                     k.barrier();
                     self.load(&k.remainder(&plus(&step, &Expr::from(1))?, stages)?, 0)?;
                 }
-                // Copies of one operand at a time, so that loads of fragments do not wait for them.
-                if number < 2 {
-                    self.fetch(&tiles, unit, number as usize, (&ahead, &free))?;
+                // Copies of one operand at a time, so that loads of fragments do not wait for them;
+                // both before the last instruction, which waits for those of the next stage.
+                let turn = |side: i64| side.min(instructions - 2);
+                for side in (0..2).filter(|side| turn(*side) == number) {
+                    self.fetch(&tiles, unit, side as usize, (&ahead, &free))?;
                 }
-                if number == 1 {
+                if turn(1) == number {
                     k.commit_async();
                 }
                 self.multiply(number)?;
