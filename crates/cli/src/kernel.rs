@@ -56,8 +56,9 @@ pub enum KernelAction {
         #[command(flatten)]
         kernel: Choice,
         /// The target: sm_80, sm_86, sm_87, sm_89, sm_90a, sm_100, sm_120 or sm_121, planned for an
-        /// A100, an RTX 3090, an Orin, an RTX 4090, an H200, a B200, an RTX 5090 or a GB10. The
-        /// default is sm_80, or the target of --machine.
+        /// A100, an RTX 3090, an Orin, an RTX 4090, an H200, a B200, an RTX 5090 or a GB10; or
+        /// sm_90, planned for an H200 without wgmma. The default is sm_80, or the target of
+        /// --machine.
         #[arg(long, value_name = "ARCH", value_parser = machine::target, conflicts_with = "machine")]
         arch: Option<Target>,
         /// Index of the kernel in a plan with two launches: 1 or 2.
@@ -95,8 +96,9 @@ pub enum KernelAction {
         #[arg(value_name = "SIZE=NUMBER", value_parser = size)]
         sizes: Vec<(String, i64)>,
         /// The target: sm_80, sm_86, sm_87, sm_89, sm_90a, sm_100, sm_120 or sm_121, planned for an
-        /// A100, an RTX 3090, an Orin, an RTX 4090, an H200, a B200, an RTX 5090 or a GB10. The
-        /// default is sm_80, or the target of --machine.
+        /// A100, an RTX 3090, an Orin, an RTX 4090, an H200, a B200, an RTX 5090 or a GB10; or
+        /// sm_90, planned for an H200 without wgmma. The default is sm_80, or the target of
+        /// --machine.
         #[arg(long, value_name = "ARCH", value_parser = machine::target, conflicts_with = "machine")]
         arch: Option<Target>,
         /// The GPU to plan for: A100, RTX 3090, A10, Orin, RTX 4090, L4, H100, H200, B200,

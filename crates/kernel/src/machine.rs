@@ -75,6 +75,9 @@ pub struct Rates {
     pub matrix_i8: f64,
     /// Matrix instructions on 8-bit floats with f32 accumulators; 0 where there are none.
     pub matrix_f8: f64,
+    /// Matrix instructions on 4-bit floats with block scales and f32 accumulators; 0 where there
+    /// are none.
+    pub matrix_f4: f64,
     /// Matrix instructions on f64.
     pub matrix_f64: f64,
 }
@@ -105,6 +108,7 @@ impl Rates {
             matrix_tf32: own.matrix_tf32 * all,
             matrix_i8: own.matrix_i8 * all,
             matrix_f8: own.matrix_f8 * all,
+            matrix_f4: own.matrix_f4 * all,
             matrix_f64: own.matrix_f64 * all,
         }
     }
@@ -125,7 +129,7 @@ impl Multiprocessor {
     /// use tilewright_kernel::ptx::Target;
     ///
     /// let bytes = Target::ALL.map(|target| Multiprocessor::of(target).block_shared_bytes);
-    /// assert_eq!(bytes, [163, 99, 163, 99, 227, 227, 99, 99].map(|kib: u32| kib << 10));
+    /// assert_eq!(bytes, [163, 99, 163, 99, 227, 227, 99, 99, 227].map(|kib: u32| kib << 10));
     /// ```
     pub const fn of(target: Target) -> Multiprocessor {
         match target {
@@ -133,7 +137,7 @@ impl Multiprocessor {
             Target::Sm86 => table::AMPERE_86,
             Target::Sm87 => table::AMPERE_87,
             Target::Sm89 => table::ADA,
-            Target::Sm90a => table::HOPPER,
+            Target::Sm90 | Target::Sm90a => table::HOPPER,
             Target::Sm100 => table::BLACKWELL,
             Target::Sm120 | Target::Sm121 => table::BLACKWELL_120,
         }
@@ -212,7 +216,8 @@ impl Machine {
     /// use tilewright_kernel::ptx::Target;
     ///
     /// let names = Target::ALL.map(|target| Machine::of_target(target).name);
-    /// assert_eq!(names, ["A100", "RTX 3090", "Orin", "RTX 4090", "H200", "B200", "RTX 5090", "GB10"]);
+    /// assert_eq!(names[..7], ["A100", "RTX 3090", "Orin", "RTX 4090", "H200", "B200", "RTX 5090"]);
+    /// assert_eq!(names[7..], ["GB10", "H200@sm_90"]);
     /// ```
     pub fn of_target(target: Target) -> Machine {
         match target {
@@ -220,6 +225,10 @@ impl Machine {
             Target::Sm86 => table::RTX_3090.machine(),
             Target::Sm87 => table::ORIN.machine(),
             Target::Sm89 => table::RTX_4090.machine(),
+            Target::Sm90 => {
+                let h200 = table::H200.machine();
+                Machine { name: format!("{}@{}", h200.name, target.name()), target, ..h200 }
+            }
             Target::Sm90a => table::H200.machine(),
             Target::Sm100 => table::B200.machine(),
             Target::Sm120 => table::RTX_5090.machine(),

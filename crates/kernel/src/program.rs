@@ -255,7 +255,9 @@ const THREAD_REGISTERS: u32 = 248;
 /// How many registers a thread has when a block begins, by the threads of a block and the blocks of
 /// a processor.
 pub(crate) fn entry_registers(threads: u32, resident: u32) -> u32 {
-    let share = REGISTERS / (threads.next_multiple_of(WARP_LANES as u32) * resident).max(1);
+    // A quarter of a multiprocessor has a quarter of the registers, and every fourth warp.
+    let warps = (threads.div_ceil(WARP_LANES as u32) * resident).next_multiple_of(4);
+    let share = REGISTERS / (warps * WARP_LANES as u32).max(1);
     (share / 8 * 8).min(THREAD_REGISTERS)
 }
 

@@ -10,6 +10,7 @@
 //! | sm_86 | RTX 3060 to 3090, A10 | 7.1 | | | | | | |
 //! | sm_87 | Jetson Orin | 7.4 | | | | | | |
 //! | sm_89 | RTX 4060 to 4090, L4, L40 | 8.1 | yes | | | | | |
+//! | sm_90 | H100, H200, and all since | 8.0 | yes | yes | yes | | | |
 //! | sm_90a | H100, H200, and no other | 8.0 | yes | yes | yes | yes | yes | |
 //! | sm_100 | B200, B300 | 8.6 | yes | yes | yes | | | |
 //! | sm_120 | RTX 5060 to 5090 | 8.7 | yes | yes | | yes | | yes |
@@ -29,6 +30,8 @@ pub enum Target {
     Sm87,
     /// Ada: 8-bit floats.
     Sm89,
+    /// What Hopper and everything since have: TMA and clusters, but not wgmma.
+    Sm90,
     /// Hopper, and nothing else: what is particular to it.
     Sm90a,
     /// Blackwell for servers, and what runs its code: everything since.
@@ -73,7 +76,9 @@ impl Feature {
 
     /// The names of the targets that have it, as `sm_100, sm_120 or sm_121`.
     pub(crate) fn target_names(self) -> String {
-        let names: Vec<&str> = self.targets().map(Target::name).collect();
+        // A target that has more for the same cards stands for both.
+        let is_most = |target: &Target| Target::latest(target.capability()) == Some(*target);
+        let names: Vec<&str> = self.targets().filter(is_most).map(Target::name).collect();
         match names.split_last() {
             Some((last, [])) => (*last).to_owned(),
             Some((last, others)) => format!("{} or {last}", others.join(", ")),
@@ -136,8 +141,9 @@ const SINCE_90: Features = Features::NONE
     .with(Feature::DependentLaunches);
 
 impl Target {
-    /// All of them.
-    pub const ALL: [Target; 8] = [
+    /// All of them, those for which plans are made unless another one is asked for in front: plans
+    /// for Hopper are for `sm_90a`.
+    pub const ALL: [Target; 9] = [
         Target::Sm80,
         Target::Sm86,
         Target::Sm87,
@@ -146,6 +152,7 @@ impl Target {
         Target::Sm100,
         Target::Sm120,
         Target::Sm121,
+        Target::Sm90,
     ];
 
     const fn row(self) -> TargetRow {
@@ -157,6 +164,7 @@ impl Target {
             Target::Sm86 => ("sm_86", (8, 6), AndLater, (7, 1), Features::NONE),
             Target::Sm87 => ("sm_87", (8, 7), AndLater, (7, 4), Features::NONE),
             Target::Sm89 => ("sm_89", (8, 9), AndLater, (8, 1), Features::NONE.with(Float8)),
+            Target::Sm90 => ("sm_90", (9, 0), AndLater, (8, 0), SINCE_90.with(Clusters)),
             Target::Sm90a => {
                 ("sm_90a", (9, 0), Alone, (8, 0), SINCE_90.with(Clusters).with(RegisterReallocation).with(Wgmma))
             }

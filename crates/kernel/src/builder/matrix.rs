@@ -18,7 +18,7 @@ use super::part::ThreadPart;
 use super::tensor::Cuttable;
 use super::wgmma::WgmmaA;
 use crate::error::{KernelError, Reason};
-use crate::program::operation::{Matrix, Operation};
+use crate::program::operation::{BlockScaled, Matrix, Operation};
 use crate::program::register::{Register, Width};
 use crate::program::{Location, Source};
 
@@ -67,6 +67,23 @@ fn part_of<'k>(tensor: &impl Tensor<'k>) -> Option<ThreadPart> {
 fn no_operand(mma: &TiledMma) -> Reason {
     let because = "an operand is a fragment, or a tensor in memory".to_string();
     Reason::Instruction { name: mma.atom().name().to_string(), because }
+}
+
+/// The sizes of a product in instructions, M, N and K, where those of C and D match.
+fn product_sizes([d, a, b, c]: [&Fragment<'_>; 4]) -> Result<[i64; 3], Reason> {
+    let mode = |fragment: &Fragment<'_>, mode: usize| fragment.layout.mode(mode).map_or(1, |mode| mode.size());
+    let [m, n, k] = [mode(a, 1), mode(b, 1), mode(a, 2)];
+    for (what, fragment, shape) in [("B", b, [n, k]), ("C", c, [m, n]), ("D", d, [m, n])] {
+        if [mode(fragment, 1), mode(fragment, 2)] != shape {
+            return Err(Reason::Sizes {
+                left: format!("{what}, {}", fragment.layout),
+                left_size: format!("({},{})", mode(fragment, 1), mode(fragment, 2)),
+                right: "the product of the other operands".to_string(),
+                right_size: format!("({},{})", shape[0], shape[1]),
+            });
+        }
+    }
+    Ok([m, n, k])
 }
 
 impl Core {
@@ -298,6 +315,129 @@ impl Build {
         multiplied().map_err(|refusal: Reason| refusal.at(statement, location))
     }
 
+    /// `D = A B + C` of fragments of a block-scaled format: each element of A is multiplied by the
+    /// scale of its block of its row, and each element of B by that of its column.
+    ///
+    /// The tiled product is one of bytes, `SM89_16x8x32_F32E4M3E4M3F32_TN`, because an operand of
+    /// each format is in bytes ([`BlockScaled`]), 32 of them along K for an instruction; A, B, C and
+    /// D are its fragments, with one instruction along K. Scales are fragments of bytes, or of words
+    /// of them, one for each 16 rows of A and for each 8 columns of B that the thread multiplies, in
+    /// their order. A thread has the scales of row `lane / 4`, or `lane / 4 + 8` in odd lanes, and
+    /// of column `lane / 4`. A fragment has those of several instructions along K, one after the
+    /// other; `number` is that of this one.
+    ///
+    /// ```
+    /// use tilewright_kernel::program::operation::BlockScaled;
+    /// use tilewright_kernel::{Element, Kernel, interpret, ptx};
+    /// use tilewright_layout::atoms::{MmaAtom, Operand, TiledMma};
+    /// use tilewright_layout::symbolic::Expr;
+    /// use tilewright_layout::{Slot, Tree};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let atom = MmaAtom::named("SM89_16x8x32_F32E4M3E4M3F32_TN")?;
+    /// let mma = TiledMma::new(atom, &"(1,1,1)".parse()?, &"[16:1;8:1;32:1]".parse()?)?;
+    /// let kernel = Kernel::build("scaled", |k| {
+    ///     let a = k.input::<u8>("a", "(16,32):(32,1)")?;
+    ///     let b = k.input::<u8>("b", "(8,32):(32,1)")?;
+    ///     // Four scales of ue4m3 for the 64 numbers of a row.
+    ///     let scales_a = k.input::<u8>("scales_a", "(16,4):(4,1)")?;
+    ///     let scales_b = k.input::<u8>("scales_b", "(8,4):(4,1)")?;
+    ///     let d = k.output::<f32>("d", "(16,8):(8,1)")?.partition_mma(&mma, Operand::C)?;
+    ///     k.threads(32)?;
+    ///     let lane = k.coordinate(&k.thread()?, &[2, 2, 8])?;
+    ///     let row = Tree::flat([Slot::At(lane[2].clone()), Slot::At(lane[0].clone()), Slot::All])?;
+    ///     let of_a = scales_a.recast(Element::U8, "(8,2,4):(4,32,1)")?.slice(row)?.load()?;
+    ///     let of_b = scales_b.slice(Tree::flat([Slot::At(lane[2].clone()), Slot::All])?)?.load()?;
+    ///     let sums = d.fragment()?;
+    ///     sums.clear();
+    ///     k.mma_scaled(&mma, BlockScaled::Nvf4, &sums, (&a, &[of_a]), (&b, &[of_b]), (&sums, 0))?;
+    ///     d.store(&sums)
+    /// })?;
+    /// let mut interpreter = interpret::Interpreter::new(kernel.program(), &[])?;
+    /// // 1, times 1 and times 1.5, 64 times.
+    /// interpreter.set("a", &[0x22_u8; 512])?;
+    /// interpreter.set("b", &[0x22_u8; 256])?;
+    /// interpreter.set("scales_a", &[0x38_u8; 64])?;
+    /// interpreter.set("scales_b", &[0x3c_u8; 32])?;
+    /// assert_eq!(interpreter.check()?.run.tensor::<f32>("d")?, [96.0; 128]);
+    /// assert!(ptx::write(kernel.program(), ptx::Target::Sm120)?.contains(".kind::mxf4nvf4.block_scale"));
+    /// assert!(ptx::write(kernel.program(), ptx::Target::Sm100).is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Errors: as [`Build::mma`]; another atom; scales that are not one fragment for each 16 rows
+    /// and 8 columns, or not so many.
+    #[track_caller]
+    pub fn mma_scaled<'k>(
+        &'k self,
+        mma: &TiledMma,
+        format: BlockScaled,
+        d: &Fragment<'k>,
+        (a, scales_a): (&impl Tensor<'k>, &[Fragment<'k>]),
+        (b, scales_b): (&impl Tensor<'k>, &[Fragment<'k>]),
+        (c, number): (&Fragment<'k>, u32),
+    ) -> Result<(), KernelError> {
+        let location = Location::caller();
+        self.core().begin(Source { statement: "mma_scaled", location });
+        let multiplied = || {
+            if matrix_of(mma.atom()) != Some(Matrix::E4M3F32) {
+                let because = "block scales are of a product of bytes, SM89_16x8x32_F32E4M3E4M3F32_TN".to_string();
+                return Err(Reason::Instruction { name: mma.atom().name().to_string(), because });
+            }
+            for (operand, name, part) in [
+                (Operand::C, "D", d.part.clone()),
+                (Operand::C, "C", c.part.clone()),
+                (Operand::A, "A", part_of(a)),
+                (Operand::B, "B", part_of(b)),
+            ] {
+                self.is_operand(mma, operand, name, part.as_ref())?;
+            }
+            let a = self.in_registers(mma, Operand::A, a)?;
+            let b = self.in_registers(mma, Operand::B, b)?;
+            let of = |operand: &Fragment<'_>, scales: &[Fragment<'k>], name: &str| {
+                let blocks = operand.layout.mode(1).map_or(1, |mode| mode.size());
+                let depth = operand.layout.mode(2).map_or(1, |mode| mode.size());
+                let sizes = |left_size: String, right_size: String| Reason::Sizes {
+                    left: format!("the scales of {name}"),
+                    left_size,
+                    right: format!("{name}, {}", operand.layout),
+                    right_size,
+                };
+                if (scales.len() as i64, depth) != (blocks, 1) {
+                    return Err(sizes(
+                        format!("{} fragments", scales.len()),
+                        format!("{blocks} blocks, {depth} along K"),
+                    ));
+                }
+                scales.iter().map(|scale| self.scale_word(scale, format.scales() * number)).collect()
+            };
+            let words: [Vec<Register>; 2] = [of(&a, scales_a, "A")?, of(&b, scales_b, "B")?];
+            let byte = (format.scales() * number % 4) as u8;
+            product_sizes([d, &a, &b, c])?;
+            self.multiplied_by(Matrix::Scaled(format, byte), [d, &a, &b, c], &words)
+        };
+        multiplied().map_err(|refusal: Reason| refusal.at("mma_scaled", location))
+    }
+
+    /// The word of a fragment of scales that has the byte of an index.
+    fn scale_word(&self, scales: &Fragment<'_>, byte: u32) -> Result<Register, Reason> {
+        let (slots, bits) = (scales.slots()?, scales.element.bits());
+        let each = (32 / bits.min(32)) as usize;
+        let first = byte as usize / 4 * each;
+        let mut core = self.core();
+        match slots.get(first..first + each) {
+            Some([one]) if bits == 32 => core.element_register(scales.cell, *one),
+            Some(several) if bits < 32 => core.word_of(scales.cell, several),
+            _ => Err(Reason::Sizes {
+                left: format!("the scales {}", scales.layout),
+                left_size: format!("{} values of {}", slots.len(), scales.element),
+                right: "the instruction".to_string(),
+                right_size: format!("{each} from value {first} on"),
+            }),
+        }
+    }
+
     /// The part of an operand of this thread, in registers: loaded, if it is in memory.
     fn in_registers<'k>(
         &'k self,
@@ -320,25 +460,25 @@ impl Build {
 
     /// By an instruction of a warp, or by threads.
     fn multiplied(&self, mma: &TiledMma, matrix: Option<Matrix>, operands: [&Fragment<'_>; 4]) -> Result<(), Reason> {
-        let [d, a, b, c] = operands;
-        let mode = |fragment: &Fragment<'_>, mode: usize| fragment.layout.mode(mode).map_or(1, |mode| mode.size());
-        let [m, n, k] = [mode(a, 1), mode(b, 1), mode(a, 2)];
-        for (what, fragment, shape) in [("B", b, [n, k]), ("C", c, [m, n]), ("D", d, [m, n])] {
-            if [mode(fragment, 1), mode(fragment, 2)] != shape {
-                return Err(Reason::Sizes {
-                    left: format!("{what}, {}", fragment.layout),
-                    left_size: format!("({},{})", mode(fragment, 1), mode(fragment, 2)),
-                    right: "the product of the other operands".to_string(),
-                    right_size: format!("({},{})", shape[0], shape[1]),
-                });
-            }
-        }
+        let [m, n, k] = product_sizes(operands)?;
         let atom = mma.atom();
-        let Some(matrix) = matrix else {
-            return self.multiplied_by_threads(atom, operands, [m, n, k]);
-        };
+        match matrix {
+            Some(matrix) => self.multiplied_by(matrix, operands, &[Vec::new(), Vec::new()]),
+            None => self.multiplied_by_threads(atom, operands, [m, n, k]),
+        }
+    }
+
+    /// The instructions of a warp for operands whose sizes match; with scales for the rows of A and
+    /// the columns of B, if there are any.
+    fn multiplied_by(
+        &self,
+        matrix: Matrix,
+        [d, a, b, c]: [&Fragment<'_>; 4],
+        scales: &[Vec<Register>; 2],
+    ) -> Result<(), Reason> {
+        let mode = |fragment: &Fragment<'_>, mode: usize| fragment.layout.mode(mode).map_or(1, |mode| mode.size());
         let registers = matrix.registers();
-        let [m, n, k] = [m as usize, n as usize, k as usize];
+        let [m, n, k] = [mode(a, 1), mode(b, 1), mode(a, 2)].map(|extent| extent as usize);
         for column in 0..n {
             for row in 0..m {
                 for depth in 0..k {
@@ -353,6 +493,7 @@ impl Build {
                     ] {
                         inputs.extend(core.words_of(fragment, at, count)?);
                     }
+                    inputs.extend(scales[0].get(row).into_iter().chain(scales[1].get(column)));
                     let width = if matrix.is_double() { Width::Bits64 } else { Width::Bits32 };
                     let outputs = vec![width; registers[2]];
                     // Without side effects on memory, but of a whole warp: it stays where it is.

@@ -49,7 +49,9 @@ impl InterpretedRun<'_> {
                 let inputs: smallvec::SmallVec<[&Lanes; 12]> =
                     instruction.inputs.iter().map(|input| &warp.registers[input.index()]).collect();
                 let mut sums = [[0; WARP_LANES]; 4];
-                matrix::multiply(*matrix, &inputs[..a], &inputs[a..a + b], &inputs[a + b..], &mut sums[..c]);
+                let (operands, added) = inputs.split_at(a + b);
+                let (added, scales) = added.split_at(c);
+                matrix::multiply(*matrix, (&operands[..a], &operands[a..], scales), added, &mut sums[..c]);
                 drop(inputs);
                 for (output, sum) in instruction.outputs.iter().zip(sums) {
                     warp.registers[output.index()] = sum;

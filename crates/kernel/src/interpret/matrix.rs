@@ -4,20 +4,33 @@
 //! B, and the columns `2t` and `2t + 1` of C and D (PTX ISA, "Matrix fragments for mma.m16n8k8,
 //! .m16n8k16, .m16n8k32, .m8n8k4"). Sums begin with C and go through K in order; in f32 each
 //! product is exact except for overflow. TF32 ignores the last 13 bits of f32.
+//!
+//! With block scales, lane `4g` has those of the row `g` of A and of the column `g` of B, and lane
+//! `4g + 1` those of the row `g + 8` (PTX ISA, "Block Scaling for mma.sync", thread 0 of both
+//! selectors). The four factors of a term are multiplied in f64, which is exact, and added to the
+//! sum there; then the sum is rounded to f32.
 
 use super::convert::{from_e4m3, from_e5m2};
 use super::lanes::Lanes;
 use super::rounding::{from_bf16, from_f16, to_f16};
 use crate::program::WARP_LANES;
-use crate::program::operation::Matrix;
+use crate::program::operation::{BlockScaled, Matrix};
 
 const ROWS: usize = 16;
 const COLUMNS: usize = 8;
 const DEPTH: usize = 64;
 
 /// D, a value for each of its registers.
-pub(super) fn multiply(matrix: Matrix, a: &[&Lanes], b: &[&Lanes], c: &[&Lanes], d: &mut [Lanes]) {
+///
+/// Operands are A, B and the scales of both, if the instruction has any.
+pub(super) fn multiply(
+    matrix: Matrix,
+    (a, b, scales): (&[&Lanes], &[&Lanes], &[&Lanes]),
+    c: &[&Lanes],
+    d: &mut [Lanes],
+) {
     match matrix {
+        Matrix::Scaled(format, byte) => scaled(format, (a, b), (scales, byte), c, d),
         Matrix::F16F32 | Matrix::Bf16F32 | Matrix::Tf32F32 | Matrix::E4M3F32 | Matrix::E5M2F32 => {
             let mut sums = [[0.0; COLUMNS]; ROWS];
             each_sum(4, |register, lane, row, column| {
@@ -96,6 +109,39 @@ fn accumulate(matrix: Matrix, a: &[&Lanes], b: &[&Lanes], sums: &mut [[f32; COLU
             }
         }
     }
+}
+
+fn scaled(
+    format: BlockScaled,
+    (a, b): (&[&Lanes], &[&Lanes]),
+    (scales, byte): (&[&Lanes], u8),
+    c: &[&Lanes],
+    d: &mut [Lanes],
+) {
+    // Elements of a byte, their bits, and the bytes along K that have one scale.
+    let (packed, bits) = (format.packed() as usize, 8 / format.packed());
+    let wide = format.block() as usize / packed;
+    let of = |scales: &Lanes, lane: usize, k: usize| {
+        format.scale((scales[lane] >> (8 * (usize::from(byte) + k / wide))) as u8)
+    };
+    let values = |bytes: u64, part: usize, scale: f64| -> [f64; 2] {
+        let byte = bytes >> (8 * part) & 0xff;
+        [0, 1].map(|at| if at < packed { format.element(byte >> (bits as usize * at)) * scale } else { 0.0 })
+    };
+    let mut rows = [[[0.0; 2]; DEPTH]; ROWS];
+    each_operand(4, 4, |register, lane, part, row, k| {
+        rows[row][k] = values(a[register][lane], part, of(scales[0], 4 * (row % 8) + row / 8, k));
+    });
+    let mut columns = [[[0.0; 2]; DEPTH]; COLUMNS];
+    each_operand(2, 4, |register, lane, part, column, k| {
+        columns[column][k] = values(b[register][lane], part, of(scales[1], 4 * column, k));
+    });
+    each_sum(4, |register, lane, row, column| {
+        let terms = rows[row].iter().zip(&columns[column]).flat_map(|(a, b)| a.iter().zip(b).take(packed));
+        let sum = f32::from_bits(c[register][lane] as u32);
+        let sum = terms.fold(sum, |sum, (a, b)| (f64::from(sum) + a * b) as f32);
+        d[register][lane] = u64::from(sum.to_bits());
+    });
 }
 
 /// Integers of `width` bits, as many in a register as fill it.

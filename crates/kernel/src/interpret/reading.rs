@@ -118,7 +118,7 @@ fn of_sums(matrix: Matrix) -> Reading {
         Matrix::F16F16 => Reading::Elements(Element::F16, 2),
         Matrix::F64 | Matrix::F64K4 | Matrix::F64K8 | Matrix::F64K16 => Reading::Elements(Element::F64, 1),
         Matrix::I8I32 | Matrix::U8I32 | Matrix::S4I32 | Matrix::U4I32 => Reading::Elements(Element::I32, 1),
-        Matrix::F16F32 | Matrix::Bf16F32 | Matrix::Tf32F32 | Matrix::E4M3F32 | Matrix::E5M2F32 => {
+        Matrix::F16F32 | Matrix::Bf16F32 | Matrix::Tf32F32 | Matrix::E4M3F32 | Matrix::E5M2F32 | Matrix::Scaled(..) => {
             Reading::Elements(Element::F32, 1)
         }
     }
@@ -266,8 +266,8 @@ impl<'p> Readings<'p> {
             | Operation::MultiplyAdd(number)
             | Operation::Compare(_, number) => of_number(*number),
             Operation::Multiply(matrix) => {
-                let [a, b, _] = matrix.registers();
-                for input in &instruction.inputs[a + b..] {
+                let [a, b, c] = matrix.registers();
+                for input in &instruction.inputs[a + b..a + b + c] {
                     self.set(*input, Some(of_sums(*matrix)));
                 }
                 return;

@@ -98,6 +98,7 @@ pub(super) const A100: Card = Card {
         matrix_tf32: 156e12,
         matrix_i8: 624e12,
         matrix_f8: 0.0,
+        matrix_f4: 0.0,
         matrix_f64: 19.5e12,
     },
 };
@@ -121,6 +122,7 @@ pub(super) const RTX_3090: Card = Card {
         matrix_tf32: 35.6e12,
         matrix_i8: 284e12,
         matrix_f8: 0.0,
+        matrix_f4: 0.0,
         matrix_f64: 35.6e12 / 64.0,
     },
 };
@@ -145,6 +147,7 @@ const A10: Card = Card {
         matrix_tf32: 62.5e12,
         matrix_i8: 250e12,
         matrix_f8: 0.0,
+        matrix_f4: 0.0,
         matrix_f64: 31.2e12 / 64.0,
     },
 };
@@ -170,6 +173,7 @@ pub(super) const ORIN: Card = Card {
         matrix_tf32: 21.25e12,
         matrix_i8: 85e12,
         matrix_f8: 0.0,
+        matrix_f4: 0.0,
         matrix_f64: 5.3e12 / 64.0,
     },
 };
@@ -193,6 +197,7 @@ pub(super) const RTX_4090: Card = Card {
         matrix_tf32: 82.6e12,
         matrix_i8: 660.6e12,
         matrix_f8: 330.3e12,
+        matrix_f4: 0.0,
         matrix_f64: 82.6e12 / 64.0,
     },
 };
@@ -217,6 +222,7 @@ const L4: Card = Card {
         matrix_tf32: 60e12,
         matrix_i8: 242.5e12,
         matrix_f8: 242.5e12,
+        matrix_f4: 0.0,
         matrix_f64: 30.3e12 / 64.0,
     },
 };
@@ -230,6 +236,7 @@ const HOPPER_RATES: Rates = Rates {
     matrix_tf32: 494e12,
     matrix_i8: 1979e12,
     matrix_f8: 1979e12,
+    matrix_f4: 0.0,
     matrix_f64: 67e12,
 };
 
@@ -277,6 +284,7 @@ pub(super) const B200: Card = Card {
         matrix_tf32: 1125e12,
         matrix_i8: 4500e12,
         matrix_f8: 4500e12,
+        matrix_f4: 9000e12,
         matrix_f64: 37e12,
     },
 };
@@ -300,6 +308,7 @@ pub(super) const RTX_5090: Card = Card {
         matrix_tf32: 104.8e12,
         matrix_i8: 838e12,
         matrix_f8: 419e12,
+        matrix_f4: 1676e12,
         matrix_f64: 104.8e12 / 64.0,
     },
 };
@@ -326,6 +335,7 @@ pub(super) const GB10: Card = Card {
         matrix_tf32: 62.5e12,
         matrix_i8: 250e12,
         matrix_f8: 250e12,
+        matrix_f4: 500e12,
         matrix_f64: 31e12 / 64.0,
     },
 };
@@ -345,6 +355,7 @@ pub(super) fn cycle(capability: (u32, u32)) -> Rates {
         matrix_tf32: 1024.0,
         matrix_i8: 4096.0,
         matrix_f8: 0.0,
+        matrix_f4: 0.0,
         matrix_f64: 128.0,
     };
     // The cards with small multiprocessors: 8.6 to 8.9 and 12.0.
@@ -356,6 +367,7 @@ pub(super) fn cycle(capability: (u32, u32)) -> Rates {
         matrix_tf32: 512.0,
         matrix_i8: 2048.0,
         matrix_f8: 0.0,
+        matrix_f4: 0.0,
         matrix_f64: 4.0,
     };
     let hopper = Rates {
@@ -366,16 +378,19 @@ pub(super) fn cycle(capability: (u32, u32)) -> Rates {
         matrix_tf32: 2048.0,
         matrix_i8: 8192.0,
         matrix_f8: 8192.0,
+        matrix_f4: 0.0,
         matrix_f64: 256.0,
     };
     match capability {
-        (12.., _) | (8, 9) => Rates { matrix_f8: 2048.0, ..small },
+        (12.., _) => Rates { matrix_f8: 2048.0, matrix_f4: 4096.0, ..small },
+        (8, 9) => Rates { matrix_f8: 2048.0, ..small },
         (10.., _) => Rates {
             matrix_16: 8192.0,
             matrix_16_in_16: 8192.0,
             matrix_tf32: 4096.0,
             matrix_i8: 16_384.0,
             matrix_f8: 16_384.0,
+            matrix_f4: 32_768.0,
             matrix_f64: 128.0,
             ..hopper
         },
@@ -399,9 +414,9 @@ mod tests {
         for card in &CARDS {
             let most = Rates::of(card.capability, card.multiprocessors, card.clock);
             let all = |rates: &Rates| {
-                let Rates { f32, f64, matrix_16, matrix_16_in_16, matrix_tf32, matrix_i8, matrix_f8, matrix_f64 } =
-                    *rates;
-                [f32, f64, matrix_16, matrix_16_in_16, matrix_tf32, matrix_i8, matrix_f8, matrix_f64]
+                let Rates { f32, f64, matrix_16, matrix_16_in_16, matrix_tf32, matrix_i8, .. } = *rates;
+                let Rates { matrix_f8, matrix_f4, matrix_f64, .. } = *rates;
+                [f32, f64, matrix_16, matrix_16_in_16, matrix_tf32, matrix_i8, matrix_f8, matrix_f4, matrix_f64]
             };
             for (own, most) in all(&card.rates).into_iter().zip(all(&most)) {
                 assert!(own <= 1.1 * most, "{}: {own} of {most}", card.name);

@@ -11,7 +11,7 @@ mod thread;
 use std::collections::HashMap;
 
 pub use arithmetic::{Binary, Comparison, Format, Number, Rounding, Unary};
-pub use matrix::Matrix;
+pub use matrix::{BlockScaled, Matrix};
 pub(crate) use thread::shuffled;
 pub use thread::{AtomicOperation, Axis, Fence, Shuffle, Special};
 

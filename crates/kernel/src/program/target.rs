@@ -22,6 +22,8 @@ impl Rates {
             // No card is slower at four bits than at eight; cards before 9.0 are twice as fast.
             Matrix::I8I32 | Matrix::U8I32 | Matrix::S4I32 | Matrix::U4I32 => self.matrix_i8,
             Matrix::E4M3F32 | Matrix::E5M2F32 => self.matrix_f8,
+            Matrix::Scaled(format, _) if format.packed() == 1 => self.matrix_f8,
+            Matrix::Scaled(..) => self.matrix_f4,
         }
     }
 
@@ -77,6 +79,7 @@ impl Instruction {
                 Some((Feature::WideAtomics, "an atomic addition of bf16"))
             }
             Operation::StoreMatrix { .. } => Some((Feature::StoreMatrix, "stmatrix")),
+            Operation::Multiply(Matrix::Scaled(..)) => Some((Feature::BlockScaledMma, "an MMA with block scales")),
             Operation::Multiply(Matrix::E4M3F32 | Matrix::E5M2F32) => Some((Feature::Float8, "an MMA of 8-bit floats")),
             Operation::ConvertPair { to: Format::E4M3 | Format::E5M2 } => {
                 Some((Feature::Float8, "conversion to 8-bit floats"))

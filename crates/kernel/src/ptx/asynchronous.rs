@@ -76,8 +76,14 @@ impl Writer<'_> {
             None => ("", String::new()),
         };
         let (hint, policy) = self.hint_of(to);
+        // Where a target has no clusters for us, the block's own memory is named: for 12.0, ptxas
+        // (13.5) takes 8 bytes of the stack for the other form.
+        let window = if self.target.has_clusters() { "cluster" } else { "cta" };
+        if !self.target.has_clusters() {
+            self.needs(8, 6);
+        }
         let text = format!(
-            "cp.async.bulk.tensor.{rank}d.shared::cluster.global.mbarrier::complete_tx::bytes{cast}{hint} {write}, {place}, {wait}{mask}{policy};"
+            "cp.async.bulk.tensor.{rank}d.shared::{window}.global.mbarrier::complete_tx::bytes{cast}{hint} {write}, {place}, {wait}{mask}{policy};"
         );
         self.guarded(instruction.guard, &text);
     }

@@ -4,7 +4,7 @@ use super::PtxError;
 use super::arithmetic::kind;
 use super::writer::Writer;
 use crate::program::Instruction;
-use crate::program::operation::{Axis, Comparison, Fence, Matrix, Number, Operation, Shuffle, Special};
+use crate::program::operation::{Axis, BlockScaled, Comparison, Fence, Matrix, Number, Operation, Shuffle, Special};
 use crate::program::register::Width;
 use crate::target::Feature;
 
@@ -222,6 +222,10 @@ impl Writer<'_> {
 
     fn multiply(&mut self, instruction: &Instruction, matrix: Matrix) -> Result<(), PtxError> {
         let (shape, types) = match matrix {
+            Matrix::Scaled(format, byte) => {
+                self.multiply_scaled(instruction, (format, byte));
+                return Ok(());
+            }
             Matrix::F16F32 => ("m16n8k16", "f32.f16.f16.f32"),
             Matrix::F16F16 => ("m16n8k16", "f16.f16.f16.f16"),
             Matrix::Bf16F32 => ("m16n8k16", "f32.bf16.bf16.f32"),
@@ -275,5 +279,27 @@ impl Writer<'_> {
                 sum.clone_from(&result);
             }
         }
+    }
+
+    /// A product with block scales. Scales of A come from the first two lanes of each four, those
+    /// of B from the first one: thread 0 of both selectors.
+    fn multiply_scaled(&mut self, instruction: &Instruction, (format, byte): (BlockScaled, u8)) {
+        self.needs(8, 7);
+        let [a, b, c] = Matrix::Scaled(format, byte).registers();
+        let [element, scale, kind, scales] = format.ptx();
+        let names: Vec<String> = instruction.inputs.iter().map(|input| self.register(*input)).collect();
+        let outputs: Vec<String> = instruction.outputs.iter().map(|output| self.register(*output)).collect();
+        let list = |names: &[String]| format!("{{{}}}", names.join(", "));
+        let [_, _, depth] = Matrix::Scaled(format, byte).shape();
+        let of = |at: usize| format!("{{{}}}, {{{byte}, 0}}", names[a + b + c + at]);
+        self.line(&format!(
+            "mma.sync.aligned.m16n8k{depth}.row.col.kind::{kind}.block_scale.scale_vec::{scales}.f32.{element}.{element}.f32.{scale} {}, {}, {}, {}, {}, {};",
+            list(&outputs),
+            list(&names[..a]),
+            list(&names[a..a + b]),
+            list(&names[a + b..a + b + c]),
+            of(0),
+            of(1)
+        ));
     }
 }

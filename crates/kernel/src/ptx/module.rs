@@ -101,7 +101,12 @@ impl Writer<'_> {
         if program.resident > 1 {
             let _ = writeln!(text, ".minnctapersm {}", program.resident);
         }
-        if program.has(|operation| matches!(operation, Operation::SetRegisters { .. })) {
+        let shares = program.has(|operation| matches!(operation, Operation::SetRegisters { .. }));
+        // Without it, ptxas (12.9, 13.5) gave 288 threads with roles 32 registers each, and spilled
+        // the others.
+        let by_warps = program.has(|operation| matches!(operation, Operation::NamedBarrier { .. }))
+            && !program.has(|operation| matches!(operation, Operation::Wgmma { .. }));
+        if shares || by_warps {
             // The registers that roles share must be known.
             let _ = writeln!(text, ".maxnreg {}", program.entry_registers());
         }

@@ -64,6 +64,7 @@ fn text_names_its_target_and_a_version_that_has_it() {
         ("sm_86", "7.1"),
         ("sm_87", "7.4"),
         ("sm_89", "8.1"),
+        ("sm_90", "8.0"),
         ("sm_90a", "8.0"),
         ("sm_100", "8.6"),
         ("sm_120", "8.7"),
@@ -78,8 +79,8 @@ fn text_names_its_target_and_a_version_that_has_it() {
 fn instructions_are_those_of_the_target() {
     use Feature::{Clusters, DependentLaunches, RegisterReallocation};
     for (feature, has) in [
-        (DependentLaunches, &["sm_90a", "sm_100", "sm_120", "sm_121"][..]),
-        (Clusters, &["sm_90a", "sm_100"]),
+        (DependentLaunches, &["sm_90", "sm_90a", "sm_100", "sm_120", "sm_121"][..]),
+        (Clusters, &["sm_90", "sm_90a", "sm_100"]),
         (RegisterReallocation, &["sm_90a", "sm_120", "sm_121"]),
     ] {
         let kernel = with(Some(feature)).unwrap();

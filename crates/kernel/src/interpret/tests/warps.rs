@@ -212,7 +212,7 @@ fn products_are_those_of_whole_matrices() {
         let fc = fill(&c, n, sums, registers[2], sum_bits, true);
         let mut d = vec![[0; 32]; registers[2]];
         let (ra, rb, rc): (Vec<_>, Vec<_>, Vec<_>) = (fa.iter().collect(), fb.iter().collect(), fc.iter().collect());
-        crate::interpret::matrix::multiply(matrix, &ra, &rb, &rc, &mut d);
+        crate::interpret::matrix::multiply(matrix, (&ra, &rb, &[]), &rc, &mut d);
         let product: Vec<i64> = (0..m * n)
             .map(|at| c[at] + (0..depth).map(|k| a[at / n * depth + k] * b[k * n + at % n]).sum::<i64>())
             .collect();
@@ -228,7 +228,7 @@ fn tf32_leaves_thirteen_bits_out() {
     let c = [[0; 32]; 4];
     let mut d = [[0; 32]; 4];
     let (ra, rb, rc): (Vec<_>, Vec<_>, Vec<_>) = (a.iter().collect(), b.iter().collect(), c.iter().collect());
-    crate::interpret::matrix::multiply(Matrix::Tf32F32, &ra, &rb, &rc, &mut d);
+    crate::interpret::matrix::multiply(Matrix::Tf32F32, (&ra, &rb, &[]), &rc, &mut d);
     assert_eq!(f32::from_bits(d[0][0] as u32), 8.0 * (1.0 + 2_f32.powi(-10)));
 }
 
@@ -291,5 +291,91 @@ fn lanes_that_no_warp_has_are_malformed() {
         let mut k = Assembler::new(1, 128);
         k.plain(Operation::WaitMultiply(groups));
         assert_eq!(k.program().verify().is_ok(), right, "{groups}");
+    }
+}
+
+/// Every byte of elements and of scales, against tables written out by hand: the values of e2m1,
+/// powers of two, and e4m3 and e5m2 taken apart here.
+#[test]
+fn block_scaled_products_are_sums_of_scaled_elements() {
+    use crate::program::operation::BlockScaled;
+
+    fn parts(byte: u64, exponent: u32, mantissa: u32) -> f64 {
+        let (field, rest) = (byte >> mantissa & ((1 << exponent) - 1), byte & ((1 << mantissa) - 1));
+        let bias = (1 << (exponent - 1)) - 1;
+        let unit = 2_f64.powi(-(mantissa as i32));
+        let size = match field {
+            0 => rest as f64 * unit * 2_f64.powi(1 - bias),
+            _ => (1.0 + rest as f64 * unit) * 2_f64.powi(field as i32 - bias),
+        };
+        if byte >> (exponent + mantissa) & 1 == 1 { -size } else { size }
+    }
+    let mut random = Random::new(11);
+    for format in BlockScaled::ALL {
+        let (packed, count) = (format.packed() as usize, format.scales() as usize);
+        let depth = 32 * packed;
+        let element = |byte: u64, half: usize| match format {
+            BlockScaled::Mxf8E4M3 => parts(byte, 4, 3),
+            BlockScaled::Mxf8E5M2 => parts(byte, 5, 2),
+            BlockScaled::Mxf4 | BlockScaled::Nvf4 => parts(byte >> (4 * half) & 15, 2, 1),
+        };
+        let scale = |byte: u64| match format {
+            BlockScaled::Nvf4 => parts(byte & 0x7f, 4, 3),
+            _ => 2_f64.powi(byte as i32 - 127),
+        };
+        for byte in (0..4).step_by(count) {
+            // Elements without NaN and infinity; scales near 1.
+            let mut bytes = |lines: usize, mask: u64| -> Vec<Vec<u64>> {
+                (0..lines).map(|_| (0..32).map(|_| random.below(256) & mask).collect()).collect()
+            };
+            let mask = match format {
+                BlockScaled::Mxf8E4M3 => 0xbf,
+                BlockScaled::Mxf8E5M2 => 0xbb,
+                _ => 0xff,
+            };
+            let (a, b) = (bytes(16, mask), bytes(8, mask));
+            let mut scales = |lines: usize| -> Vec<Vec<u64>> {
+                let base = if format == BlockScaled::Nvf4 { 0x20 } else { 124 };
+                (0..lines).map(|_| (0..4).map(|_| base + random.below(7)).collect()).collect()
+            };
+            let (scales_a, scales_b) = (scales(16), scales(8));
+            let word = |bytes: &[u64]| bytes.iter().rev().fold(0, |word, byte| word << 8 | byte);
+            // By the figures of the PTX manual, lane by lane.
+            let mut fragments = (vec![[0; 32]; 4], vec![[0; 32]; 2], [[0; 32]; 2]);
+            for lane in 0..32 {
+                let (group, quarter) = (lane / 4, lane % 4);
+                for register in 0..4 {
+                    let (row, first) = (group + 8 * (register % 2), 4 * quarter + 16 * (register / 2));
+                    fragments.0[register][lane] = word(&a[row][first..first + 4]);
+                }
+                for register in 0..2 {
+                    let first = 4 * quarter + 16 * register;
+                    fragments.1[register][lane] = word(&b[group][first..first + 4]);
+                }
+                // Lanes that give no scale hold others.
+                fragments.2[0][lane] = if quarter < 2 { word(&scales_a[group + 8 * quarter]) } else { 0x5a5a_5a5a };
+                fragments.2[1][lane] = if quarter == 0 { word(&scales_b[group]) } else { 0x5a5a_5a5a };
+            }
+            let c = vec![[u64::from(1.5_f32.to_bits()); 32]; 4];
+            let mut d = vec![[0; 32]; 4];
+            let (ra, rb, rs): (Vec<_>, Vec<_>, Vec<_>) =
+                (fragments.0.iter().collect(), fragments.1.iter().collect(), fragments.2.iter().collect());
+            let rc: Vec<_> = c.iter().collect();
+            let matrix = Matrix::Scaled(format, byte as u8);
+            crate::interpret::matrix::multiply(matrix, (&ra, &rb, &rs), &rc, &mut d);
+            for (lane, register) in (0..32).flat_map(|lane| (0..4).map(move |register| (lane, register))) {
+                let (row, column) = (lane / 4 + 8 * (register / 2), lane % 4 * 2 + register % 2);
+                let (mut wanted, mut size) = (1.5, 1.5);
+                for k in 0..depth {
+                    let block = byte + k * count / depth;
+                    let left = element(a[row][k / packed], k % packed) * scale(scales_a[row][block]);
+                    let right = element(b[column][k / packed], k % packed) * scale(scales_b[column][block]);
+                    wanted += left * right;
+                    size += (left * right).abs();
+                }
+                let found = f64::from(f32::from_bits(d[register][lane] as u32));
+                assert!((found - wanted).abs() <= size * depth as f64 * 2_f64.powi(-24), "{format}: {found}, {wanted}");
+            }
+        }
     }
 }

@@ -192,7 +192,14 @@ impl Checker<'_> {
             Operation::Multiply(matrix) => {
                 let [a, b, c] = matrix.registers();
                 let width = if matrix.is_double() { Bits64 } else { Bits32 };
-                exactly(&vec![width; a + b + c], &vec![width; c])
+                // The scales of an instruction stand in one register.
+                let aligned = match matrix {
+                    crate::program::operation::Matrix::Scaled(format, byte) => {
+                        *byte < 4 && u32::from(*byte).is_multiple_of(format.scales())
+                    }
+                    _ => true,
+                };
+                aligned && exactly(&vec![width; a + b + c + matrix.scales()], &vec![width; c])
             }
             Operation::Move => !inputs.is_empty() && inputs == outputs,
             Operation::Wgmma { operands, columns, a, b, .. } => {
