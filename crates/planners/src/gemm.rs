@@ -24,7 +24,7 @@
 //! candidates   which plans are considered, and which one is chosen
 //! epilogue     from accumulators to D: inputs, stores, reductions, split-K
 //! mainloop     the kernel: a TMA producer, wgmma consumers, promotion, scales, ping-pong; or warps
-//!              that copy by cp.async and multiply by mma.sync
+//!              that multiply by mma.sync, with a TMA producer or copies by cp.async
 //! prepare      copies of operands that TMA or cp.async cannot read
 //! lines        a plan in words                      definition what an element of D should be
 //! product      the kernels of a problem             products   the kernels of a list
@@ -56,6 +56,7 @@ mod step;
 pub use check::ProductReport;
 pub use definition::Expected;
 pub use plan::{Plan, TileChoice, needs_types};
+pub use problem::blocks::BlockScales;
 pub use problem::convolution::Window;
 pub use problem::gated::Pairs;
 pub use problem::list::Problems;

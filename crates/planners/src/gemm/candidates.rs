@@ -72,6 +72,7 @@ pub(crate) fn fastest(problem: &Problem, machine: &Machine, admitted: impl Fn(&P
         blocks_per_sm: 1,
         ping_pong: false,
         warps: if problem.is_by_warpgroups(machine) { None } else { Some([2, 2]) },
+        producer: false,
     };
     let plans = plans(problem, machine).into_iter().filter(|(_, plan)| admitted(plan));
     let least = plans.min_by(|(a, _), (b, _)| a.partial_cmp(b).unwrap_or(Ordering::Equal));
@@ -108,6 +109,7 @@ pub(crate) fn plans(problem: &Problem, machine: &Machine) -> Vec<(f64, Plan)> {
                         blocks_per_sm: 1,
                         ping_pong: true,
                         warps: None,
+                        producer: false,
                     };
                     for plan in banded(problem, machine, tile) {
                         if plan.refusal(problem, machine).is_none() && plan.waves(problem) > 1 {
@@ -126,6 +128,7 @@ pub(crate) fn plans(problem: &Problem, machine: &Machine) -> Vec<(f64, Plan)> {
                         blocks_per_sm,
                         ping_pong: false,
                         warps: None,
+                        producer: false,
                     };
                     let tiles = count(m, rows).saturating_mul(count(n, columns)).saturating_mul(problem.batch());
                     let slots = i64::from(machine.multiprocessors) * blocks_per_sm;

@@ -54,7 +54,7 @@ impl Product {
                 ProductTensor::Ends => return problem.any_ends(5),
                 ProductTensor::D | ProductTensor::Reduction(_) | ProductTensor::Workspace(_) => 0,
             };
-            any_numbers(problem.random_type(operand, element), count, seed)
+            problem.any_numbers(operand, problem.random_type(operand, element), count, seed)
         };
         self.check_on(&numbers)
     }

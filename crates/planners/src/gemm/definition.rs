@@ -9,10 +9,11 @@ use tilewright_layout::LayoutError;
 
 use crate::extremes::greater;
 use crate::gemm::problem::Problem;
+use crate::gemm::problem::blocks::BlockScales;
 use crate::gemm::problem::convolution::Images;
 use crate::gemm::problem::matrix::Matrix;
 use crate::gemm::problem::reductions::{Each, EpilogueReduction};
-use crate::gemm::problem::scales::SCALE_BLOCK;
+use crate::gemm::problem::scales::{SCALE_BLOCK, Scales};
 use crate::gemm::step::ProductTensor;
 use crate::meaning::{self, Unchecked};
 use crate::terms::Statistic;
@@ -73,6 +74,9 @@ impl Problem {
             let bits = if self.is_tf32() { bits & 0xffff_e000 } else { bits };
             meaning::value(self.operand_type(), bits)
         };
+        if let Some(blocks) = self.blocks() {
+            return self.block_scaled_sum(input, blocks, [row, column, matrix]);
+        }
         let exact = self.operand_type() == Element::F32 && !self.is_tf32();
         let (mut sum, mut size, mut greatest) = (0.0, 0.0, 0.0_f64);
         // What roundings of this loop leave out, where kernels add in f64 as well.
@@ -145,6 +149,32 @@ impl Problem {
             }
             _ => size * (steps + 2.0) * 2_f64.powi(-24) + steps * 2_f64.powi(-149),
         };
+        Ok((sum, if size > f64::from(f32::MAX) { f64::INFINITY } else { off }))
+    }
+
+    /// The dot product of a row of A and a column of B of a block-scaled format, and a bound on its
+    /// rounding error: each addition rounds the running sum to f32.
+    fn block_scaled_sum(
+        &self,
+        input: &ElementBits<'_>,
+        BlockScales { format, scales }: &BlockScales,
+        [row, column, matrix]: [i64; 3],
+    ) -> Result<(f64, f64), LayoutError> {
+        let (packed, block) = (i64::from(format.packed()), i64::from(format.block()));
+        let factor = |operand, of: &Matrix, (scale, scales_of): (ProductTensor, &Matrix), line: i64, k: i64| {
+            let byte = input(operand, of.place([line, k / packed, matrix])?);
+            let scale = format.scale(input(scale, scales_of.place([line, k / block, matrix])?) as u8);
+            Ok::<f64, LayoutError>(format.element(if k % packed == 1 { byte >> 4 } else { byte }) * scale)
+        };
+        let (mut sum, mut size) = (0.0, 0.0);
+        let terms = self.sizes()[2] * packed;
+        for k in 0..terms {
+            let a = factor(ProductTensor::A, self.a(), (ProductTensor::ScalesA, &scales.a), row, k)?;
+            let b = factor(ProductTensor::B, self.b(), (ProductTensor::ScalesB, &scales.b), column, k)?;
+            sum += a * b;
+            size += (a * b).abs();
+        }
+        let off = size * (terms as f64 + 2.0) * 2_f64.powi(-24) + terms as f64 * 2_f64.powi(-149);
         Ok((sum, if size > f64::from(f32::MAX) { f64::INFINITY } else { off }))
     }
 
@@ -241,6 +271,11 @@ impl Problem {
         all.expected(self, number, [at, matrix])
     }
 
+    /// The scales, in f32 or of a block-scaled format.
+    fn all_scales(&self) -> Option<&Scales> {
+        self.scales().or(self.blocks().map(|blocks| &blocks.scales))
+    }
+
     /// The matrix of an operand that is read or written; None for a workspace.
     pub fn matrix(&self, operand: ProductTensor) -> Option<&Matrix> {
         match operand {
@@ -248,8 +283,8 @@ impl Problem {
             ProductTensor::B => Some(self.b()),
             ProductTensor::D => Some(self.d()),
             ProductTensor::Input(number) => self.epilogue().and_then(|fused| fused.inputs.get(number)),
-            ProductTensor::ScalesA => self.scales().map(|scales| &scales.a),
-            ProductTensor::ScalesB => self.scales().map(|scales| &scales.b).or(self.int4_scales()),
+            ProductTensor::ScalesA => self.all_scales().map(|scales| &scales.a),
+            ProductTensor::ScalesB => self.all_scales().map(|scales| &scales.b).or(self.int4_scales()),
             ProductTensor::Ends => self.group_ends(),
             ProductTensor::Reduction(number) => self.kept(number),
             ProductTensor::Workspace(_) => None,
@@ -259,7 +294,7 @@ impl Problem {
     /// The inputs: A, B, epilogue inputs, scales, and the ends of row groups.
     pub fn given(&self) -> Vec<ProductTensor> {
         let inputs = self.epilogue().map_or(0, |fused| fused.inputs.len());
-        let scales = match (self.scales(), self.int4_scales()) {
+        let scales = match (self.all_scales(), self.int4_scales()) {
             (Some(_), _) => &[ProductTensor::ScalesA, ProductTensor::ScalesB][..],
             (_, Some(_)) => &[ProductTensor::ScalesB][..],
             _ => &[][..],

@@ -4,7 +4,7 @@ use tilewright_kernel::Element;
 use tilewright_kernel::machine::Machine;
 
 use crate::gemm::implicit;
-use crate::gemm::mainloop::outline::{atom, warp_atom};
+use crate::gemm::mainloop::outline::{atom, warp_instruction};
 use crate::gemm::plan::Plan;
 use crate::gemm::problem::Problem;
 
@@ -76,16 +76,21 @@ fn of_warps(problem: &Problem, plan: &Plan, machine: &Machine) -> Vec<String> {
     let name = match (problem.has_nibbles(), problem.operand_type()) {
         (true, Element::I8) => "SM80_16x8x64_S32S4S4S32_TN",
         (true, _) => "SM80_16x8x64_S32U4U4S32_TN",
-        (false, element) => warp_atom(element).0,
+        (false, _) => warp_instruction(problem),
     };
     let loaded = match (problem.operand_type(), problem.int4_scales()) {
         (_, Some(_)) => "words and 16 bytes, which hold the weights of four bits and what they are multiplied by",
         (Element::F64, _) => "single elements",
         _ => "ldmatrix",
     };
-    let mainloop = format!(
-        "{name} by {along} x {across} warps of {rows} x {columns}, which copy k-tiles by cp.async and load fragments by {loaded}"
-    );
+    let mainloop = match plan.producer {
+        true => format!(
+            "{name} by {along} x {across} warps of {rows} x {columns}, which load fragments by {loaded}; a producer warp issues TMA loads"
+        ),
+        false => format!(
+            "{name} by {along} x {across} warps of {rows} x {columns}, which copy k-tiles by cp.async and load fragments by {loaded}"
+        ),
+    };
     let epilogue = match problem.staged_by_warps() {
         _ if plan.is_shared() => "accumulators from registers to the workspace".to_string(),
         Some(contiguous) => {
@@ -94,7 +99,8 @@ fn of_warps(problem: &Problem, plan: &Plan, machine: &Machine) -> Vec<String> {
                 1 => String::new(),
                 parts => format!(" in {parts} parts"),
             };
-            format!("D through the shared memory of the stages{parts}, stored by threads in chunks of {bytes} bytes")
+            let memory = if plan.producer { "of a stage" } else { "of the stages" };
+            format!("D through the shared memory {memory}{parts}, stored by threads in chunks of {bytes} bytes")
         }
         None => "D from registers".to_string(),
     };

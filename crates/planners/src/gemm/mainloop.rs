@@ -1,4 +1,5 @@
 //! The GEMM kernel: a producer warp issues TMA loads, consumer warpgroups issue wgmma.
+//! Where there is no wgmma, warps issue mma.sync (`warps.rs`), with the same producer or without.
 //!
 //! The producer loads k-tiles of both operands into a ring of stages. Each stage has an mbarrier
 //! that counts its bytes. Consumers multiply full stages, 64 rows by one instruction, and release
@@ -8,8 +9,10 @@
 //! `outline.rs` has the decisions of a kernel, `declared.rs` what its roles share, `pass.rs` the
 //! tiles that a block takes. `load.rs` is the producer, `multiply.rs` the consumer, `operand.rs` an
 //! operand in global and shared memory. `promote.rs` and `scales.rs` promote accumulators;
+//! `blocks.rs` has the scales of block-scaled formats;
 //! `ping_pong.rs` orders two consumer warpgroups.
 
+mod blocks;
 mod declared;
 mod load;
 mod multiply;
@@ -61,8 +64,7 @@ pub(crate) fn kernel_of(
     }
     let kernel = Kernel::build(name, |k| {
         let declared = Declared::new(k, &outline)?;
-        let multipliers = outline.multipliers();
-        k.role(multipliers..multipliers + outline.copiers(), || Loader::load(&declared))?;
+        Loader::role(&declared)?;
         let together = outline.together();
         for group in 0..plan.tiles_at_once() as u32 {
             k.role(group * together..(group + 1) * together, || Multiplier::multiply(&declared, group as usize))?;

@@ -86,10 +86,13 @@ pub struct Plan {
     /// Warps along the rows and along the columns of a tile, which multiply by mma.sync; None if
     /// warpgroups multiply by wgmma. [`Plan::warpgroups`] is 1 then, and does not count.
     pub warps: Option<[i64; 2]>,
+    /// Whether a producer warp loads the k-tiles of [`Plan::warps`] by TMA; if false, the warps
+    /// copy them by cp.async. Warpgroups always have a producer, so the field is false for them.
+    pub producer: bool,
 }
 
 /// Refuses a machine that does not have a type of a problem: MMA and conversions of 8-bit floats
-/// need Ada or later.
+/// need Ada or later, MMA of block-scaled formats the Blackwell of desktops.
 ///
 /// ```
 /// use tilewright_kernel::Element;
@@ -105,6 +108,13 @@ pub struct Plan {
 ///
 /// Errors: [`PlanError::Unknown`] for such a machine.
 pub fn needs_types(problem: &Problem, machine: &Machine) -> Result<(), PlanError> {
+    if problem.blocks().is_some() && !machine.target.has_block_scaled_mma() {
+        let has = |own: &Machine| own.target.has_block_scaled_mma();
+        let known = Machine::all().filter(has).map(|own| own.name).collect::<Vec<_>>().join(", ");
+        let known = format!("{known}; elsewhere multiply the operands by their scales first, and take bf16");
+        let given = machine.name.clone();
+        return Err(PlanError::Unknown { what: "machine with MMA of block-scaled operands", given, known });
+    }
     let inputs = problem.epilogue().iter().flat_map(|fused| &fused.inputs).collect::<Vec<_>>();
     let mut all = [problem.a(), problem.b(), problem.d()].into_iter().chain(inputs);
     let small = |matrix: &Matrix| matches!(matrix.element(), Element::E4M3 | Element::E5M2);
@@ -125,7 +135,8 @@ impl Plan {
 
     /// The same with a raster band of at least `least` tiles, if there are as many.
     pub(crate) fn in_bands(problem: &Problem, machine: &Machine, tile: TileChoice, least: i64) -> Plan {
-        let TileChoice { swapped, rows, columns, warpgroups, split_k, cluster, blocks_per_sm, ping_pong, warps } = tile;
+        let TileChoice { swapped, rows, columns, warpgroups, split_k, cluster, blocks_per_sm, ping_pong, .. } = tile;
+        let TileChoice { warps, producer, .. } = tile;
         let (stages, raster_band, blocks, programmatic_launch, tail) = (1, 1, 1, false, 0);
         let mut plan = Plan {
             swapped,
@@ -142,6 +153,7 @@ impl Plan {
             programmatic_launch,
             ping_pong,
             warps,
+            producer,
         };
         let [m, ..] = plan.extents(problem);
         // Only whole clusters.
@@ -172,8 +184,9 @@ impl Plan {
 
     /// The tile that the plan was made from.
     pub(crate) fn tile(&self) -> TileChoice {
-        let Plan { swapped, rows, columns, warpgroups, split_k, cluster, blocks_per_sm, ping_pong, warps, .. } = *self;
-        TileChoice { swapped, rows, columns, warpgroups, split_k, cluster, blocks_per_sm, ping_pong, warps }
+        let Plan { swapped, rows, columns, warpgroups, split_k, cluster, blocks_per_sm, ping_pong, .. } = *self;
+        let Plan { warps, producer, .. } = *self;
+        TileChoice { swapped, rows, columns, warpgroups, split_k, cluster, blocks_per_sm, ping_pong, warps, producer }
     }
 
     /// The plan of one problem of a list: the same raster band, or a smaller one that leaves fewer
@@ -280,8 +293,9 @@ impl Plan {
 
     /// Registers of a thread without reallocation: an equal share, in the unit of allocation.
     fn registers(&self, machine: &Machine) -> i64 {
-        let own = self.warps.map_or(WARPS * (self.warpgroups + 1), |[rows, columns]| rows * columns);
-        let threads = LANES * own * self.blocks_per_sm.max(1);
+        let own = self.warps.map_or(WARPS * (self.warpgroups + 1), |grid| self.warps_of(grid));
+        // A quarter of a multiprocessor has a quarter of the registers, and every fourth warp.
+        let threads = LANES * count(own * self.blocks_per_sm.max(1), WARPS) * WARPS;
         (i64::from(machine.multiprocessor.registers) / threads.max(1) / 8 * 8).min(255)
     }
 
@@ -433,6 +447,10 @@ impl Plan {
 
     /// Scales that a thread loads for a k-tile.
     pub(crate) fn scale_loads(&self, problem: &Problem) -> i64 {
+        if let (Some(blocks), Some([along, across])) = (problem.blocks(), self.warps) {
+            // Four words for a k-tile of each 16 rows and of each 8 columns.
+            return blocks.word() * (self.rows / (16 * along) + self.columns / (8 * across));
+        }
         let [m, n, _] = problem.mma_sizes();
         let each = |matrix: &Matrix, extent: i64| matrix.extents()[0] == extent;
         let (a, b) = match (problem.scales(), problem.int4_scales()) {
@@ -514,6 +532,8 @@ pub struct TileChoice {
     pub ping_pong: bool,
     /// Warps along rows and columns that multiply by mma.sync; None for warpgroups and wgmma.
     pub warps: Option<[i64; 2]>,
+    /// A producer warp loads the k-tiles of [`TileChoice::warps`] by TMA.
+    pub producer: bool,
 }
 
 /// How far ahead the scales of a block are loaded.

@@ -17,7 +17,9 @@ use self::pack::behind;
 use crate::error::PlanError;
 use crate::gemm::access::takes_rows;
 use crate::gemm::problem::Problem;
+use crate::gemm::problem::blocks::BlockScales;
 use crate::gemm::problem::matrix::{Contiguous, Matrix, padded};
+use crate::gemm::problem::scales::Scales;
 use crate::gemm::step::{ProductTensor, ProductTensors, Step, StepKind};
 use crate::relayout::relayout;
 use crate::terms::Place;
@@ -118,6 +120,7 @@ impl Prepared {
             inputs.push(matrix);
             prepared.operands.inputs.push(operand);
         }
+        let blocks = problem.blocks().map(|blocks| prepared.block_scales(blocks, machine)).transpose()?;
         if problem.scales().is_some() {
             prepared.operands.scales = vec![ProductTensor::ScalesA, ProductTensor::ScalesB];
         }
@@ -127,8 +130,35 @@ impl Prepared {
         let (d, of_d) = prepared.result(problem, machine, alike.stored)?;
         prepared.operands.d = of_d;
         let inner = problem.moved(a, b, d, inputs)?;
-        prepared.inner = inner;
+        prepared.inner = match blocks {
+            Some(scales) => inner.with_block_scales(scales),
+            None => inner,
+        };
         Ok(prepared)
+    }
+
+    /// Copies scales of blocks that a kernel cannot read in words to lines with zeros at their end.
+    fn block_scales(&mut self, blocks: &BlockScales, machine: &Machine) -> Result<Scales, PlanError> {
+        let mut of = |is_a: bool| {
+            let (from, name) = if is_a { (ProductTensor::ScalesA, "A") } else { (ProductTensor::ScalesB, "B") };
+            let matrix = blocks.of(is_a);
+            if blocks.is_readable(matrix) {
+                return Ok((matrix.clone(), from));
+            }
+            let what = format!("the scales of {name} (no words along K)");
+            if let Some(lined) = self.lined(matrix, from, &what, machine)? {
+                return Ok(lined);
+            }
+            let (packed, to) = self.packed((matrix, from), machine, &what)?;
+            if blocks.is_readable(&packed) {
+                return Ok((packed, to));
+            }
+            let because = "lines of scales are too many, or too long, to be padded";
+            self.lined(&packed, to, &what, machine)?.ok_or(PlanError::Plan { because })
+        };
+        let [(a, of_a), (b, of_b)] = [of(true)?, of(false)?];
+        self.operands.scales = vec![of_a, of_b];
+        Ok(Scales { a, b })
     }
 
     /// Copies images whose windows TMA cannot read to a workspace: with contiguous channels, and

@@ -8,6 +8,8 @@
 //! `build.rs` constructs and validates problems; `text.rs` prints them. Nothing here knows how a
 //! problem is carried out.
 
+mod block_scaled;
+pub(crate) mod blocks;
 mod build;
 pub(crate) mod convolution;
 pub(crate) mod gated;
@@ -23,6 +25,7 @@ use tilewright_kernel::Element;
 use tilewright_kernel::machine::Machine;
 
 use crate::expression::Expression;
+use crate::gemm::problem::blocks::BlockScales;
 use crate::gemm::problem::convolution::Images;
 use crate::gemm::problem::gated::Pairs;
 use crate::gemm::problem::matrix::Matrix;
@@ -62,6 +65,7 @@ pub struct Problem {
     fused: Option<Fused>,
     kept: Vec<(EpilogueReduction, Matrix)>,
     scales: Option<Scales>,
+    blocks: Option<BlockScales>,
     ends: Option<Matrix>,
     int4: Option<Matrix>,
     nibbles: bool,
@@ -169,7 +173,8 @@ impl Problem {
 
     /// Whether the accumulators of each 128 elements along K are promoted to f32.
     pub fn is_promoted(&self) -> bool {
-        self.scales.is_some() || self.int4.is_some() || self.is_small() && !self.fast
+        let scaled = self.scales.is_some() || self.int4.is_some();
+        scaled || self.is_small() && !self.fast && self.blocks.is_none()
     }
 
     /// M, N and K of the MMA: both columns of each gated pair count.
@@ -210,7 +215,7 @@ impl Problem {
     pub fn accumulator_type(&self) -> Element {
         match self.operand_type() {
             Element::F64 => Element::F64,
-            operands if operands.is_float() => Element::F32,
+            operands if operands.is_float() || self.blocks.is_some() => Element::F32,
             _ => Element::I32,
         }
     }
@@ -221,21 +226,24 @@ impl Problem {
     }
 
     /// Whether warpgroups multiply on a machine, by wgmma, which has neither f64 nor
-    /// integers of four bits, nor weights of four bits in memory; otherwise warps do.
+    /// integers of four bits, nor weights of four bits in memory, nor block scales; otherwise warps do.
     pub(crate) fn is_by_warpgroups(&self, machine: &Machine) -> bool {
-        has_wgmma(machine) && self.operand_type() != Element::F64 && !self.nibbles && self.int4.is_none()
+        let packed = self.nibbles || self.int4.is_some() || self.blocks.is_some();
+        has_wgmma(machine) && self.operand_type() != Element::F64 && !packed
     }
 
     /// Floating-point operations: multiplications plus additions.
     pub fn operations(&self) -> i64 {
+        let packed = self.blocks.as_ref().map_or(1, |blocks| i64::from(blocks.format.packed()));
         let [m, n, _] = self.mma_sizes();
-        [m, n, self.depth()].into_iter().fold(self.batch.saturating_mul(2), i64::saturating_mul)
+        [m, n, self.depth()].into_iter().fold(self.batch.saturating_mul(2 * packed), i64::saturating_mul)
     }
 
     /// The bytes of the tensors, each element once.
     pub fn bytes(&self) -> i64 {
         let inputs = self.fused.iter().flat_map(|fused| &fused.inputs).chain(self.kept.iter().map(|(_, to)| to));
-        let inputs = inputs.chain(&self.ends).chain(self.scales.iter().flat_map(|scales| [&scales.a, &scales.b]));
+        let scales = self.scales.iter().chain(self.blocks.iter().map(|blocks| &blocks.scales));
+        let inputs = inputs.chain(&self.ends).chain(scales.flat_map(|scales| [&scales.a, &scales.b]));
         let inputs = inputs.chain(&self.int4);
         [&self.a, &self.b, &self.d].into_iter().chain(inputs).map(Matrix::bytes).fold(0, i64::saturating_add)
     }

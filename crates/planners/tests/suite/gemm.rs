@@ -1,6 +1,7 @@
 //! Plans of products, carried out by the interpreter and compared with plain loops: every schedule,
 //! every kind of problem. Only plans that are given; `plan.rs` of the crate chooses others.
 
+mod blocks;
 mod chunks;
 mod every_plan;
 mod floors;
@@ -53,6 +54,7 @@ fn plan(rows: i64, columns: i64, warpgroups: i64) -> Plan {
         programmatic_launch: true,
         ping_pong: false,
         warps: None,
+        producer: false,
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Law: all tiles of powers of two and of three times a power of two, by every grid of one to eight
 //! warps, whose warps have at most 64 x 64 or 32 x 128 accumulators, as the refusals of a plan say.
+//! Each with a producer that loads by TMA, and without, where the machine has TMA.
 
 use tilewright_kernel::machine::Machine;
 
@@ -23,6 +24,7 @@ const MOST_RESIDENT: i64 = 4;
 /// All plans that can be carried out, each with its seconds.
 pub(super) fn plans(problem: &Problem, machine: &Machine) -> Vec<(f64, Plan)> {
     let mut plans = Vec::new();
+    let producers: &[bool] = if machine.target.has_tma() { &[true, false] } else { &[false] };
     for swapped in [false, true] {
         let [m, n, k] = problem.mma_sizes();
         let [m, n] = if swapped { [n, m] } else { [m, n] };
@@ -34,8 +36,9 @@ pub(super) fn plans(problem: &Problem, machine: &Machine) -> Vec<(f64, Plan)> {
         for rows in SIDES.into_iter().filter(|rows| useful(*rows, m, least(swapped))) {
             for columns in SIDES.into_iter().filter(|columns| useful(*columns, n, least(!swapped))) {
                 let tiles = count(m, rows).saturating_mul(count(n, columns)).saturating_mul(problem.batch());
-                for (warps, blocks_per_sm) in
-                    WARPS.into_iter().flat_map(|warps| (1..=MOST_RESIDENT).map(move |resident| (warps, resident)))
+                let grids = WARPS.into_iter().flat_map(|warps| (1..=MOST_RESIDENT).map(move |blocks| (warps, blocks)));
+                for (producer, (warps, blocks_per_sm)) in
+                    producers.iter().flat_map(|producer| grids.clone().map(move |grid| (*producer, grid)))
                 {
                     let slots = i64::from(machine.multiprocessors) * blocks_per_sm;
                     let tile = |split_k| TileChoice {
@@ -48,6 +51,7 @@ pub(super) fn plans(problem: &Problem, machine: &Machine) -> Vec<(f64, Plan)> {
                         blocks_per_sm,
                         ping_pong: false,
                         warps: Some(warps),
+                        producer,
                     };
                     let one = Plan::tiled(problem, machine, tile(1));
                     // Fewer resident blocks have more stages.

@@ -120,9 +120,11 @@ impl EpilogueCut {
     }
 
     /// A part in shared memory: panels of lines of up to 128 bytes along the contiguous mode of D.
+    /// If D is staged in the ring, there is one more mode: a number of stages, and the elements from
+    /// one to the next.
     ///
     /// Errors: an element has no offset that is a number.
-    pub(crate) fn panels(&self) -> Result<LayoutArgument, LayoutError> {
+    pub(crate) fn panels(&self, stages: Option<(i64, i64)>) -> Result<LayoutArgument, LayoutError> {
         let (rows, columns, width) = (self.rows, self.part_columns, self.width);
         let (along, across) = if self.along_rows { (rows, columns) } else { (columns, rows) };
         let (line_shape, line_strides) = ((width, along / width), (1, width * across));
@@ -130,7 +132,9 @@ impl EpilogueCut {
             true => Layout::strided((line_shape, across), (line_strides, width)),
             false => Layout::strided((across, line_shape), (width, line_strides)),
         };
-        swizzled(width, self.bytes, lines?)
+        let mut modes = lines?.modes().collect::<Vec<_>>();
+        modes.extend(stages.map(|(count, apart)| Layout::strided(count, apart)).transpose()?);
+        swizzled(width, self.bytes, Layout::tuple(&modes)?)
     }
 
     /// The last part in shared memory, if it has fewer columns. Blocks of its rows begin where they

@@ -62,9 +62,12 @@ pub(crate) struct Epilogue {
     pub(crate) store: Option<TiledCopy>,
     /// The copy by threads from shared memory to D; None if TMA stores it.
     pub(crate) spread: Option<TiledCopy>,
-    /// The layout of a part in shared memory, and that of a shorter last part.
+    /// The layout of a part in shared memory, with a mode of stages if D is staged in a stage of
+    /// the ring, and that of a shorter last part.
     pub(crate) panels: LayoutArgument,
     pub(crate) rest: Option<Rest>,
+    /// Whether D is staged in a stage of the ring, which a producer leaves to the epilogue.
+    pub(crate) in_ring: bool,
     /// Whether stores of D have the L2 hint evict_first, so that operands stay there.
     pub(crate) once: bool,
     /// The epilogue functions of the problems of a list; empty with split-K.
@@ -135,7 +138,9 @@ impl Epilogue {
         let bulk = stored.is_some() && spread.is_none();
         let fetches = fetches(problems, plan, &functions, (stored, bulk), &cut)?;
         let comes = fetches.contains(&Some(Fetch::Tile));
-        let (panels, rest, [to_shared, from_shared]) = (cut.panels()?, cut.rest()?, cut.matrices());
+        let in_ring = stored.is_some() && plan.producer;
+        let stages = in_ring.then(|| (plan.stages, plan.stage_bytes(problem) / cut.bytes));
+        let (panels, rest, [to_shared, from_shared]) = (cut.panels(stages)?, cut.rest()?, cut.matrices());
         let EpilogueCut { rows, columns, strip, parts, buffers, part_columns, plain, along_rows, width, bytes, warps } =
             cut;
         let moved = |name: &str, is: bool| match is && bytes == 2 {
@@ -176,6 +181,7 @@ impl Epilogue {
                 > l2_share(machine, CACHED_L2_PERCENT),
             panels,
             rest,
+            in_ring,
             fused: functions,
             fetches,
             load,

@@ -193,17 +193,17 @@ impl Epilogue {
     }
 
     /// Writes the accumulators of a work unit. `group` is the number of tiles that are in flight
-    /// before this one.
+    /// before this one; `stage` is the stage of the ring in which D is staged, if it is.
     pub(crate) fn write<'k>(
         &self,
         k: &'k Build,
         accumulators: &[Fragment<'k>],
-        (ends, cursor): (&Ends<'k>, Option<&Cursor<'k>>),
+        (ends, cursor, stage): (&Ends<'k>, Option<&Cursor<'k>>, Option<&Expr>),
         unit: &Unit,
         group: usize,
     ) -> Result<(), KernelError> {
         let mut taken: Vec<Option<Distributed<'k>>> = vec![None; self.takers.len()];
-        self.write_strips(k, accumulators, (ends, cursor), (unit, group), &mut taken)?;
+        self.write_strips(k, accumulators, (ends, cursor, stage), (unit, group), &mut taken)?;
         for ((taker, to), taken) in self.takers.iter().zip(&ends.kept).zip(taken) {
             taker.leave(to, unit, taken)?;
         }
@@ -214,7 +214,7 @@ impl Epilogue {
         &self,
         k: &'k Build,
         accumulators: &[Fragment<'k>],
-        (ends, cursor): (&Ends<'k>, Option<&Cursor<'k>>),
+        (ends, cursor, stage): (&Ends<'k>, Option<&Cursor<'k>>, Option<&Expr>),
         (unit, group): (&Unit, usize),
         taken: &mut [Option<Distributed<'k>>],
     ) -> Result<(), KernelError> {
@@ -238,12 +238,18 @@ impl Epilogue {
             let staged = &ends.staged[group * self.buffers as usize + (part % self.buffers) as usize];
             let columns = self.part_columns.min(self.columns - part * self.part_columns);
             let staged = ends.rest.as_ref().filter(|_| columns < self.part_columns).unwrap_or(staged);
+            let staged = &match stage {
+                Some(stage) => staged.slice(Tree::flat([Slot::All, Slot::All, Slot::At(stage.clone())])?)?,
+                None => staged.clone(),
+            };
             let last = (self.parts - 1) % self.buffers;
             let under_way = if part == 0 && last == 0 { 0 } else { self.buffers as u32 - 1 };
             match cursor.filter(|_| part == 0) {
                 // The thread that allowed the inputs to be loaded has waited until the former tile
                 // had been read from shared memory.
                 Some(cursor) => cursor.stage()?.wait()?,
+                // The ring says when its stage is free.
+                None if stage.is_some() && part == 0 => {}
                 // Warps have left the operands, or the part before, in the same memory.
                 None if self.by_warps => k.barrier(),
                 None => {

@@ -1,18 +1,20 @@
 //! What the roles of a kernel share: tensors, shared memory, mbarriers, and the work.
 
+use crate::gemm::index::overflow;
+use crate::gemm::mainloop::blocks::BlockOperands;
 use crate::gemm::mainloop::operand::GemmOperand;
 use crate::gemm::mainloop::outline::Outline;
 use crate::gemm::mainloop::pass::Pass;
 use crate::gemm::mainloop::ping_pong::Order;
 use crate::gemm::mainloop::scales::Scaling;
-use crate::gemm::panel::{swizzled_at, width};
+use crate::gemm::panel::{swizzled, swizzled_at, width};
 use crate::gemm::problem::matrix::Contiguous;
 use crate::gemm::problem::text::Written;
 use crate::gemm::problem::{LINE_BYTES, Problem};
 use crate::gemm::schedule::grouped::GroupedTiles;
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
-use tilewright_kernel::{Build, KernelError, LayoutArgument, Pipeline, View};
+use tilewright_kernel::{Build, Cursor, KernelError, LayoutArgument, Pipeline, View};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Layout, LayoutError, Swizzle};
 
@@ -25,8 +27,10 @@ pub(crate) struct Declared<'a, 'k> {
     /// The stages of shared memory of each.
     pub(crate) rings: [View<'k>; 2],
     pub(crate) scaling: Option<Scaling<'k>>,
-    /// The mbarriers of the stages.
-    pub(crate) pipeline: Pipeline<'k>,
+    /// The scales of a block-scaled format.
+    pub(crate) blocks: Option<BlockOperands<'k>>,
+    /// The mbarriers of the stages, if a producer fills them.
+    ring: Option<Pipeline<'k>>,
     /// The order of ping-pong warpgroups.
     pub(crate) order: Order<'k>,
     /// The place of a block in its cluster.
@@ -47,23 +51,18 @@ impl<'a, 'k> Declared<'a, 'k> {
         k.grid(Axis::X, plan.blocks)?;
         k.cluster(plan.cluster as u32)?;
         let block = k.block_number(Axis::X);
-        let ring = |side: usize, rows: i64| {
-            let contiguous = operands[0][side].contiguous;
-            k.shared_of(
-                problem.operand_type(),
-                ring(problem, contiguous, [rows, plan.tile_of_d(problem)[side]], (plan.stages, 0)),
-            )
-        };
-        let rings = [ring(0, plan.rows)?, ring(1, plan.columns)?];
-        let beside = outline.epilogue.inputs(k, None)?;
+        let (rings, memory) = rings(k, outline, &operands[0])?;
+        let beside = outline.epilogue.inputs(k, memory.as_ref())?;
         let scaling = Scaling::declare(k, problem, plan)?;
+        let blocks = BlockOperands::declare(k, problem, plan)?;
         let [_, _, along] = outline.sizes();
         let steps = k.size(&format!("ceil({along}/{})", problem.k_tile()))?;
         let groups = GroupedTiles::declare(k, problem, plan, &steps)?;
         let written: Vec<&Written> = outline.written.iter().collect();
         let ends = outline.epilogue.ends(k, &written, beside)?;
         let last = outline.last.as_ref().map(|last| last.ends(k, &written, last.inputs(k, None)?)).transpose()?;
-        let pipeline = k.pipeline(plan.stages, outline.together() * plan.cluster as u32)?;
+        let releases = outline.together() * plan.cluster as u32;
+        let ring = if outline.has_producer() { Some(k.pipeline(plan.stages, releases)?) } else { None };
         let order = Order::new(k, plan, outline.steps())?;
         let rank = if plan.cluster == 1 { Expr::from(0) } else { k.rank() };
         if plan.programmatic_launch {
@@ -72,8 +71,48 @@ impl<'a, 'k> Declared<'a, 'k> {
             k.launch_next();
         }
         let passes = Pass::all(k, outline, &block, (&steps, groups), (ends, last))?;
-        Ok(Declared { k, outline, operands, rings, scaling, pipeline, order, rank, passes })
+        Ok(Declared { k, outline, operands, rings, scaling, blocks, ring, order, rank, passes })
     }
+
+    /// A cursor in the ring, for a producer or a consumer.
+    ///
+    /// Errors: the warps copy by cp.async, so that no ring has mbarriers.
+    pub(crate) fn cursor(&self) -> Result<Cursor<'k>, KernelError> {
+        self.ring.as_ref().ok_or_else(overflow)?.cursor()
+    }
+}
+
+/// The stages of both operands. For warps that multiply by mma.sync, each stage has the lines of
+/// the first operand and then those of the second, in memory in which D is staged too.
+fn rings<'k>(
+    k: &'k Build,
+    outline: &Outline<'_>,
+    operands: &[GemmOperand<'k>; 2],
+) -> Result<([View<'k>; 2], Option<View<'k>>), KernelError> {
+    let (problem, plan, element) = (outline.problem, outline.plan, outline.problem.operand_type());
+    let (contiguous, depth) = ([operands[0].contiguous, operands[1].contiguous], problem.k_tile());
+    let lines = [plan.rows, plan.columns];
+    if plan.warps.is_none() {
+        let together = plan.tile_of_d(problem);
+        let ring = |side: usize| {
+            let stage = lines[side] * depth;
+            k.shared_of(
+                element,
+                ring(problem, contiguous[side], [lines[side], together[side]], [plan.stages, stage, 0]),
+            )
+        };
+        return Ok(([ring(0)?, ring(1)?], None));
+    }
+    let elements = plan.warp_bytes(problem, outline.machine) / i64::from(element.bytes());
+    // Swizzles begin at multiples of their pattern.
+    let memory = k.shared_of(element, swizzled(depth, LINE_BYTES / depth, Layout::strided(elements, 1)?)?)?;
+    let stage = (plan.rows + plan.columns) * depth;
+    let ring = |side: usize| {
+        let first = if side == 0 { 0 } else { plan.rows * depth };
+        let layout = ring(problem, contiguous[side], [lines[side]; 2], [plan.stages, stage, first])?;
+        memory.recast(element, layout)
+    };
+    Ok(([ring(0)?, ring(1)?], Some(memory)))
 }
 
 /// Declares the operands of the problem of a number: the one along the rows of tiles, then the one
@@ -109,21 +148,21 @@ pub(crate) fn declare_operands<'k>(
 }
 
 /// The layout of the stages of an operand: lines of 128 bytes along K, or lines of up to 128 bytes
-/// along the other mode, which divide the rows of one instruction; from an element of memory on.
+/// along the other mode, which divide the rows of one instruction. The stages are `stage` elements
+/// apart, from an element of memory on.
 ///
 /// Threads load elements of 64 bits one by one, half a warp at a time: four lines by 32 bytes. So
 /// their chunks of 16 bytes are permuted in pairs, by four lines, and no two of these lines have
 /// banks in common.
 ///
 /// Errors: an element has no offset that is a number.
-pub(crate) fn ring(
+fn ring(
     problem: &Problem,
     contiguous: Contiguous,
     [rows, together]: [i64; 2],
-    (stages, first): (i64, i64),
+    [stages, stage, first]: [i64; 3],
 ) -> Result<LayoutArgument, LayoutError> {
     let depth = problem.k_tile();
-    let stage = rows * depth;
     match (contiguous, problem.operand_type().bytes()) {
         (contiguous, 8) => {
             let (swizzle, width) = (Swizzle::new(2, 2, 2)?, LINE_BYTES / 8);

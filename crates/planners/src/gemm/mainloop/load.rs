@@ -2,7 +2,8 @@
 //!
 //! Law: the stages of a tile are filled in the order of K. Once every stage has been filled by
 //! whole boxes, tiles at an edge are loaded without the lines outside (`schedule/edges.rs`).
-//! Epilogue inputs are loaded between the operands (`epilogue/beside.rs`).
+//! Epilogue inputs are loaded between the operands (`epilogue/beside.rs`). If D is staged in the
+//! ring, it takes the stage after the last k-tile, which is published without a load.
 
 use tilewright_kernel::{Cursor, KernelError, Stage, View};
 use tilewright_layout::Extent;
@@ -38,14 +39,20 @@ struct LoadedTile<'a, 'k> {
 }
 
 impl<'a, 'k> Loader<'a, 'k> {
+    /// The role of the producer warps: the first thread of them loads all tiles of a block.
+    pub(crate) fn role(declared: &'a Declared<'a, 'k>) -> Result<(), KernelError> {
+        let (outline, multipliers) = (declared.outline, declared.outline.multipliers());
+        declared.k.role(multipliers..multipliers + outline.copiers(), || Loader::load(declared))
+    }
+
     /// Loads all tiles of a block.
-    pub(crate) fn load(declared: &'a Declared<'a, 'k>) -> Result<(), KernelError> {
+    fn load(declared: &'a Declared<'a, 'k>) -> Result<(), KernelError> {
         let (k, outline) = (declared.k, declared.outline);
         if let Some([few, _]) = outline.plan.shares(outline.problem, outline.machine) {
             k.registers(few)?;
         }
         k.single(|| {
-            let cursor = declared.pipeline.cursor()?;
+            let cursor = declared.cursor()?;
             let inputs = outline.epilogue.cursor(&declared.passes[0].ends, true)?;
             let loader = Loader { declared, cursor, inputs };
             declared.passes.iter().try_for_each(|pass| loader.load_pass(pass))
@@ -56,8 +63,17 @@ impl<'a, 'k> Loader<'a, 'k> {
         let Declared { k, outline, .. } = *self.declared;
         k.range(pass.own()?, |iteration| {
             let unit = pass.unit(&iteration)?;
-            each(k, &unit, outline.problems.len(), &|problem| self.load_tile(pass, &unit, problem))
+            each(k, &unit, outline.problems.len(), &|problem| self.load_tile(pass, &unit, problem))?;
+            if pass.epilogue.in_ring { self.leave_stage() } else { Ok(()) }
         })
+    }
+
+    /// Leaves the next stage to the epilogue, once the consumers have released it.
+    fn leave_stage(&self) -> Result<(), KernelError> {
+        let stage = self.cursor.stage()?;
+        stage.acquire()?;
+        stage.publish()?;
+        self.cursor.advance()
     }
 
     /// Loads a tile of the problem of a number.

@@ -40,7 +40,7 @@ impl<'a, 'k> Multiplier<'a, 'k> {
         }
         let totals = if outline.problem.is_promoted() { outline.epilogue.accumulators(k)? } else { Vec::new() };
         let accumulators = accumulators(k, outline)?;
-        let (ahead, behind) = (declared.pipeline.cursor()?, declared.pipeline.cursor()?);
+        let (ahead, behind) = (declared.cursor()?, declared.cursor()?);
         let inputs = outline.epilogue.cursor(&passes[0].ends, false)?;
         // Promoted accumulators start from zero for each block of K, in the same registers.
         accumulators.iter().for_each(Fragment::clear);
@@ -63,7 +63,7 @@ impl<'a, 'k> Multiplier<'a, 'k> {
                 self.multiply_promoted_tile(pass, &unit)?;
                 &self.totals
             };
-            pass.epilogue.write(k, accumulators, (&pass.ends, inputs), &unit, self.group)
+            pass.epilogue.write(k, accumulators, (&pass.ends, inputs, None), &unit, self.group)
         })
     }
 

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use tilewright_kernel::machine::Machine;
+use tilewright_kernel::program::operation::BlockScaled;
 use tilewright_kernel::{Element, LayoutArgument};
 use tilewright_layout::atoms::{MmaAtom, TiledMma};
 use tilewright_layout::{IntoShape, Layout, Tiler};
@@ -53,7 +54,7 @@ pub(crate) struct Outline<'a> {
     pub(crate) fold: Option<Fold>,
     /// The mode in which TMA reads A and B, and whether each has a batch mode.
     pub(crate) contiguous: [Contiguous; 2],
-    /// The elements of a copy by cp.async, of each; those of 16 bytes for TMA.
+    /// The elements of a copy by cp.async, of each; those of 16 bytes if a producer loads by TMA.
     pub(crate) together: [i64; 2],
     pub(crate) batched: [bool; 2],
     /// Whether halves of the columns are multiplied by separate instructions: if accumulators are
@@ -91,7 +92,7 @@ impl<'a> Outline<'a> {
         let whole = |found: Result<Contiguous, &'static str>| if exact { found } else { Ok(Contiguous::Columns) };
         let because = |because| PlanError::Plan { because };
         let (contiguous, together) = match plan.warps {
-            Some(_) if exact => {
+            Some(_) if exact && !plan.producer => {
                 let [a, b] = problem.copied_by_threads().map(|found| found.map_err(because));
                 let [(a, mut of_a), (b, mut of_b)] = [a?, b?];
                 // The narrowest copies of all problems of a list.
@@ -142,17 +143,26 @@ impl<'a> Outline<'a> {
 
     /// Consumer warps.
     pub(crate) fn multipliers(&self) -> u32 {
-        (WARPS * self.plan.warpgroups) as u32
+        self.plan.warps.map_or(WARPS * self.plan.warpgroups, |[along, across]| along * across) as u32
     }
 
     /// Consumer warps that multiply one tile together.
     pub(crate) fn together(&self) -> u32 {
-        (WARPS * self.plan.together()) as u32
+        self.multipliers() / self.plan.tiles_at_once() as u32
     }
 
-    /// Producer warps: four if registers are reallocated, which needs a whole warpgroup.
+    /// Whether there are producer warps, which fill the ring by TMA.
+    pub(crate) fn has_producer(&self) -> bool {
+        self.plan.warps.is_none() || self.plan.producer
+    }
+
+    /// Producer warps: four if registers are reallocated, which needs a whole warpgroup; none if
+    /// the consumers copy by cp.async.
     pub(crate) fn copiers(&self) -> u32 {
-        if self.plan.shares(self.problem, self.machine).is_some() { WARPS as u32 } else { 1 }
+        match self.plan.shares(self.problem, self.machine) {
+            Some(_) => WARPS as u32,
+            None => u32::from(self.has_producer()),
+        }
     }
 
     /// K-tiles.
@@ -188,9 +198,22 @@ impl<'a> Outline<'a> {
     }
 }
 
-/// The instruction of a warp for operands of a type, by name, and its extent along K.
-pub(crate) fn warp_atom(operands: Element) -> (&'static str, i64) {
-    match operands {
+/// The instruction of a warp of a problem, by name.
+pub(crate) fn warp_instruction(problem: &Problem) -> &'static str {
+    match problem.blocks().map(|blocks| blocks.format) {
+        Some(BlockScaled::Mxf8E4M3) => "SM120_16x8x32_TN_VS<E4M3,E4M3,F32,UE8M0,32>",
+        Some(BlockScaled::Mxf8E5M2) => "SM120_16x8x32_TN_VS<E5M2,E5M2,F32,UE8M0,32>",
+        Some(BlockScaled::Mxf4) => "SM120_16x8x64_TN_VS<E2M1,E2M1,F32,UE8M0,32>",
+        Some(BlockScaled::Nvf4) => "SM120_16x8x64_TN_VS<E2M1,E2M1,F32,UE4M3,16>",
+        None => warp_atom(problem).0,
+    }
+}
+
+/// The atom by which warps partition tiles, by name, and its extent along K, in elements of the
+/// matrices. Block-scaled formats have the fragments of bytes.
+pub(crate) fn warp_atom(problem: &Problem) -> (&'static str, i64) {
+    match problem.operand_type() {
+        _ if problem.blocks().is_some() => ("SM89_16x8x32_F32E4M3E4M3F32_TN", 32),
         Element::F16 => ("SM80_16x8x16_F32F16F16F32_TN", 16),
         Element::F32 => ("SM80_16x8x8_F32TF32TF32F32_TN", 8),
         Element::F64 => ("SM90_16x8x8_F64F64F64F64_TN", 8),
@@ -205,7 +228,7 @@ pub(crate) fn warp_atom(operands: Element) -> (&'static str, i64) {
 /// The tiled MMA: all columns of a tile, each half of a gated tile, or halves of the columns.
 fn instruction(problem: &Problem, plan: &Plan, halved: bool) -> Result<TiledMma, PlanError> {
     if let Some([along, across]) = plan.warps {
-        let (name, depth) = warp_atom(problem.operand_type());
+        let (name, depth) = warp_atom(problem);
         // Two instructions of 8 columns for each warp, so that one `ldmatrix` serves both.
         let order: Tiler = Tiler::from_shape(&(16 * along, 16 * across, depth).into_shape()?)?;
         let arranged = Layout::compact(&(along, across, 1).into_shape()?)?;

@@ -1,39 +1,40 @@
 //! The kernel of warps that multiply by mma.sync.
 //!
-//! Law: all warps of a block copy k-tiles of both operands by cp.async into a ring of stages, and
-//! multiply them. Lines past the edges of an operand are filled with zeros. A thread loads the
-//! fragments of the next 32 bytes along K while it multiplies those before, and the copies of the
-//! k-tile that is farthest ahead are issued when all warps have read the stage that it takes.
+//! Law: k-tiles of both operands are copied into a ring of stages, and all warps of a tile multiply
+//! them. Lines past the edges of an operand are filled with zeros. A thread loads the fragments of
+//! the next 32 bytes along K while it multiplies those before. There are two ways to fill the ring:
 //!
-//! Chunks of 16 bytes are permuted by a swizzle, so that neither cp.async nor ldmatrix has bank
-//! conflicts; nor do loads of f64, of which each thread loads its elements one by one. The epilogue is that of warpgroups; it stages D in the memory of the ring.
+//! * The warps copy by cp.async. The copies of the k-tile that is farthest ahead are issued when all
+//!   warps have read the stage that it takes. D is staged in the memory of the whole ring.
+//! * A producer warp loads by TMA ([`Plan::producer`](crate::gemm::Plan::producer)). Warps wait for
+//!   a full stage and release it when they have read it. D is staged in the stage behind the last
+//!   k-tile of its tile, while the producer fills the others for the next tile.
+//!
+//! Chunks of 16 bytes are permuted by the same swizzle in both, so that neither the copies nor
+//! ldmatrix have bank conflicts; nor do loads of f64, of which each thread loads its elements one by
+//! one. The epilogue is that of warpgroups.
 
-use tilewright_kernel::program::operation::Axis;
-use tilewright_kernel::{Build, Element, Fragment, Kernel, KernelError, Num, View};
+use tilewright_kernel::{Cursor, Element, Fragment, Kernel, KernelError, Num, View};
 use tilewright_layout::atoms::{CopyAtom, CopyEnd, Operand, TiledCopy};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{IntoShape, Layout};
 
 use crate::error::PlanError;
-use crate::gemm::index::plus;
-use crate::gemm::index::{at, tile_at};
-use crate::gemm::mainloop::declared::{declare_operands, ring};
-use crate::gemm::mainloop::operand::GemmOperand;
+use crate::gemm::index::{at, minus, plus, tile_at};
+use crate::gemm::mainloop::declared::Declared;
+use crate::gemm::mainloop::load::Loader;
 use crate::gemm::mainloop::outline::{Outline, warp_atom};
 use crate::gemm::mainloop::pass::Pass;
-use crate::gemm::mainloop::scales::{Scaling, promote};
-use crate::gemm::panel::swizzled;
+use crate::gemm::mainloop::scales::promote;
 use crate::gemm::problem::LINE_BYTES;
 use crate::gemm::problem::matrix::Contiguous;
-use crate::gemm::problem::text::Written;
-use crate::gemm::schedule::grouped::GroupedTiles;
 use crate::gemm::schedule::list::each;
 use crate::gemm::schedule::unit::Unit;
 use crate::units::VECTOR;
 
-/// How an operand goes to shared memory and from there to registers.
+/// How an operand goes to shared memory, if the warps copy it, and from there to registers.
 struct OperandCopies {
-    to_shared: TiledCopy,
+    to_shared: Option<TiledCopy>,
     to_registers: TiledCopy,
     operand: Operand,
     /// Rows or columns of a tile.
@@ -42,19 +43,21 @@ struct OperandCopies {
 
 impl OperandCopies {
     fn of(outline: &Outline<'_>, side: usize) -> Result<OperandCopies, PlanError> {
-        let (plan, mma) = (outline.plan, &outline.mma);
-        let element = outline.problem.operand_type();
+        let (plan, mma, element) = (outline.plan, &outline.mma, outline.problem.operand_type());
         let lines = [plan.rows, plan.columns][side];
         let number = if plan.swapped { 1 - side } else { side };
         let (contiguous, vector) = (outline.contiguous[number], outline.together[number]);
-        let to_shared = to_shared(mma.threads(), (element, vector), contiguous, [lines, LINE_BYTES])?;
         let matrices = match contiguous {
+            _ if element == Element::F64 => "UniversalCopy<uint64_t>",
             Contiguous::Columns => "SM75_U32x4_LDSM_N",
             Contiguous::Rows => "SM75_U16x8_LDSM_T",
         };
         let operand = [Operand::A, Operand::B][side];
-        let matrices = if element == Element::F64 { "UniversalCopy<uint64_t>" } else { matrices };
         let to_registers = TiledCopy::of_operand(CopyAtom::named(matrices)?, mma, operand)?;
+        let to_shared = match outline.has_producer() {
+            true => None,
+            false => Some(to_shared(mma.threads(), (element, vector), contiguous, [lines, LINE_BYTES])?),
+        };
         Ok(OperandCopies { to_shared, to_registers, operand, lines })
     }
 }
@@ -86,15 +89,10 @@ pub(crate) fn to_shared(
     Ok(TiledCopy::new(copy, bits, &arranged, &Layout::compact(&own.into_shape()?)?)?)
 }
 
-/// What the warps of a block have.
+/// What the warps that multiply have.
 struct Warps<'a, 'k> {
-    k: &'k Build,
-    outline: &'a Outline<'a>,
+    declared: &'a Declared<'a, 'k>,
     copies: &'a [OperandCopies; 2],
-    /// The operands of each problem; the operand along the rows of tiles comes first.
-    operands: Vec<[GemmOperand<'k>; 2]>,
-    rings: [View<'k>; 2],
-    scaling: Option<Scaling<'k>>,
     /// Two sets of fragments for each operand: one is loaded while the other one is multiplied.
     fragments: [[Fragment<'k>; 2]; 2],
     /// The accumulators of a tile, and the totals to which they are promoted, if any.
@@ -108,52 +106,29 @@ struct Warps<'a, 'k> {
 pub(crate) fn kernel(name: &str, outline: &Outline<'_>) -> Result<Kernel, PlanError> {
     let copies = [OperandCopies::of(outline, 0)?, OperandCopies::of(outline, 1)?];
     let kernel = Kernel::build(name, |k| {
-        let (warps, passes) = Warps::declare(k, outline, &copies)?;
-        passes.iter().try_for_each(|pass| warps.multiply_pass(pass))
+        let declared = Declared::new(k, outline)?;
+        if !outline.has_producer() {
+            let warps = Warps::new(&declared, &copies)?;
+            return declared.passes.iter().try_for_each(|pass| warps.copy_pass(pass));
+        }
+        Loader::role(&declared)?;
+        k.role(0..outline.multipliers(), || {
+            let (warps, cursor) = (Warps::new(&declared, &copies)?, declared.cursor()?);
+            declared.passes.iter().try_for_each(|pass| warps.multiply_pass(pass, &cursor))
+        })
     })?;
     Ok(kernel)
 }
 
 impl<'a, 'k> Warps<'a, 'k> {
-    fn declare(
-        k: &'k Build,
-        outline: &'a Outline<'a>,
-        copies: &'a [OperandCopies; 2],
-    ) -> Result<(Warps<'a, 'k>, Vec<Pass<'a, 'k>>), KernelError> {
-        let (problem, plan, mma) = (outline.problem, outline.plan, &outline.mma);
-        let of_problems = outline.written.iter().enumerate();
-        let operands = of_problems.map(|(number, written)| declare_operands(k, outline, number, written));
-        let operands = operands.collect::<Result<Vec<_>, _>>()?;
-        k.threads(mma.threads())?;
-        k.resident(plan.blocks_per_sm as u32)?;
-        k.grid(Axis::X, plan.blocks)?;
-        let block = k.block_number(Axis::X);
-        let (element, depth) = (problem.operand_type(), problem.k_tile());
-        let each_stage = [plan.rows, plan.columns].map(|lines| lines * depth);
-        let elements = plan.warp_bytes(problem, outline.machine) / i64::from(element.bytes());
-        // Swizzles begin at multiples of their pattern.
-        let memory = k.shared_of(element, swizzled(depth, LINE_BYTES / depth, Layout::strided(elements, 1)?)?)?;
-        let ring_of = |side: usize| {
-            let lines = [plan.rows, plan.columns][side];
-            let first = if side == 0 { 0 } else { each_stage[0] * plan.stages };
-            let layout = ring(problem, operands[0][side].contiguous, [lines, lines], (plan.stages, first))?;
-            memory.recast(element, layout)
-        };
-        let rings = [ring_of(0)?, ring_of(1)?];
-        let beside = outline.epilogue.inputs(k, Some(&memory))?;
-        let scaling = Scaling::declare(k, problem, plan)?;
-        let [_, _, along] = outline.sizes();
-        let steps = k.size(&format!("ceil({along}/{depth})"))?;
-        let groups = GroupedTiles::declare(k, problem, plan, &steps)?;
-        let written: Vec<&Written> = outline.written.iter().collect();
-        let ends = outline.epilogue.ends(k, &written, beside)?;
-        let last = outline.last.as_ref().map(|last| last.ends(k, &written, last.inputs(k, None)?)).transpose()?;
-        let passes = Pass::all(k, outline, &block, (&steps, groups), (ends, last))?;
+    fn new(declared: &'a Declared<'a, 'k>, copies: &'a [OperandCopies; 2]) -> Result<Warps<'a, 'k>, KernelError> {
+        let Declared { k, outline, rings, .. } = declared;
+        let (problem, plan) = (outline.problem, outline.plan);
         let fragments = |side: usize| -> Result<[Fragment<'k>; 2], KernelError> {
             let copies = &copies[side];
-            let depth = warp_atom(element).1;
+            let depth = warp_atom(problem).1;
             let part = step_of(&rings[side], copies.lines, (&Expr::from(0), 0), depth)?;
-            let part = part.partition_mma(mma, copies.operand)?;
+            let part = part.partition_mma(&outline.mma, copies.operand)?;
             Ok([part.fragment()?, part.fragment()?])
         };
         let fragments = [fragments(0)?, fragments(1)?];
@@ -162,33 +137,124 @@ impl<'a, 'k> Warps<'a, 'k> {
         let sums = || k.register(problem.accumulator_type(), ((2, 2), part[1], part[2]));
         let totals = if problem.is_promoted() { Some(sums()?) } else { None };
         let accumulators = sums()?;
-        Ok((Warps { k, outline, copies, operands, rings, scaling, fragments, accumulators, totals, part }, passes))
+        Ok(Warps { declared, copies, fragments, accumulators, totals, part })
     }
 
-    /// Multiplies the tiles of a block and runs their epilogues.
-    fn multiply_pass(&self, pass: &Pass<'_, 'k>) -> Result<(), KernelError> {
-        let k = self.k;
+    /// Copies and multiplies the tiles of a block, and runs their epilogues.
+    fn copy_pass(&self, pass: &Pass<'_, 'k>) -> Result<(), KernelError> {
+        let k = self.declared.k;
         k.range(pass.own()?, |iteration| {
             let unit = pass.unit(&iteration)?;
             // All warps have left the memory of the tile before.
             k.barrier();
-            self.multiply_tile(&unit)?;
-            let made = self.totals.as_ref().unwrap_or(&self.accumulators);
-            let accumulators = pass.epilogue.warp_accumulators(made, &self.part)?;
-            pass.epilogue.write(k, &accumulators, (&pass.ends, None), &unit, 0)
+            self.copy_tile(&unit)?;
+            self.write(pass, &unit, None)
         })
     }
 
-    /// The mainloop of an output tile.
-    fn multiply_tile(&self, unit: &Unit) -> Result<(), KernelError> {
-        let (k, stages) = (self.k, self.outline.plan.stages);
-        let problem = self.outline.problem;
-        let instructions = problem.k_tile() / warp_atom(problem.operand_type()).1;
-        let tiles = (0..self.operands.len()).map(|number| self.tiles(unit, number));
+    /// Multiplies the tiles of a block that a producer loads, and runs their epilogues.
+    fn multiply_pass(&self, pass: &Pass<'_, 'k>, cursor: &Cursor<'k>) -> Result<(), KernelError> {
+        let k = self.declared.k;
+        k.range(pass.own()?, |iteration| {
+            let unit = pass.unit(&iteration)?;
+            self.multiply_tile(&unit, cursor)?;
+            if !pass.epilogue.in_ring {
+                return self.write(pass, &unit, None);
+            }
+            let stage = cursor.stage()?;
+            stage.wait()?;
+            self.write(pass, &unit, Some(stage.index()))?;
+            // The next load into the stage comes after what threads wrote there.
+            k.fence_async();
+            stage.release()?;
+            cursor.advance()
+        })
+    }
+
+    /// Runs the epilogue of a tile, whose D is staged in a stage of the ring, if one is given.
+    fn write(&self, pass: &Pass<'_, 'k>, unit: &Unit, stage: Option<&Expr>) -> Result<(), KernelError> {
+        let made = self.totals.as_ref().unwrap_or(&self.accumulators);
+        let accumulators = pass.epilogue.warp_accumulators(made, &self.part)?;
+        pass.epilogue.write(self.declared.k, &accumulators, (&pass.ends, None, stage), unit, 0)
+    }
+
+    /// The number of instructions along K for a k-tile.
+    fn instructions(&self) -> i64 {
+        let problem = self.declared.outline.problem;
+        problem.k_tile() / warp_atom(problem).1
+    }
+
+    /// Clears the sums of a tile.
+    fn clear(&self) {
+        self.accumulators.clear();
+        self.totals.iter().for_each(Fragment::clear);
+    }
+
+    /// The mainloop of an output tile whose k-tiles a producer loads.
+    fn multiply_tile(&self, unit: &Unit, cursor: &Cursor<'k>) -> Result<(), KernelError> {
+        let k = self.declared.k;
+        self.clear();
+        let last = minus(&unit.steps, &Expr::from(1))?;
+        self.load_next(cursor)?;
+        k.range(last.clone(), |step| self.multiply_step((unit, &step), cursor, true))?;
+        self.multiply_step((unit, &last), cursor, false)
+    }
+
+    /// Waits for the next stage, and loads the fragments of its first instruction along K.
+    fn load_next(&self, cursor: &Cursor<'k>) -> Result<(), KernelError> {
+        let stage = cursor.stage()?;
+        stage.wait()?;
+        self.load(stage.index(), 0)
+    }
+
+    /// Multiplies a k-tile, whose first fragments have been loaded. Loads those of the next k-tile,
+    /// if one follows.
+    fn multiply_step(
+        &self,
+        (unit, step): (&Unit, &Expr),
+        cursor: &Cursor<'k>,
+        follows: bool,
+    ) -> Result<(), KernelError> {
+        let (stage, scales, blocks) = (cursor.stage()?, self.ask(unit, step)?, self.ask_blocks(unit, step)?);
+        let instructions = self.instructions();
+        for number in 0..instructions {
+            if number + 1 < instructions {
+                self.load(stage.index(), number + 1)?;
+            } else {
+                stage.release()?;
+                cursor.advance()?;
+                if follows {
+                    self.load_next(cursor)?;
+                }
+            }
+            self.multiply(number, blocks.as_ref())?;
+        }
+        self.promote(&scales)
+    }
+
+    /// Loads the scales of a k-tile, if there are any.
+    fn ask(&self, unit: &Unit, step: &Expr) -> Result<Vec<Vec<Num<'k>>>, KernelError> {
+        let Declared { outline, scaling, .. } = self.declared;
+        match scaling {
+            Some(scaling) => scaling.ask(&outline.epilogue.part, unit, &plus(&unit.first, step)?),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Loads the scales of a k-tile of a block-scaled format.
+    fn ask_blocks(&self, unit: &Unit, step: &Expr) -> Result<Option<[Vec<Fragment<'k>>; 2]>, KernelError> {
+        let Declared { k, outline, blocks, .. } = self.declared;
+        let step = plus(&unit.first, step)?;
+        blocks.as_ref().map(|blocks| blocks.ask(k, &outline.mma, unit, &step)).transpose()
+    }
+
+    /// The mainloop of an output tile whose k-tiles the warps copy.
+    fn copy_tile(&self, unit: &Unit) -> Result<(), KernelError> {
+        let Declared { k, outline, operands, .. } = self.declared;
+        let (stages, instructions) = (outline.plan.stages, self.instructions());
+        let tiles = (0..operands.len()).map(|number| self.tiles(unit, number));
         let tiles = tiles.collect::<Result<Vec<_>, _>>()?;
-        let (accumulators, totals) = (&self.accumulators, self.totals.as_ref());
-        accumulators.clear();
-        totals.into_iter().for_each(Fragment::clear);
+        self.clear();
         for stage in 0..stages - 1 {
             for side in 0..2 {
                 self.fetch(&tiles, unit, side, (&Expr::from(stage), &Expr::from(stage)))?;
@@ -199,13 +265,10 @@ impl<'a, 'k> Warps<'a, 'k> {
         k.barrier();
         self.load(&Expr::from(0), 0)?;
         k.range(unit.steps.clone(), |step| {
-            let stage = k.remainder(&step, stages)?;
+            let (stage, scales) = (k.remainder(&step, stages)?, self.ask(unit, &step)?);
+            let blocks = self.ask_blocks(unit, &step)?;
             let ahead = plus(&step, &Expr::from(stages - 1))?;
             let free = k.remainder(&ahead, stages)?;
-            let scales = match &self.scaling {
-                Some(scaling) => scaling.ask(&self.outline.epilogue.part, unit, &plus(&unit.first, &step)?)?,
-                None => Vec::new(),
-            };
             for number in 0..instructions {
                 if number + 1 < instructions {
                     self.load(&stage, number + 1)?;
@@ -225,7 +288,7 @@ impl<'a, 'k> Warps<'a, 'k> {
                 if turn(1) == number {
                     k.commit_async();
                 }
-                self.multiply(number)?;
+                self.multiply(number, blocks.as_ref())?;
             }
             self.promote(&scales)
         })?;
@@ -236,12 +299,13 @@ impl<'a, 'k> Warps<'a, 'k> {
 
     /// The k-tiles of both operands of a problem.
     fn tiles(&self, unit: &Unit, number: usize) -> Result<[Vec<View<'k>>; 2], KernelError> {
-        if self.outline.fold.is_some() {
+        let outline = self.declared.outline;
+        if outline.fold.is_some() {
             // The boxes of an implicit GEMM are computed for each k-tile.
             return Ok([Vec::new(), Vec::new()]);
         }
-        let (plan, depth) = (self.outline.plan, self.outline.problem.k_tile());
-        let [left, right] = &self.operands[number];
+        let (plan, depth) = (outline.plan, outline.problem.k_tile());
+        let [left, right] = &self.declared.operands[number];
         Ok([left.tiles(unit, [plan.rows, depth], &unit.row)?, right.tiles(unit, [plan.columns, depth], &unit.column)?])
     }
 
@@ -253,26 +317,27 @@ impl<'a, 'k> Warps<'a, 'k> {
         side: usize,
         (step, stage): (&Expr, &Expr),
     ) -> Result<(), KernelError> {
-        let (k, depth) = (self.k, self.outline.problem.k_tile());
-        let (step, to) = (plus(&unit.first, step)?, self.rings[side].slice(at(stage)?)?);
-        let copies = &self.copies[side];
-        if let (Some(fold), Some(boxed)) = (&self.outline.fold, &unit.boxed) {
-            let (view, place) = (&self.operands[0][side].view, (&step, depth));
+        let Declared { k, outline, operands, rings, .. } = self.declared;
+        let (copies, depth) = (&self.copies[side], outline.problem.k_tile());
+        let Some(by) = &copies.to_shared else { return Ok(()) };
+        let (step, to) = (plus(&unit.first, step)?, rings[side].slice(at(stage)?)?);
+        if let (Some(fold), Some(boxed)) = (&outline.fold, &unit.boxed) {
+            let (view, place) = (&operands[0][side].view, (&step, depth));
             let from = match side {
                 0 => fold.lines_of_a(k, view, boxed, place)?,
-                _ => fold.lines_of_b(k, view, (self.outline.plan.columns, &unit.column), place)?,
+                _ => fold.lines_of_b(k, view, (outline.plan.columns, &unit.column), place)?,
             };
-            return k.copy_predicated(&copies.to_shared, &from, &to);
+            return k.copy_predicated(by, &from, &to);
         }
         let step = at(&step)?;
         each(k, unit, tiles.len(), &|which| {
-            let operand = &self.operands[which][side];
+            let operand = &operands[which][side];
             for (number, from) in (0..).zip(&tiles[which][side]) {
                 let to = match operand.paired {
                     true => operand.part(&to, [copies.lines, depth], depth, number)?,
                     false => to.clone(),
                 };
-                k.copy_predicated(&copies.to_shared, &from.slice(step.clone())?, &to)?;
+                k.copy_predicated(by, &from.slice(step.clone())?, &to)?;
             }
             Ok(())
         })
@@ -280,37 +345,43 @@ impl<'a, 'k> Warps<'a, 'k> {
 
     /// Loads the fragments of an instruction along K from a stage.
     fn load(&self, stage: &Expr, number: i64) -> Result<(), KernelError> {
-        let depth = warp_atom(self.outline.problem.operand_type()).1;
+        let Declared { k, outline, rings, .. } = self.declared;
+        let depth = warp_atom(outline.problem).1;
         for side in 0..2 {
-            let (copies, ring) = (&self.copies[side], &self.rings[side]);
+            let (copies, ring) = (&self.copies[side], &rings[side]);
             let here = step_of(ring, copies.lines, (stage, number), depth)?;
             let fragment = &self.fragments[side][(number % 2) as usize];
             let by = &copies.to_registers;
-            self.k.copy(by, &here, &fragment.retile(by, CopyEnd::Destination)?)?;
+            k.copy(by, &here, &fragment.retile(by, CopyEnd::Destination)?)?;
         }
         Ok(())
     }
 
-    /// Multiplies the fragments of an instruction along K into the accumulators.
-    fn multiply(&self, number: i64) -> Result<(), KernelError> {
+    /// Multiplies the fragments of an instruction along K into the accumulators, with the scales of
+    /// a block-scaled format.
+    fn multiply(&self, number: i64, blocks: Option<&[Vec<Fragment<'k>>; 2]>) -> Result<(), KernelError> {
+        let (Declared { k, outline, .. }, sums) = (self.declared, &self.accumulators);
         let [a, b] = [0, 1].map(|side| &self.fragments[side][(number % 2) as usize]);
-        let (mma, sums) = (&self.outline.mma, &self.accumulators);
-        match self.outline.problem.has_nibbles() {
-            true => self.k.mma_nibbles(mma, sums, a, b, sums),
-            false => self.k.mma(mma, sums, a, b, sums),
+        match (outline.problem.blocks(), blocks) {
+            (Some(own), Some([of_a, of_b])) => {
+                k.mma_scaled(&outline.mma, own.format, sums, (a, of_a), (b, of_b), (sums, number as u32))
+            }
+            _ if outline.problem.has_nibbles() => k.mma_nibbles(&outline.mma, sums, a, b, sums),
+            _ => k.mma(&outline.mma, sums, a, b, sums),
         }
     }
 
     /// Adds the accumulators of a k-tile, times its scales, to the totals.
     fn promote(&self, scales: &[Vec<Num<'k>>]) -> Result<(), KernelError> {
         let Some(totals) = &self.totals else { return Ok(()) };
-        let epilogue = &self.outline.epilogue;
+        let Declared { outline, scaling, .. } = self.declared;
+        let epilogue = &outline.epilogue;
         let (sums, totals) = (
             epilogue.warp_accumulators(&self.accumulators, &self.part)?,
             epilogue.warp_accumulators(totals, &self.part)?,
         );
         for (part, (total, sum)) in totals.iter().zip(&sums).enumerate() {
-            let scales = self.scaling.as_ref().map(|scaling| scaling.of_part(&epilogue.part, scales, part));
+            let scales = scaling.as_ref().map(|scaling| scaling.of_part(&epilogue.part, scales, part));
             promote(total, sum, scales.unwrap_or_default())?;
         }
         self.accumulators.clear();

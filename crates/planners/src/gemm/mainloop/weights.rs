@@ -183,7 +183,7 @@ impl<'a, 'k> Weighted<'a, 'k> {
             k.barrier();
             self.multiply_tile(&unit)?;
             let accumulators = pass.epilogue.warp_accumulators(&self.totals, &self.part)?;
-            pass.epilogue.write(k, &accumulators, (&pass.ends, None), &unit, 0)
+            pass.epilogue.write(k, &accumulators, (&pass.ends, None, None), &unit, 0)
         })
     }
 

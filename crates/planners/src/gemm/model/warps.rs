@@ -37,6 +37,7 @@ fn rate(problem: &Problem, machine: &Machine) -> f64 {
     let all = match problem.operand_type() {
         // Cards before 9.0 multiply four bits twice as fast as eight.
         _ if problem.has_nibbles() => 2.0 * rates.matrix_i8,
+        Element::U8 if problem.blocks().is_some() => rates.matrix_f4,
         Element::F32 => rates.matrix_tf32,
         Element::F64 => rates.matrix_f64,
         Element::I8 | Element::U8 => rates.matrix_i8,
@@ -56,12 +57,13 @@ pub(super) fn seconds(plan: &Plan, problems: &[(&Problem, &Plan)], machine: &Mac
     let [of_tile, of_k_tile] = OVERHEAD.map(|loads| loads * load);
     // Blocks that are resident while all are busy.
     let resident = (plan.blocks as f64 / processors).clamp(1.0, plan.blocks_per_sm as f64);
-    let (mut cycles, mut bytes, mut second) = (0.0, 0.0, 0.0);
+    let (mut cycles, mut bytes, mut second) = (if plan.producer { load } else { 0.0 }, 0.0, 0.0);
     for (problem, own) in problems {
         let (rows, columns) = (plan.rows as f64, plan.columns as f64);
         let [of_row, of_column] = plan.line_bytes(problem).map(|bytes| bytes as f64);
         let line = LINE_BYTES as f64;
-        let each = if problem.has_nibbles() { 4.0 } else { 2.0 };
+        let packed = problem.blocks().map_or(1, |blocks| blocks.format.packed());
+        let each = if problem.has_nibbles() { 4.0 } else { 2.0 * f64::from(packed) };
         let operations = each * rows * columns * problem.k_tile() as f64;
         let multiplied = operations / (rate(problem, machine) * fitted.loaded_clock);
         // Each warp reads its rows and its columns, and each k-tile is written once.
@@ -85,8 +87,10 @@ pub(super) fn seconds(plan: &Plan, problems: &[(&Problem, &Plan)], machine: &Mac
             1 => written(f64::from(problem.result_type().bytes())),
             _ => written(f64::from(problem.accumulator_type().bytes()) * own.halves(problem) as f64),
         };
-        // Resident blocks multiply while one of them begins or ends a tile.
-        let alone = |split: i64| (load + of_tile) / resident + stored(split) * resident;
+        // Resident blocks multiply while one of them begins or ends a tile. A producer loads the
+        // first k-tiles of a tile during the epilogue of the one before.
+        let begins = if plan.producer { 0.0 } else { load };
+        let alone = |split: i64| (begins + of_tile) / resident + stored(split) * resident;
         let tile = |split: i64| (steps as f64 / split as f64).ceil() * k_tile + alone(split);
         let (first, last) = if own.tail > 0 { (1, own.split_k) } else { (own.split_k, 1) };
         // The waves of this problem, counted in parts where others follow.

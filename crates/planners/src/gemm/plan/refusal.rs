@@ -208,7 +208,8 @@ impl Plan {
     /// Why the tail cannot be split; None if it can.
     pub(crate) fn tail_refusal(&self, problem: &Problem) -> Option<&'static str> {
         let [along, across] = self.tiles(problem);
-        let plain = problem.epilogue().is_none() && problem.scales().is_none() && problem.batch() == 1;
+        let scaled = problem.scales().is_some() || problem.blocks().is_some();
+        let plain = problem.epilogue().is_none() && !scaled && problem.batch() == 1;
         if !plain || self.swapped || self.cluster > 1 {
             return Some(
                 "split-K of the tail excludes an epilogue function, scales, a batch, clusters, and B along the rows of tiles",

@@ -50,10 +50,12 @@ impl Plan {
         let numbers = plan.numbers().map(|(name, number)| format!("{name}={number}")).join(" ");
         let choices = plan.choices().map(|(name, choice)| format!("{name}={choice}")).join(" ");
         let warps = plan.warps.map_or(String::new(), |[rows, columns]| format!(" warps={rows}x{columns}"));
-        format!("{numbers} {choices}{warps}")
+        let producer = if plan.producer { " producer=true" } else { "" };
+        format!("{numbers} {choices}{warps}{producer}")
     }
 
-    /// Parses a line in which each field occurs exactly once, and `warps` at most once.
+    /// Parses a line in which each field occurs exactly once, and `warps` and `producer` at most
+    /// once.
     pub fn from_line(line: &str) -> Option<Plan> {
         let mut given = std::collections::HashMap::new();
         for part in line.split_whitespace() {
@@ -77,6 +79,7 @@ impl Plan {
             programmatic_launch: false,
             ping_pong: false,
             warps: None,
+            producer: false,
         };
         for (name, number) in plan.numbers() {
             *number = given.remove(name)?.parse().ok()?;
@@ -87,6 +90,9 @@ impl Plan {
         if let Some(warps) = given.remove("warps") {
             let (rows, columns) = warps.split_once('x')?;
             plan.warps = Some([rows.parse().ok()?, columns.parse().ok()?]);
+        }
+        if let Some(producer) = given.remove("producer") {
+            plan.producer = producer.parse().ok()?;
         }
         given.is_empty().then_some(plan)
     }

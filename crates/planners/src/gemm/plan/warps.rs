@@ -1,8 +1,9 @@
 //! Plans of warps that multiply by mma.sync.
 //!
 //! Law: the warps of a block are a grid over a tile, and each multiplies blocks of 16 rows and 16
-//! columns. All of them copy k-tiles to a ring of stages by cp.async. D is staged in the memory of
-//! the ring, after its last k-tile.
+//! columns. Either all of them copy k-tiles to a ring of stages by cp.async, and D is staged in the
+//! memory of the ring after its last k-tile; or a producer warp loads them by TMA, and D is staged
+//! in the stage after that of its last k-tile, while the next ones are already being filled.
 
 use tilewright_kernel::Element;
 use tilewright_kernel::machine::Machine;
@@ -22,10 +23,12 @@ use crate::units::{LANES, VECTOR, block_shared};
 pub(crate) const WARP_BLOCK: i64 = 16;
 /// The most warps of a block.
 const MAX_WARPS: i64 = 16;
-/// Bytes of shared memory for what is beside the stages: the partial results of reductions.
+/// Bytes of shared memory for what is beside the stages: the partial results of reductions, and
+/// the mbarriers of a ring that a producer fills.
 const OTHER_BYTES: i64 = 1024;
-/// Registers of a thread for addresses, predicates and counters, estimated from what ptxas gives.
-const ADDRESS_REGISTERS: i64 = 40;
+/// Registers of a thread for addresses, predicates and counters, estimated from what ptxas gives:
+/// where a producer has the addresses of global memory, and where the thread itself has them.
+const ADDRESS_REGISTERS: [i64; 2] = [24, 40];
 
 impl Plan {
     /// The stages that fit into the shared memory of a block.
@@ -40,13 +43,18 @@ impl Plan {
         own.min(block_shared(machine)) - OTHER_BYTES
     }
 
+    /// The warps of a block whose grid over a tile is given: those of the grid, and the producer.
+    pub(crate) fn warps_of(&self, [along, across]: [i64; 2]) -> i64 {
+        along * across + i64::from(self.producer)
+    }
+
     /// The parts in which a tile of D is staged, in one buffer: few, each no larger than the
-    /// stages.
+    /// stages; no larger than one stage if a producer fills the others meanwhile.
     pub(crate) fn warp_parts(&self, problem: &Problem, machine: &Machine) -> (i64, i64) {
         let [rows, columns] = self.tile_of_d(problem);
         let bytes = rows * columns * i64::from(problem.result_type().bytes());
-        let room =
-            self.warp_room(machine).min((self.stages * self.stage_bytes(problem)).max(self.stage_bytes(problem)));
+        let stages = if self.producer { 1 } else { self.stages.max(1) };
+        let room = self.warp_room(machine).min(stages * self.stage_bytes(problem));
         let step = self.strip_step(problem);
         let fits = |parts: &i64| columns % (parts * step) == 0 && bytes / parts <= room;
         (1..=columns / step).find(fits).map_or((1, 1), |parts| (parts, 1))
@@ -68,16 +76,21 @@ impl Plan {
         let [rows, columns] = self.tile_of_d(problem);
         let part = rows * columns * i64::from(problem.result_type().bytes()) / self.warp_parts(problem, machine).0;
         let part = if self.is_shared() || problem.staged_by_warps().is_none() { 0 } else { part };
-        (self.stages * self.stage_bytes(problem)).max(part)
+        match self.producer {
+            true => (self.stages - 1) * self.stage_bytes(problem) + part.max(self.stage_bytes(problem)),
+            false => (self.stages * self.stage_bytes(problem)).max(part),
+        }
     }
 
     /// Registers of a thread: accumulators, two sets of fragments, addresses.
     fn warp_registers(&self, problem: &Problem, machine: &Machine, [along, across]: [i64; 2]) -> i64 {
         // What an instruction multiplies of each row and column, twice.
-        let depth = warp_atom(problem.operand_type()).1 * i64::from(problem.operand_type().bytes());
+        let depth = warp_atom(problem).1 * i64::from(problem.operand_type().bytes());
         let fragments = (self.rows / along + self.columns / across) * depth / 64;
         let scales = self.scale_loads(problem);
-        self.accumulators(problem, machine) + fragments + ADDRESS_REGISTERS + scales
+        // Scales of blocks have addresses of their own.
+        let loads = !self.producer || problem.blocks().is_some();
+        self.accumulators(problem, machine) + fragments + ADDRESS_REGISTERS[usize::from(loads)] + scales
     }
 
     /// Why warps cannot carry out the plan; None if they can.
@@ -106,7 +119,7 @@ impl Plan {
         }
         // Each thread copies as many chunks of a k-tile as all others.
         let lines = LANES * along * across * VECTOR / LINE_BYTES;
-        if self.rows % lines != 0 || self.columns % lines != 0 {
+        if !self.producer && (self.rows % lines != 0 || self.columns % lines != 0) {
             return Some("the threads of a block copy equal parts of the rows and of the columns of a k-tile");
         }
         if self.ping_pong || self.cluster != 1 || self.programmatic_launch || self.warpgroups != 1 {
@@ -118,9 +131,25 @@ impl Plan {
         if implicit::of(problem).is_some() && (self.swapped || self.split_k > 1) {
             return Some("implicit GEMM needs A along the rows of tiles, and excludes split-K");
         }
-        self.warp_sharing_refusal(problem)
+        self.producer_refusal(problem, machine)
+            .or_else(|| self.warp_sharing_refusal(problem))
             .or_else(|| self.order_refusal(problem))
             .or_else(|| self.warp_room_refusal(problem, machine, [along, across]))
+    }
+
+    /// Refuses a producer where nothing loads by TMA.
+    fn producer_refusal(&self, problem: &Problem, machine: &Machine) -> Option<&'static str> {
+        if !self.producer {
+            return None;
+        }
+        if !machine.target.has_tma() {
+            return Some("the machine has no TMA: its warps copy k-tiles by cp.async");
+        }
+        // Threads load f64 and weights of four bits from rings with other swizzles, and windows of
+        // images in lines.
+        let others = problem.operand_type() == Element::F64 || problem.int4_scales().is_some();
+        let reads = problem.readable_a().is_ok() && problem.readable_b().is_ok() && implicit::of(problem).is_none();
+        (others || !reads).then_some("TMA cannot read an operand: warps copy its k-tiles by cp.async")
     }
 
     /// Refuses plans whose blocks share tiles where they cannot.
@@ -153,6 +182,9 @@ impl Plan {
         }
         if self.stages > MAX_STAGES || self.warp_bytes(problem, machine) > self.warp_room(machine) {
             return Some("the stages and the epilogue tile do not fit into shared memory");
+        }
+        if self.producer && self.warp_bytes(problem, machine) > self.stages * self.stage_bytes(problem) {
+            return Some("a part of D does not fit into a stage");
         }
         (self.raster_band > count(self.extents(problem)[0], self.rows.max(1)))
             .then_some("`raster_band` is more than the tiles along the rows")

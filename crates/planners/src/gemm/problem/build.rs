@@ -138,6 +138,7 @@ impl Problem {
             fused,
             kept,
             scales,
+            blocks: None,
             ends,
             int4: None,
             nibbles: false,
@@ -192,7 +193,8 @@ impl Problem {
         if self.int4.is_some() {
             return together("weights of four bits");
         }
-        match (&self.fused, self.kept.first(), &self.scales) {
+        let scales = self.scales.as_ref().or(self.blocks.as_ref().map(|blocks| &blocks.scales));
+        match (&self.fused, self.kept.first(), scales) {
             (None, None, None) => {
                 let Problem { nibbles, tf32, fast, batch_invariant, .. } = self;
                 Ok(Problem { nibbles, tf32, fast, batch_invariant, ..Problem::of(a, b, d)? })
@@ -320,6 +322,12 @@ impl Problem {
     /// ([`PlanError::Rank`]); a block of columns that spans both halves of gated pairs
     /// ([`PlanError::Together`]).
     pub fn scaled(self, scales: Scales) -> Result<Problem, PlanError> {
+        if self.blocks.is_some() {
+            return Err(PlanError::Together {
+                what: "scales in f32",
+                with: "a block-scaled format, which has its own",
+            });
+        }
         if !self.is_small() {
             let (given, known) = (self.operand_type().to_string(), "e4m3 and e5m2".to_string());
             return Err(PlanError::Unknown { what: "operand type of block scales", given, known });
@@ -416,8 +424,9 @@ impl Problem {
             (Some(ends), None) => Problem::checked_groups(a, b, d, ends.clone(), self.pairs)?,
         };
         let images = self.images.clone();
+        let blocks = self.blocks.clone();
         let Problem { nibbles, tf32, fast, batch_invariant, .. } = *self;
-        Ok(Problem { images, fused, kept, scales, nibbles, tf32, fast, batch_invariant, ..inner })
+        Ok(Problem { images, fused, kept, scales, blocks, nibbles, tf32, fast, batch_invariant, ..inner })
     }
 
     /// The same GEMM with operands of f32 read as tf32: 19 bits for sign, exponent and 10 bits of

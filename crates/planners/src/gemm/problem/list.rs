@@ -47,7 +47,7 @@ impl Problems {
                 (problem.batch() > 1, "batches"),
                 (problem.row_groups().is_some(), "groups of rows"),
                 (problem.window().is_some(), "windows of images"),
-                (problem.scales().is_some(), "scales of blocks"),
+                (problem.scales().is_some() || problem.blocks().is_some(), "scales of blocks"),
                 (problem.reductions().next().is_some(), "reductions in the epilogue"),
             ] {
                 if is {

@@ -117,6 +117,9 @@ impl fmt::Display for Described<'_> {
             if problem.int4.is_some() { "int4 " } else { "" },
             problem.result_type()
         )?;
+        if let Some(blocks) = &problem.blocks {
+            write!(f, ", {}", blocks.format)?;
+        }
         if let Some(images) = &problem.images {
             write!(f, ", {images}")?;
         }
@@ -134,7 +137,7 @@ impl fmt::Display for Described<'_> {
         if problem.scales.is_some() {
             write!(f, ", block scales along K")?;
         }
-        if problem.is_small() && !problem.is_promoted() {
+        if problem.is_small() && !problem.is_promoted() && problem.blocks.is_none() {
             write!(f, ", without promotion")?;
         }
         if problem.batch_invariant {

@@ -319,9 +319,20 @@ fn three_groups_are_right() {
 fn rasters_follow_lines() {
     let machine = Machine::named("H200").unwrap();
     let group = |sizes, rows, columns| {
-        let Plan { swapped, warpgroups, split_k, cluster, blocks_per_sm, ping_pong, warps, .. } =
+        let Plan { swapped, warpgroups, split_k, cluster, blocks_per_sm, ping_pong, warps, producer, .. } =
             plan(rows, columns, 2);
-        let tile = TileChoice { swapped, rows, columns, warpgroups, split_k, cluster, blocks_per_sm, ping_pong, warps };
+        let tile = TileChoice {
+            swapped,
+            rows,
+            columns,
+            warpgroups,
+            split_k,
+            cluster,
+            blocks_per_sm,
+            ping_pong,
+            warps,
+            producer,
+        };
         Plan::tiled(&problem(sizes), &machine, tile).raster_band
     };
     assert_eq!(group([3072, 5120, 7168], 256, 160), 6);

@@ -37,8 +37,15 @@ fn right_on(machine: &Machine, problem: &Problem, plan: &Plan) -> usize {
     product.kernels().len()
 }
 
+/// Runs a plan on a machine without TMA, and with a producer on one with TMA, if TMA can read the
+/// operands there.
 fn right(problem: &Problem, plan: &Plan) -> usize {
-    right_on(&machine("A100"), problem, plan)
+    let (machine, with) = (machine("RTX 5090"), Plan { producer: true, ..plan.clone() });
+    match Product::planned(problem, &with, &machine) {
+        Ok(_) => drop(right_on(&machine, problem, &with)),
+        Err(error) => assert!(error.to_string().contains("TMA cannot read"), "{problem}, {with}: {error}"),
+    }
+    right_on(&self::machine("A100"), problem, plan)
 }
 
 /// Every order of both operands and of D, in both directions of tiles, with grids of warps of each
@@ -498,4 +505,28 @@ fn weights_of_four_bits_are_told() {
         assert!(refused.is_err(), "{refused:?}");
     }
     assert!(asked(BF16, Element::I32, 256, 2).unwrap().batched(2).is_err());
+}
+
+/// The model takes a producer where TMA reads the operands, and cp.async where it does not.
+#[test]
+fn a_producer_is_planned_where_tma_reads_the_operands() {
+    let plan = |name: &str, sizes| {
+        let problem = Problem::new(BF16, sizes).unwrap();
+        let product = Product::new(&problem, &machine(name)).unwrap();
+        let (plan, lines) = (product.plan().clone(), product.lines().join("; "));
+        assert_eq!(plan.producer, lines.contains("a producer warp issues TMA loads"), "{lines}");
+        assert_eq!(Plan::from_line(&plan.line()), Some(plan.clone()));
+        plan.producer
+    };
+    assert!(plan("RTX 5090", [4096, 4096, 4096]));
+    for name in ["H200@sm_90", "RTX 5090", "GB10"] {
+        // Lines of 2004 bytes, which warps read in place by copies of 4 bytes.
+        assert!(!plan(name, [256, 256, 1002]), "{name}");
+    }
+    assert!(!plan("RTX 4090", [4096, 4096, 4096]));
+    let with = Plan { producer: true, ..self::plan(64, 64, [2, 2]) };
+    for (machine, because) in [(machine("A100"), "no TMA"), (machine("H200@sm_90"), "TMA cannot read")] {
+        let refused = Product::planned(&Problem::new(BF16, [64, 64, 1002]).unwrap(), &with, &machine);
+        assert!(matches!(&refused, Err(error) if error.to_string().contains(because)), "{refused:?}");
+    }
 }
