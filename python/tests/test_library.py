@@ -10,7 +10,7 @@ import pytest
 import tilewright as tw
 
 HERE = {"on": "interpreter"}
-PLAIN = {"function": None, "inputs": [], "pairs": None, "scales": None, "int4": None, "keep": [], "tf32": False, "packed": False, "fast": False, "invariant": False}
+PLAIN = {"function": None, "inputs": [], "pairs": None, "scales": None, "format": None, "int4": None, "keep": [], "tf32": False, "packed": False, "fast": False, "invariant": False}
 
 
 def whole(source, *shape, dtype=np.float16):
@@ -329,6 +329,37 @@ def test_what_is_kept_of_rows_and_columns():
         (lambda: tw.gpu.gemm(a, b, keep="row sum", out=out[:1], **HERE), "1 tensors, and 2"),
         (lambda: tw.gpu.gemm(many, others, keep=["row sum"], out=(out[0], out[2]), **HERE), "its tensor"),
         (lambda: tw.gpu.gemm(a.astype(np.int8), b.astype(np.int8), keep="row sum", **HERE), "reduction"),
+    ]:
+        with pytest.raises((TypeError, ValueError), match=told):
+            refused()
+
+
+def test_block_scaled_formats():
+    source = np.random.default_rng(17)
+    e4m3, e5m2, e2m1, e8m0 = (getattr(ml_dtypes, name) for name in ("float8_e4m3fn", "float8_e5m2", "float4_e2m1fn", "float8_e8m0fnu"))
+    for format, kind, scale, block in [
+        ("mxf8_e4m3", e4m3, e8m0, 32), ("mxf8_e5m2", e5m2, e8m0, 32), ("mxf4", e2m1, e8m0, 32), ("nvf4", e2m1, e4m3, 16),
+    ]:
+        k = 192
+        a, b = whole(source, 40, k, dtype=kind), whole(source, 24, k, dtype=kind)
+        # Powers of two, and of 4 bits small numbers, so that sums are exact.
+        powers = lambda rows: (2.0 ** source.integers(-2, 3, (rows, k // block))).astype(scale)  # noqa: E731, B023
+        scales = powers(40), powers(24)
+        spread = [np.repeat(wide(own), block, 1) for own in scales]
+        wanted = (wide(a) * spread[0]) @ (wide(b) * spread[1]).T
+        out = np.full((40, 24), np.nan, np.float32)
+        assert tw.gpu.gemm(a, b, scales=scales, format=format, out=out, **HERE) is out
+        assert np.array_equal(out, wanted), format
+        # The same as bits; the result has 16 bits by default.
+        bits = [own.view(np.uint8) for own in scales]
+        found = tw.gpu.gemm(a, b, scales=bits, format=format, **HERE)
+        assert np.array_equal(wide(found.numpy()), wanted.astype(ml_dtypes.bfloat16).astype(np.float64))
+    for refused, told in [
+        (lambda: tw.gpu.gemm(a, b, format="nvf4", **HERE), "scales of a and those of b"),
+        (lambda: tw.gpu.gemm(a, b, scales=scales, format="nvf8", **HERE), "mxf8_e4m3"),
+        (lambda: tw.gpu.gemm(a[:, 1:], b[:, 1:], scales=scales, format="nvf4", **HERE), "K is even"),
+        (lambda: tw.gpu.gemm(a, b, scales=(scales[0], scales[0]), format="nvf4", **HERE), "24,12"),
+        (lambda: tw.gpu.gemm(a.astype(np.float16), b.astype(np.float16), scales=scales, format="nvf4", **HERE), "u8"),
     ]:
         with pytest.raises((TypeError, ValueError), match=told):
             refused()

@@ -126,6 +126,13 @@ enum ElementKind {
     S4,
     /// Unsigned 4-bit integer, two in a byte along K; on a device.
     U4,
+    /// MXFP8: e4m3 with a power of two as the scale of each 32 elements along K; on an RTX 5090
+    /// or a GB10.
+    Mxf8,
+    /// MXFP4: e2m1 with such scales.
+    Mxf4,
+    /// NVFP4: e2m1 with a scale of e4m3 for each 16 elements along K.
+    Nvf4,
 }
 
 pub fn run(options: &GemmOptions, terminal: &mut Terminal) -> Result<(), Failure> {
@@ -157,7 +164,12 @@ pub fn run(options: &GemmOptions, terminal: &mut Terminal) -> Result<(), Failure
         | ElementKind::E5m2
         | ElementKind::U8
         | ElementKind::S4
-        | ElementKind::U4 => Err(Failure::Usage("this type is multiplied on a device: add --device or --plan".into())),
+        | ElementKind::U4
+        | ElementKind::Mxf8
+        | ElementKind::Mxf4
+        | ElementKind::Nvf4 => {
+            Err(Failure::Usage("this type is multiplied on a device: add --device or --plan".into()))
+        }
     }
 }
 

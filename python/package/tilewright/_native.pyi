@@ -1116,6 +1116,7 @@ class _Asked(TypedDict):
     pairs: str | None
     scales: tuple[_Matrix, _Matrix] | None
     int4: _Matrix | None
+    format: str | None
     keep: list[str]
     tf32: bool
     packed: bool

@@ -473,6 +473,7 @@ def gemm(
     pairs: str | None = None,
     scales: tuple[Any, Any] | None = None,
     int4: Any = None,
+    format: str | None = None,
     keep: str | Sequence[str] | None = None,
     tf32: bool = False,
     packed: bool = False,
@@ -496,6 +497,13 @@ def gemm(
     ``scales``: block scales in f32, for operands of e4m3 or e5m2: (M,K/128) or (M/128,K/128) for A,
     and (N,K/128) or (N/128,K/128) for B, rounded up. The partial accumulator of each 128 elements
     along K is multiplied by both.
+
+    ``format``: "mxf8_e4m3", "mxf8_e5m2", "mxf4" or "nvf4", block-scaled formats of an RTX 5090 and a
+    GB10. ``scales`` are then those of each 32 elements along K, powers of two (e8m0), or in "nvf4"
+    those of each 16, in e4m3 without a sign: (M,K/32) and (N,K/32), rounded up, or their bits in
+    uint8. Operands of 4 bits are arrays of float4_e2m1fn, or bytes of two elements along K, the
+    first one in the lower half. ``on="interpreter"`` runs the kernels that are planned for an RTX
+    5090, which no other device has.
 
     ``keep``: reductions of rows or of columns of the result before it is rounded, in f32: "row" or
     "column", "sum" or "max", and optionally an expression, ``c, maximum = gemm(a, b, keep="row max
@@ -528,9 +536,11 @@ def gemm(
         if text is not None and not isinstance(text, str):
             example = 'function="max(x, 0)"' if what == "function" else 'pairs="halves"'
             raise TypeError(f"{what} is a text, as in {example}, not {type(text).__name__}")
+    if format is not None:
+        a, b, scales = _block_scaled(a, b, scales, format)
     tensors = (a, b, *inputs.values(), *(scales or ()), *(() if int4 is None else (int4,)))
     kinds = None if keep is None else keep if isinstance(keep, str) else tuple(keep) if isinstance(keep, (list, tuple)) else None
-    call = ("gemm", function, pairs, tf32, packed, fast, invariant, scales is None, int4 is None, kinds, *inputs)
+    call = ("gemm", function, pairs, tf32, packed, fast, invariant, scales is None if format is None else format, int4 is None, kinds, *inputs)
     if on is None and (keep is None or kinds is not None):
         written = None if out is None else tuple(out) if isinstance(out, (tuple, list)) else (out,)
         if (found := _again(call, tensors, written)) is not None:
@@ -556,7 +566,7 @@ def gemm(
     outs = (out,) if keep is None or out is None else tuple(out)
     makers = None
     if out is None:
-        makers = [maker(a, shape, result_type(of)), *(maker(a, _kept_shape(what, shape), "f32") for what in kept)]
+        makers = [maker(a, shape, result_type(of) if format is None else "bf16"), *(maker(a, _kept_shape(what, shape), "f32") for what in kept)]
         outs = tuple(made(each, a) for each in makers)
     elif len(outs) != 1 + len(kept):
         raise ValueError(f"out has {len(outs)} tensors, and {1 + len(kept)} are written: the result, and the reductions")
@@ -592,12 +602,50 @@ def gemm(
         a, b = (zeros_like(array, (*extents[:-1], depth)) for array, extents in ((a, shape_a), (b, shape_b)))
         tensors, kept_for, of_blocks = (a, b, *inputs.values()), None, ()
         (_, shape_a, strides_a, _, before_a), (_, shape_b, strides_b, _, before_b) = map(_native.array_axes, (a, b))
+    # Where no device is asked, the interpreter runs what a card with the format would.
+    machine = "RTX 5090" if format is not None and on == "interpreter" else _machine(device)
     matrices = ((of, shape_a, strides_a, before_a), (other, shape_b, strides_b, before_b), (to, shape, strides_d, before_d))
-    planned = _planned(_product, *matrices, function, further, pairs, of_blocks, of_int4, kept, bool(tf32), bool(packed), bool(fast), bool(invariant), _machine(device))
+    planned = _planned(_product, *matrices, function, further, pairs, of_blocks, of_int4, format, kept, bool(tf32), bool(packed), bool(fast), bool(invariant), machine)
     # For kernels, tensors begin at a multiple of 16 bytes.
     befores = [before_a, before_b, *(axes[4] for _, axes in further), *(axes[4] for axes in of_blocks), *(() if of_int4 is None else (of_int4[4],)), before_d]
     _run(planned, tensors, outs, {}, on, befores=befores, call=kept_for, makers=makers)
     return outs[0] if keep is None else outs
+
+
+_FORMATS = {"mxf8_e4m3": 1, "mxf8_e5m2": 1, "mxf4": 2, "nvf4": 2}
+
+
+def _block_scaled(a: Any, b: Any, scales: Any, format: str) -> tuple[Any, Any, tuple[Any, Any]]:
+    """The operands and the scales of a block-scaled format, in bytes."""
+    if format not in _FORMATS:
+        raise ValueError(f"a block-scaled format is {', '.join(_FORMATS)}, not {format!r}")
+    if not isinstance(scales, (tuple, list)) or len(scales) != 2:
+        raise TypeError(f"a product in {format} has the scales of a and those of b: pass scales=(of_a, of_b)")
+    if _FORMATS[format] == 2:
+        a, b = _pairs_of_e2m1("a", a), _pairs_of_e2m1("b", b)
+    return a, b, (_bits(scales[0]), _bits(scales[1]))
+
+
+def _bits(array: Any) -> Any:
+    """The bytes of an array of elements of 8 bits, or another array as it is."""
+    if str(array.dtype) in ("float8_e8m0fnu", "float8_e4m3fn"):
+        return array.view("uint8")
+    if str(array.dtype) in ("torch.float8_e8m0fnu", "torch.float8_e4m3fn", "torch.float4_e2m1fn_x2"):
+        import torch
+
+        return array.view(torch.uint8)
+    return array
+
+
+def _pairs_of_e2m1(name: str, array: Any) -> Any:
+    """Numbers of e2m1, two in a byte along the last axis."""
+    if str(array.dtype) != "float4_e2m1fn":
+        return _bits(array)
+    # Such an array has a byte for each number, in the lower half.
+    if array.shape[-1] % 2:
+        raise ValueError(f"{name} is {array.shape}: two numbers of e2m1 along K are a byte, so K is even")
+    halves = array.view("uint8") & 15
+    return halves[..., 0::2] | halves[..., 1::2] << 4
 
 
 _Matrix = tuple[str, tuple[int, ...], tuple[int, ...], int]
@@ -620,6 +668,7 @@ def _product(
     pairs: str | None,
     scales: tuple[Axes, ...],
     int4: Axes | None,
+    format: str | None,
     keep: tuple[str, ...],
     tf32: bool,
     packed: bool,
@@ -652,6 +701,7 @@ def _product(
         "pairs": pairs,
         "scales": (of_blocks[0], of_blocks[1]) if of_blocks else None,
         "int4": of_int4,
+        "format": format,
         "keep": list(keep),
         "tf32": tf32,
         "packed": packed,

@@ -4,6 +4,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use tilewright::measured::{AskedPlanner, DevicePlanner};
 use tilewright_kernel::machine::{Machine, UnknownMachine};
+use tilewright_kernel::program::operation::BlockScaled;
 use tilewright_kernel::ptx::Target;
 use tilewright_kernel::{Kernel, LaunchArguments};
 use tilewright_layout::Layout;
@@ -241,6 +242,20 @@ fn matrix(py: Python<'_>, (element, extents, strides, before): &Given) -> PyResu
     matrix.map_err(|error| refusal::of(py, &error))
 }
 
+/// The block-scaled format of a name.
+fn block_scaled(name: &str) -> PyResult<BlockScaled> {
+    Ok(match name {
+        "mxf8_e4m3" => BlockScaled::Mxf8E4M3,
+        "mxf8_e5m2" => BlockScaled::Mxf8E5M2,
+        "mxf4" => BlockScaled::Mxf4,
+        "nvf4" => BlockScaled::Nvf4,
+        _ => {
+            let text = format!("a block-scaled format is mxf8_e4m3, mxf8_e5m2, mxf4 or nvf4, not '{name}'");
+            return Err(PyValueError::new_err(text));
+        }
+    })
+}
+
 /// The options of a GEMM besides its matrices.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
@@ -256,6 +271,8 @@ pub struct GemmOptions {
     scales: Option<(Given, Given)>,
     /// The scales of weights of four bits, whose words are B.
     int4: Option<Given>,
+    /// The format whose scales they are, if it is a block-scaled one.
+    format: Option<String>,
     /// The reductions of rows and columns, in words.
     keep: Vec<String>,
     /// Whether operands of f32 are rounded to tf32.
@@ -307,8 +324,17 @@ impl GemmOptions {
                 ));
             }
             (Some(pairs), Some(fused)) => Problem::gated(a, b, d, pairs, fused).map_err(refuse)?,
-            (None, Some(fused)) => Problem::of(a, b, d).and_then(|problem| problem.fused(fused)).map_err(refuse)?,
-            (None, None) => Problem::of(a, b, d).map_err(refuse)?,
+            (None, fused) => {
+                let problem = match (&self.format, &self.scales) {
+                    (Some(format), Some((of_a, of_b))) => {
+                        let scales = Scales { a: matrix(py, of_a)?, b: matrix(py, of_b)? };
+                        Problem::block_scaled(block_scaled(format)?, a, b, d, scales)
+                    }
+                    _ => Problem::of(a, b, d),
+                };
+                let problem = problem.map_err(refuse)?;
+                fused.map_or(Ok(problem.clone()), |fused| problem.fused(fused)).map_err(refuse)?
+            }
         };
         self.completed(py, problem)
     }
@@ -316,7 +342,7 @@ impl GemmOptions {
     /// The problem with what does not depend on its kind.
     fn completed(&self, py: Python<'_>, mut problem: Problem) -> PyResult<Problem> {
         let refuse = |error: PlanError| refusal::of(py, &error);
-        if let Some((of_a, of_b)) = &self.scales {
+        if let (Some((of_a, of_b)), None) = (&self.scales, &self.format) {
             let scales = Scales { a: matrix(py, of_a)?, b: matrix(py, of_b)? };
             problem = problem.scaled(scales).map_err(refuse)?;
         }

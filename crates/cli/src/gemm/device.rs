@@ -3,10 +3,11 @@
 //! Law: printed figures were measured in this run (`measured.rs`). Without a device, only the plan
 //! is printed, if it was asked for.
 
+use serde_json::json;
 use tilewright::gpu::Device;
 use tilewright::kernel::machine::Machine;
 use tilewright::planners::PlanError;
-use tilewright::planners::gemm::{Problem, Product};
+use tilewright::planners::gemm::{Plan, Problem, Product, ProductReport};
 
 use super::chosen::Chosen;
 use super::measured::{MeasuredProduct, measured};
@@ -32,10 +33,24 @@ pub fn run(options: &super::GemmOptions, terminal: &mut Terminal) -> Result<(), 
         _ => None,
     };
     let (chosen, measured) = planned(options, (device.as_ref(), own.device), terminal)?;
+    let report = match own.check {
+        true => Some(chosen.product.check().map_err(|wrong| Failure::Value(format!("the plan is wrong: {wrong}")))?),
+        false => None,
+    };
     if terminal.json {
-        return Ok(terminal.object(&object(&chosen, measured.as_ref()))?);
+        let mut object = object(&chosen, measured.as_ref());
+        if let Some(report) = &report {
+            let interpreted = json!({ "compared": report.compared, "worst": report.worst });
+            crate::json::extend(&mut object, json!({ "interpreted": interpreted }));
+        }
+        return Ok(terminal.object(&object)?);
     }
     let mut text = chosen.text(own.plan);
+    if let Some(ProductReport { compared, worst, .. }) = &report {
+        text += &format!(
+            "the interpreter ran the kernels: {compared} elements are right, the worst within {worst:.3} of the rounding bound\n"
+        );
+    }
     if let Some(measured) = &measured {
         measured.text(&chosen.product, &mut text);
     }
@@ -117,6 +132,15 @@ fn chosen(
 ) -> Result<Chosen, Failure> {
     let problem = &task.problem;
     let refused = |error| Failure::refused(&error);
+    if let Some(line) = &options.chosen {
+        let plan = Plan::from_line(line).ok_or_else(|| {
+            Failure::Usage(format!(
+                "--chosen {line:?} is no plan: each field is given once, as `rows=128 columns=128 ..`"
+            ))
+        })?;
+        let product = Product::planned(problem, &plan, machine).map_err(refused)?;
+        return Ok(Chosen { task, product, tuned: None, modelled: None });
+    }
     let found = match (device, options.tune) {
         (Some(device), Some(count)) => {
             Some(tune::tuned(device, problem, ends, (count as usize, options.rest), terminal)?)

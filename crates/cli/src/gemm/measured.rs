@@ -148,6 +148,7 @@ pub(super) fn measured(
     let peak = match problem.operand_type() {
         Element::F32 => rates.matrix_tf32,
         Element::F64 => rates.matrix_f64,
+        Element::U8 if problem.blocks().is_some() => rates.matrix_f4,
         Element::I8 | Element::U8 => rates.matrix_i8,
         element if element.bytes() == 1 => rates.matrix_f8,
         _ => rates.matrix_16,

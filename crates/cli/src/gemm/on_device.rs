@@ -32,6 +32,16 @@ pub struct DeviceRunOptions {
     /// Write the PTX of each kernel of the plan into this folder, as `1-product_groups.ptx`.
     #[arg(long, value_name = "FOLDER", requires = "plan")]
     ptx: Option<PathBuf>,
+    /// Carry out this plan, not the one of the model: the line of a plan (`Plan::line`), such as
+    /// `rows=128 columns=128 warpgroups=1 stages=6 split_k=1 tail=0 cluster=1 raster_band=8
+    /// blocks_per_sm=1 blocks=132 swapped=false programmatic_launch=false ping_pong=false warps=2x2
+    /// producer=true`.
+    #[arg(long, value_name = "PLAN", conflicts_with_all = ["tune", "list"])]
+    pub chosen: Option<String>,
+    /// Run the kernels of the plan in the interpreter, on random numbers, and compare each element
+    /// of the result with the definition. It takes about a second for 10 million products.
+    #[arg(long, requires = "plan", conflicts_with = "list")]
+    pub check: bool,
     /// Measure this many plans on the device, beginning with those that the model ranks fastest.
     /// The fastest plan is kept in a file, which --device and --plan read afterwards.
     #[arg(long, value_name = "PLANS", num_args = 0..=1, default_missing_value = "24", requires = "device", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
@@ -139,6 +149,7 @@ impl DeviceRunOptions {
             .or(self.invariant.then_some("--invariant"))
             .or(self.convolution.option())
             .or(self.machine.as_ref().map(|_| "--machine"))
+            .or(self.chosen.as_ref().map(|_| "--chosen"))
             .or((self.batch > 1).then_some("--batch"))
             .or(self.groups.as_ref().map(|_| "--groups"))
             .or(self.list.as_ref().map(|_| "--list"))

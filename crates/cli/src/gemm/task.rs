@@ -5,6 +5,7 @@
 
 use tilewright::Layout;
 use tilewright::kernel::Element;
+use tilewright::kernel::program::operation::BlockScaled;
 use tilewright::planners::gemm::{EpilogueReduction, Fused, Matrix, Pairs, Problem, Scales, Window};
 use tilewright::planners::{Expression, PlanError};
 
@@ -53,8 +54,29 @@ fn operands(kind: ElementKind) -> (Element, bool) {
         ElementKind::U8 | ElementKind::U4 => (Element::U8, false),
         ElementKind::E4m3 => (Element::E4M3, false),
         ElementKind::E5m2 => (Element::E5M2, false),
+        ElementKind::Mxf8 => (Element::E4M3, false),
+        // A byte has two elements of 4 bits.
+        ElementKind::Mxf4 | ElementKind::Nvf4 => (Element::U8, false),
         ElementKind::F64 => (Element::F64, false),
     }
+}
+
+/// The block-scaled format of a type.
+fn blocks(kind: ElementKind) -> Option<BlockScaled> {
+    match kind {
+        ElementKind::Mxf8 => Some(BlockScaled::Mxf8E4M3),
+        ElementKind::Mxf4 => Some(BlockScaled::Mxf4),
+        ElementKind::Nvf4 => Some(BlockScaled::Nvf4),
+        _ => None,
+    }
+}
+
+/// The scales of a block-scaled format, row after row: of blocks of `K` elements of A and of B.
+fn block_scales(format: BlockScaled, [m, n, k]: [i64; 3], batch: i64) -> Result<Scales, PlanError> {
+    let block = i64::from(format.block());
+    let blocks = (k + block - 1) / block;
+    let of = |rows: i64| Matrix::strided(Element::U8, [rows, blocks, batch], [blocks, 1, rows * blocks]);
+    Ok(Scales { a: of(m)?, b: of(n)? })
 }
 
 /// A matrix `(rows,columns)`, or a batch, as the words `row` and `column` or a layout say.
@@ -129,19 +151,39 @@ pub fn problem(options: &GemmOptions) -> Result<Task, Failure> {
 pub fn sized(options: &GemmOptions, extents: [i64; 3]) -> Result<Task, Failure> {
     let own = &options.device;
     let kind = options.kind.unwrap_or(ElementKind::Bf16);
-    let (element, tf32) = operands(kind);
+    let ((element, tf32), format) = (operands(kind), blocks(kind));
     let nibbles = matches!(kind, ElementKind::S4 | ElementKind::U4);
+    if let Some(format) = format {
+        let given = [
+            ("--scales", own.scales),
+            ("--fast", own.fast),
+            ("--pairs", own.pairs.is_some()),
+            ("--groups", own.groups.is_some()),
+            ("--images", own.convolution.option().is_some()),
+            ("--list", own.list.is_some()),
+        ];
+        if let Some((option, _)) = given.into_iter().find(|(_, given)| *given) {
+            return Err(Failure::Usage(format!(
+                "{option} is not for operands of {format}, which have their own scales"
+            )));
+        }
+        if extents[2] % i64::from(format.packed()) != 0 {
+            let text = format!("K is {}: two elements of {format} are a byte, so K is even", extents[2]);
+            return Err(Failure::Usage(text));
+        }
+    }
     if (own.fast || own.scales) && !matches!(element, Element::E4M3 | Element::E5M2) {
         let option = if own.fast { "--fast" } else { "--scales" };
         let text = format!("{option} is for operands of e4m3 and e5m2, not {element}: say so with --type");
         return Err(Failure::Usage(text));
     }
     let convolution = own.convolution.asked(element)?;
-    let [m, columns, k] = convolution.as_ref().map_or(extents, |asked| asked.sizes);
-    let k = match nibbles {
-        false => k,
+    let [m, columns, terms] = convolution.as_ref().map_or(extents, |asked| asked.sizes);
+    let k = match (nibbles, format) {
         // Two elements in a byte, of which the layouts are.
-        true => bytes_of_nibbles(own, kind, k)?,
+        (true, _) => bytes_of_nibbles(own, kind, terms)?,
+        (_, Some(format)) => terms / i64::from(format.packed()),
+        _ => terms,
     };
     let batch = i64::from(own.batch);
     let n = match own.pairs {
@@ -149,7 +191,10 @@ pub fn sized(options: &GemmOptions, extents: [i64; 3]) -> Result<Task, Failure> 
         Some(_) if columns % 2 == 0 => columns / 2,
         Some(_) => return Err(Failure::Usage(format!("--pairs: {columns} columns of B make no pairs"))),
     };
-    let result = result(own.result, element);
+    let result = match (own.result, format) {
+        (None, Some(_)) => Element::Bf16,
+        (said, _) => result(said, element),
+    };
     let a = match &convolution {
         None => matrix("--layout-a", &own.layout_a, element, [m, k, batch])?,
         Some(asked) => asked.images.clone(),
@@ -162,12 +207,14 @@ pub fn sized(options: &GemmOptions, extents: [i64; 3]) -> Result<Task, Failure> 
     let (fused, inputs) = function(options, [m, n], batch, result)?;
     let window = convolution.map(|asked| asked.window);
     let made = || -> Result<Problem, PlanError> {
-        let mut problem = match own.int4 {
-            false => multiplied(own, [a, b, d], fused, window)?,
-            true => {
-                let problem = Problem::of_int4(a, b, Matrix::columns(element, [n, k / GROUP])?, d)?;
-                fused.map_or(Ok(problem.clone()), |fused| problem.fused(fused))?
+        let with = |problem: Problem| fused.clone().map_or(Ok(problem.clone()), |fused| problem.fused(fused));
+        let mut problem = match (own.int4, format) {
+            (true, _) => with(Problem::of_int4(a, b, Matrix::columns(element, [n, k / GROUP])?, d)?)?,
+            (_, Some(format)) => {
+                let scales = block_scales(format, [m, columns, terms], batch)?;
+                with(Problem::block_scaled(format, a, b, d, scales)?)?
             }
+            _ => multiplied(own, [a, b, d], fused, window)?,
         };
         if nibbles {
             problem = problem.in_nibbles()?;
