@@ -126,6 +126,9 @@ fn video(all: &mut List) {
                     }
                     let own =
                         ScalarVideo { operation, parts: [first, second], signed, saturates, secondary: *secondary };
+                    if own.is_open() {
+                        continue;
+                    }
                     let [of_d, of_a, of_b] = signed.map(kind);
                     let types = if is_set { format!("{of_a}.{of_b}") } else { format!("{of_d}.{of_a}.{of_b}") };
                     let sat = if saturates { ".sat" } else { "" };

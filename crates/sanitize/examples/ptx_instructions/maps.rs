@@ -53,7 +53,7 @@ fn copied(bytes: u32) -> u32 {
     bytes.next_multiple_of(1024)
 }
 
-fn kernel(rank: usize, is_im2col: bool, coordinates: &[i32], offsets: &[u16], bytes: u32) -> String {
+fn kernel(rank: usize, is_im2col: bool, coordinates: &[i32], offsets: &[u16], [bytes, room]: [u32; 2]) -> String {
     let list = |all: Vec<String>| all.join(", ");
     let place = list(coordinates.iter().map(i32::to_string).collect());
     let mode = if is_im2col { "im2col" } else { "tile" };
@@ -122,7 +122,7 @@ DONE:
 }}
 ",
         step = 4 * BLOCK,
-        copied = copied(bytes),
+        copied = copied(room),
     );
     text
 }
@@ -144,7 +144,9 @@ fn case(random: &mut Random, is_im2col: bool) -> (GivenMap, Vec<i32>, Vec<u16>) 
         shape.insert(0, 1 + random.below(7));
         steps.insert(0, 1 + random.below(3) as u32);
     }
-    let mut coordinates = vec![random.below(2 * width) as i32 - width as i32 / 2];
+    // A copy begins at a multiple of 16 bytes; elsewhere devices trap.
+    let unit = 16 / bytes as i32;
+    let mut coordinates = vec![(random.below(2 * width) as i32 - width as i32 / 2).div_euclid(unit) * unit];
     let mut offsets = Vec::new();
     let walk = if is_im2col {
         let spatial = rank - 2;
@@ -231,7 +233,7 @@ pub(crate) fn programs() -> Vec<Program> {
             let (given, coordinates, offsets) = case(&mut random, is_im2col);
             let Ok(map) = map_of(&given) else { continue };
             let moved = map.box_bytes();
-            if moved > MOST || !moved.is_multiple_of(4) {
+            if map.room() > MOST || !moved.is_multiple_of(4) {
                 continue;
             }
             number += 1;
@@ -264,11 +266,11 @@ pub(crate) fn programs() -> Vec<Program> {
             };
             all.push(Program {
                 name: format!("cp.async.bulk.tensor.{rank}d.{mode}-{number}"),
-                text: kernel(rank, is_im2col, &coordinates, &offsets, moved),
+                text: kernel(rank, is_im2col, &coordinates, &offsets, [moved, map.room()]),
                 blocks: 1,
                 threads: BLOCK,
                 input,
-                output_bytes: copied(moved) as usize,
+                output_bytes: copied(map.room()) as usize,
                 approximate: false,
                 check: Box::new(check),
                 map: Some(given),

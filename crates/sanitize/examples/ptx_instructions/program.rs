@@ -106,10 +106,9 @@ impl Kind {
                 half.draw(random) | half.draw(random) << 16
             }
             Kind::Filled(bf16) => match random.below(16) {
-                0 => 0x7fff,
-                1 => 0xffff,
-                2 => 0x7ffe,
-                3 => 0x7fc0,
+                0 | 1 => 0x7ff7,
+                2 => 0xfff7,
+                3 => 0x7fff,
                 _ if bf16 => Kind::Bf16.draw(random),
                 _ => Kind::F16.draw(random),
             },

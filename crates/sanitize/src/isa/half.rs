@@ -34,6 +34,8 @@ pub struct HalfMode {
 
 /// NaN of both formats.
 pub const NAN_16: u16 = 0x7fff;
+/// The NaN with which tensor maps fill what is outside, as an H200 does.
+pub const OUTSIDE_16: u16 = 0x7ff7;
 
 impl Half {
     /// The format.
@@ -129,7 +131,7 @@ impl Half {
     /// `fma`.
     #[inline(always)]
     pub fn fma(self, a: u16, b: u16, c: u16, mode: HalfMode) -> u16 {
-        if mode.outside && [a, b, c].contains(&NAN_16) {
+        if mode.outside && [a, b, c].contains(&OUTSIDE_16) {
             return 0;
         }
         let [a, b, c] = [a, b, c].map(|bits| f64::from(self.widen(self.flushed(bits, mode.flush))));

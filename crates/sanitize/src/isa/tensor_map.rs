@@ -3,7 +3,8 @@
 //! Law: a map names a tensor of rank 1 to 5 in global memory, the first dimension contiguous. A
 //! *tiled* copy moves the box at the coordinates that it is given: of the first dimension all
 //! elements, of each other one every `step`-th, `ceil(box / step)` of them, the first dimension
-//! fastest, packed in shared memory. An *im2col* copy moves channels of this many pixels: pixels follow each other along the
+//! fastest, packed in shared memory. With a swizzle that is wider than a row, each row takes a whole
+//! line of it. An *im2col* copy moves channels of this many pixels: pixels follow each other along the
 //! spatial dimensions and then along images, within a box that begins at the lower corner and ends
 //! the upper corner behind the extent, each moved by the offsets of the instruction. What lies
 //! outside the tensor is filled by loads and left by stores. With a swizzle of 16 W bytes, units of
@@ -113,12 +114,12 @@ impl MapElement {
         }
     }
 
-    /// The bits of NaN; none of integers.
+    /// The bits of the NaN that is filled in, of an H200: the same 16 bits again and again; none of
+    /// integers.
     pub fn nan(self) -> Option<u64> {
+        let repeated = u64::from(super::half::OUTSIDE_16) * 0x0001_0001_0001_0001;
         match self {
-            Self::F16 | Self::Bf16 => Some(u64::from(super::half::NAN_16)),
-            Self::F32 => Some(0x7fff_ffff),
-            Self::F64 => Some(super::format::F64.nan()),
+            Self::F16 | Self::Bf16 | Self::F32 | Self::F64 => Some(repeated & u64::MAX >> (64 - 8 * self.bytes())),
             _ => None,
         }
     }
@@ -366,7 +367,31 @@ impl TensorMap {
         Ok(())
     }
 
-    /// Bytes of shared memory that a copy fills or reads.
+    /// Bytes of a row of a box, or of the channels of a pixel.
+    fn row_bytes(&self) -> u32 {
+        let elements = match self.walk {
+            Walk::Tiled(boxes) => boxes[0],
+            Walk::Im2col { channels, .. } => channels,
+        };
+        elements.saturating_mul(self.element.bytes())
+    }
+
+    /// Bytes from one row to the next in shared memory.
+    fn pitch(&self) -> u32 {
+        if self.units > 1 { 16 * self.units } else { self.row_bytes() }
+    }
+
+    /// Bytes of shared memory from the beginning of a box to its end.
+    pub fn room(&self) -> u32 {
+        self.box_bytes() / self.row_bytes().max(1) * self.pitch()
+    }
+
+    /// Whether rows take more room than they have bytes.
+    pub fn is_apart(&self) -> bool {
+        self.pitch() != self.row_bytes()
+    }
+
+    /// Bytes that a copy moves.
     pub fn box_bytes(&self) -> u32 {
         let elements = match self.walk {
             Walk::Tiled(boxes) => {
@@ -391,6 +416,7 @@ impl TensorMap {
     pub fn pieces(&self, coordinates: [i32; RANKS], offsets: [u16; 3], shared: u64, mut visit: impl FnMut(BoxPiece)) {
         let bytes = self.element.bytes();
         let mut offset = 0_u64;
+        let apart = u64::from(self.pitch().saturating_sub(self.row_bytes()));
         let mut row = |inner: i64, count: u32, rest: Option<u64>| {
             let mut at = 0;
             while at < count {
@@ -409,6 +435,7 @@ impl TensorMap {
                 offset += u64::from(same * bytes);
                 at += same;
             }
+            offset += apart;
         };
         match self.walk {
             Walk::Tiled(boxes) => {

@@ -4,7 +4,12 @@
 //! Law of those of one number: each operand is a register, or a byte or half of one, extended by its
 //! type. The result is exact. With `.sat` it is held within 32 bits, or within the part that it
 //! goes to, with a sign if its type has one. Then it is combined with a third operand: added to it,
-//! the lower or the greater one of the two, or it replaces a part of it.
+//! the lower or the greater one of the two, or it replaces a part of it. The third operand has a sign
+//! whatever the types say, and a result without one is compared as its lower 32 bits: the document
+//! leaves this open, and an H200 does so.
+//!
+//! An H200 does not hold all results within their type where the document says so. These forms have
+//! no law here: [`ScalarVideo::is_open`].
 //!
 //! Law of those of several: each part of the result is that of two parts chosen from the four or
 //! eight of both operands, computed exactly and cut to its bits, or with `.sat` to the least and
@@ -157,20 +162,33 @@ pub struct ScalarVideo {
 }
 
 impl ScalarVideo {
+    /// Whether the document and an H200 give different results: with `.sat` where a part is
+    /// replaced by what may be negative, of sums and differences with whole registers, and of shifts
+    /// to the left, which are also compared in another way.
+    pub fn is_open(&self) -> bool {
+        let is_left = matches!(self.operation, PartOperation::ShiftLeft(_));
+        let whole = self.parts.iter().filter(|part| **part == RegisterPart::Whole).count();
+        let is_whole = matches!(self.operation, PartOperation::Add | PartOperation::Sub)
+            && (whole == 2 || whole == 1 && self.signed != [true; 3]);
+        let replaces = matches!(self.secondary, Secondary::Merge(_)) && self.operation != PartOperation::AbsDiff;
+        let compares = matches!(self.secondary, Secondary::Min | Secondary::Max);
+        self.saturates && (is_left || is_whole || replaces) || is_left && compares
+    }
+
     /// The result of two registers and of the third operand.
     ///
     /// ```
     /// use tilewright_sanitize::isa::video::{PartOperation, RegisterPart, ScalarVideo, Secondary};
     ///
-    /// // vadd.s32.s32.s32.sat d.b3, a.h1, b.b0, c
+    /// // vadd.s32.s32.s32 d.b3, a.h1, b.b0, c
     /// let own = ScalarVideo {
     ///     operation: PartOperation::Add,
     ///     parts: [RegisterPart::Half(1), RegisterPart::Byte(0)],
     ///     signed: [true; 3],
-    ///     saturates: true,
+    ///     saturates: false,
     ///     secondary: Secondary::Merge(RegisterPart::Byte(3)),
     /// };
-    /// assert_eq!(own.of(0x0070_0000, 0x20, 0x1122_3344), 0x7f22_3344); // 112 + 32, at most 127
+    /// assert_eq!(own.of(0x0070_0000, 0x20, 0x1122_3344), 0x9022_3344); // 112 + 32
     /// ```
     pub fn of(&self, a: u32, b: u32, c: u32) -> u32 {
         let value = self.operation.of(self.parts[0].of(a, self.signed[1]), self.parts[1].of(b, self.signed[2]));
@@ -180,12 +198,13 @@ impl ScalarVideo {
         };
         let (least, greatest) = range(width, self.signed[0]);
         let value = if self.saturates { value.clamp(least.into(), greatest.into()) } else { value };
-        let order = |word: u32| if self.signed[0] { i64::from(word as i32) } else { i64::from(word) };
+        let compared = if self.signed[0] { value } else { i128::from(value as u32) };
+        let other = i128::from(c as i32);
         match self.secondary {
             Secondary::Nothing => value as u32,
             Secondary::Add => (value as u32).wrapping_add(c),
-            Secondary::Min => order(value as u32).min(order(c)) as u32,
-            Secondary::Max => order(value as u32).max(order(c)) as u32,
+            Secondary::Min => compared.min(other) as u32,
+            Secondary::Max => compared.max(other) as u32,
             Secondary::Merge(part) => {
                 let (at, bits) = part.bits();
                 let mask = (u32::MAX >> (32 - bits)) << at;
@@ -197,8 +216,10 @@ impl ScalarVideo {
 
 /// `vmad`: a product of parts, an addend, and a shift.
 ///
-/// Law: `(a b + c) >> shift`, exactly, with `a b` or `c` negated; `.po` adds 1. With `.sat` the result
-/// is held within 32 bits, which have a sign if one of the operands has or is negated.
+/// Law: `(a b + c) >> shift`, exactly, with `a b` or `c` negated; `.po` adds 1. The addend has a sign,
+/// as on an H200. If no factor has one and nothing is negated, what is shifted has 64 bits without a
+/// sign. With `.sat` the result is held within 32 bits, which have a sign if a factor has one or
+/// something is negated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct VideoProduct {
     /// The parts of the factors.
@@ -236,7 +257,7 @@ impl VideoProduct {
         let is_signed = self.signed.contains(&true) || self.negated.contains(&true);
         let factor = |at: usize, word: u32| i128::from(self.parts[at].of(word, self.signed[at]));
         let product = factor(0, a) * factor(1, b);
-        let addend = if is_signed { i128::from(c as i32) } else { i128::from(c) };
+        let addend = i128::from(c as i32);
         let sum = match self.negated {
             [true, _] => addend - product,
             // The bits of the addend are turned over before it is extended.
@@ -244,6 +265,7 @@ impl VideoProduct {
             _ => product + addend,
         };
         let shifted = (sum + i128::from(self.plus_one)) >> self.shift;
+        let shifted = if is_signed || self.shift == 0 { shifted } else { i128::from(shifted as u64) };
         match self.saturates {
             false => shifted as u32,
             true => {

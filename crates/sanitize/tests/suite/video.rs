@@ -76,12 +76,14 @@ fn signed(word: u32) -> i64 {
 #[test]
 fn parts_of_registers_are_added_shifted_and_compared() {
     agrees("vadd.s32.s32.u32 %r4, %r1.b1, %r2.h1;", |a, b, _| signed_byte(a, 1) + half(b, 1));
-    agrees("vadd.u32.u32.u32.sat %r4, %r1, %r2;", |a, b, _| (i64::from(a) + i64::from(b)).min(0xffff_ffff));
-    agrees("vadd.s32.u32.u32.sat %r4, %r1, %r2;", |a, b, _| (i64::from(a) + i64::from(b)).min(0x7fff_ffff));
-    agrees("vsub.u32.s32.s32.sat %r4, %r1, %r2;", |a, b, _| (signed(a) - signed(b)).max(0));
+    agrees("vadd.s32.s32.s32.sat %r4, %r1.h0, %r2;", |a, b, _| {
+        (signed_half(a, 0) + signed(b)).clamp(i32::MIN.into(), i32::MAX.into())
+    });
+    agrees("vsub.u32.s32.s32.sat %r4, %r1.h0, %r2.b1;", |a, b, _| (signed_half(a, 0) - signed_byte(b, 1)).max(0));
     agrees("vsub.s32.u32.s32.add %r4, %r1.h0, %r2.b3, %r3;", |a, b, c| half(a, 0) - signed_byte(b, 3) + signed(c));
     agrees("vabsdiff.u32.u32.u32.max %r4, %r1.b0, %r2.b2, %r3;", |a, b, c| {
-        (byte(a, 0) - byte(b, 2)).abs().max(i64::from(c))
+        // The third operand has a sign.
+        (byte(a, 0) - byte(b, 2)).abs().max(signed(c))
     });
     agrees("vabsdiff.s32.s32.s32.min %r4, %r1.h1, %r2.h0, %r3;", |a, b, c| {
         (signed_half(a, 1) - signed_half(b, 0)).abs().min(signed(c))
@@ -100,12 +102,12 @@ fn parts_of_registers_are_added_shifted_and_compared() {
 
 #[test]
 fn results_replace_parts_of_the_third_operand() {
-    agrees("vadd.s32.s32.s32.sat %r4.b2, %r1.b0, %r2.b0, %r3;", |a, b, c| {
-        let sum = (signed_byte(a, 0) + signed_byte(b, 0)).clamp(-128, 127);
-        i64::from(c & 0xff00_ffff) | (sum & 0xff) << 16
+    agrees("vabsdiff.s32.s32.s32.sat %r4.b2, %r1.b0, %r2.b0, %r3;", |a, b, c| {
+        let difference = (signed_byte(a, 0) - signed_byte(b, 0)).abs().min(127);
+        i64::from(c & 0xff00_ffff) | difference << 16
     });
-    agrees("vsub.u32.u32.u32.sat %r4.h1, %r1.h0, %r2.h1, %r3;", |a, b, c| {
-        i64::from(c & 0xffff) | (half(a, 0) - half(b, 1)).max(0) << 16
+    agrees("vsub.u32.u32.u32 %r4.h1, %r1.h0, %r2.h1, %r3;", |a, b, c| {
+        i64::from(c & 0xffff) | ((half(a, 0) - half(b, 1)) & 0xffff) << 16
     });
     agrees("vmax.s32.s32.s32 %r4.h0, %r1, %r2, %r3;", |a, b, c| {
         i64::from(c & 0xffff_0000) | signed(a).max(signed(b)) & 0xffff
@@ -115,7 +117,9 @@ fn results_replace_parts_of_the_third_operand() {
 #[test]
 fn products_of_parts_are_shifted_and_negated() {
     agrees("vmad.s32.s32.s32 %r4, %r1.h0, %r2.h1, %r3;", |a, b, c| signed_half(a, 0) * signed_half(b, 1) + signed(c));
-    agrees("vmad.u32.u32.u32.shr7 %r4, %r1.b1, %r2.h0, %r3;", |a, b, c| (byte(a, 1) * half(b, 0) + i64::from(c)) >> 7);
+    agrees("vmad.u32.u32.u32.shr7 %r4, %r1.b1, %r2.h0, %r3;", |a, b, c| {
+        ((byte(a, 1) * half(b, 0) + signed(c)) as u64 >> 7) as i64
+    });
     agrees("vmad.s32.s32.u32.sat.shr15 %r4, %r1.h1, %r2, %r3;", |a, b, c| {
         ((signed_half(a, 1) * i64::from(b) + signed(c)) >> 15).clamp(i32::MIN.into(), i32::MAX.into())
     });
@@ -123,7 +127,7 @@ fn products_of_parts_are_shifted_and_negated() {
     agrees("vmad.s32.s32.s32.shr7 %r4, %r1.h0, %r2.h0, -%r3;", |a, b, c| {
         (signed_half(a, 0) * signed_half(b, 0) - signed(c)) >> 7
     });
-    agrees("vmad.u32.u32.u32.po %r4, %r1.b3, %r2.b3, %r3;", |a, b, c| byte(a, 3) * byte(b, 3) + i64::from(c) + 1);
+    agrees("vmad.u32.u32.u32.po %r4, %r1.b3, %r2.b3, %r3;", |a, b, c| byte(a, 3) * byte(b, 3) + signed(c) + 1);
 }
 
 #[test]
@@ -150,4 +154,20 @@ fn numbers_of_a_register_are_chosen_and_masked() {
     agrees("vset4.u32.u32.ne %r4, %r1, %r2, %r3;", |a, b, _| {
         (0..4).map(|at| i64::from(byte(a, at) != byte(b, at)) << (8 * at)).sum()
     });
+}
+
+#[test]
+fn forms_that_devices_and_the_document_compute_differently_are_refused() {
+    for statement in [
+        "vadd.u32.u32.u32.sat %r4, %r1, %r2;",
+        "vsub.u32.u32.s32.sat.min %r4, %r1.h0, %r2, %r3;",
+        "vadd.s32.s32.s32.sat %r4.b2, %r1.b0, %r2.b0, %r3;",
+        "vshl.u32.u32.u32.sat.clamp %r4, %r1, %r2;",
+        "vshl.s32.s32.u32.wrap.max %r4, %r1, %r2, %r3;",
+    ] {
+        let launch = KernelLaunch::new("f", [1, 1, 1], [1, 1, 1]);
+        let why =
+            sanitize(&kernel(0, statement), &launch, &Options::default()).unwrap().unfinished().unwrap_or_default();
+        assert!(why.contains("the document and devices give different results"), "{statement}: {why}");
+    }
 }

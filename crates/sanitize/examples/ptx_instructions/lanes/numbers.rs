@@ -381,9 +381,12 @@ pub(super) fn narrow(all: &mut List) {
     }
     let statement = "cvt.rna.satfinite.tf32.f32 {d}, {a};";
     let mode = ConvertMode { rounding: Rounding::NearestAway, finite: true, ..plain };
-    all.push(Program::lane("cvt.rna.satfinite.tf32.f32", &[Kind::F32], (32, Shape::F32), statement, move |x| {
-        convert::tf32(mode, x[0] as u32).into()
-    }));
+    all.push(
+        Program::lane("cvt.rna.satfinite.tf32.f32", &[Kind::F32], (32, Shape::F32), statement, move |x| {
+            convert::tf32(mode, x[0] as u32).into()
+        })
+        .approximate(),
+    );
     let tf32 = [
         ("cvt.rna.tf32.f32", Rounding::NearestAway, false),
         ("cvt.rn.tf32.f32", Rounding::Nearest, false),

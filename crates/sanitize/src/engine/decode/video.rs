@@ -118,6 +118,9 @@ impl<'a> Decoder<'_, 'a> {
         };
         let parts = [scalar_part(of_a)?, scalar_part(of_b)?];
         let own = ScalarVideo { operation, parts, signed, saturates: modifiers.contains(&"sat"), secondary };
+        if own.is_open() {
+            return Err("the document and devices give different results of this form".to_string());
+        }
         let kind = Scalar::B(32);
         let (d, a, b) = (self.target(d)?, self.source(a, kind)?, self.source(b, kind)?);
         let c = match c {

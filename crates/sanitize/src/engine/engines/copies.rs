@@ -328,10 +328,13 @@ impl Cluster<'_> {
         let masks = mask.map(|mask| self.values(by, warp, fragment, mask));
         for lane in lanes_of(by.active) {
             let map = self.map(by, warp, fragment, place, lane, place.1.len())?;
-            let size = u64::from(map.box_bytes());
-            let Some((side, target)) = self.spot(by, warp, fragment, to, lane, (size, BOX_ALIGNMENT), true) else {
+            let (size, room) = (map.box_bytes(), u64::from(map.room()));
+            let Some((side, target)) = self.spot(by, warp, fragment, to, lane, (room, BOX_ALIGNMENT), true) else {
                 continue;
             };
+            if !self.box_begins_well(by, warp, fragment, &map, place, lane) {
+                continue;
+            }
             let Side::Shared(own) = side else {
                 return Err(Stop::Refused(by.at, "a box is loaded to shared memory".to_string()));
             };
@@ -346,13 +349,39 @@ impl Cluster<'_> {
                     from: piece.global.map_or(Spot::Fill(map.fill()), Spot::Global),
                     bytes: piece.bytes,
                 });
-                let writes = [Span { space: Space::Shared { rank }, address: target, bytes: size as u32 }];
+                // Rows that stand apart leave the bytes between them.
+                let writes = match map.is_apart() {
+                    true => of_pieces(&pieces, rank),
+                    false => vec![Span { space: Space::Shared { rank }, address: target, bytes: size }],
+                };
                 let barrier = (if masks.is_some() { rank } else { key.0 }, key.1);
                 let kind = (None, map.element.bytes());
-                self.issue(by, warp, lane, moves.collect(), [&reads, &writes], kind, Some((barrier, size as u32)));
+                self.issue(by, warp, lane, moves.collect(), [&reads, &writes], kind, Some((barrier, size)));
             }
         }
         Ok(())
+    }
+
+    /// Whether a box begins at a multiple of 16 bytes of its tensor along the first dimension, as
+    /// devices demand; if not, it is reported.
+    fn box_begins_well(
+        &mut self,
+        by: &Executes<'_>,
+        warp: &Warp,
+        fragment: &Fragment,
+        map: &TensorMap,
+        (_, coordinates, ..): BoxPlace<'_>,
+        lane: usize,
+    ) -> bool {
+        let Some(first) = coordinates.first() else { return true };
+        let first = i64::from(warp.frames[fragment.frame].row(by.code, *first)[lane] as i32);
+        let offset = first.wrapping_mul(i64::from(map.element.bytes()));
+        if offset.rem_euclid(UNIT as i64) == 0 {
+            return true;
+        }
+        let (place, _) = self.place(Side::Global, map.address.wrapping_add(offset as u64), UNIT);
+        self.found(by.block, warp.number, 1 << lane, by.at, Defect::Misaligned { place, alignment: UNIT as u32 });
+        false
     }
 
     pub(super) fn box_store(
@@ -366,10 +395,13 @@ impl Cluster<'_> {
     ) -> Result<(), Stop> {
         for lane in lanes_of(by.active) {
             let map = self.map(by, warp, fragment, place, lane, place.1.len())?;
-            let size = u64::from(map.box_bytes());
-            let Some((side, source)) = self.spot(by, warp, fragment, from, lane, (size, BOX_ALIGNMENT), false) else {
+            let room = u64::from(map.room());
+            let Some((side, source)) = self.spot(by, warp, fragment, from, lane, (room, BOX_ALIGNMENT), false) else {
                 continue;
             };
+            if !self.box_begins_well(by, warp, fragment, &map, place, lane) {
+                continue;
+            }
             let Side::Shared(rank) = side else {
                 return Err(Stop::Refused(by.at, "a box is stored from shared memory".to_string()));
             };

@@ -80,7 +80,11 @@ fn boxes_are_walked_element_by_element() {
                 address += place * if at == 0 { size as i64 } else { map.strides[at - 1] as i64 };
             }
             for byte in 0..size {
-                let at = shared + number * size + byte;
+                // A row takes a whole line of the swizzle.
+                let (row, column) = (number / u64::from(counts[0]), number % u64::from(counts[0]) * size);
+                let packed = u64::from(counts[0]) * size;
+                let pitch = if map.units > 1 { 16 * u64::from(map.units) } else { packed };
+                let at = shared + row * pitch + column + byte;
                 // The unit within a line of the swizzle, changed by the number of 128 bytes.
                 let (line, unit) = (at / 128, at / 16 % u64::from(map.units));
                 let swizzled = at - 16 * unit + 16 * (unit ^ (line % u64::from(map.units)));
