@@ -117,6 +117,29 @@ fn a_map_of_pixels_is_an_argument() {
 }
 
 #[test]
+fn a_copy_that_begins_inside_a_unit_is_found() {
+    let map = "map:in:u32[2,3,5,8]=range:im2col=24x4";
+    assert!(pixels(map, "4, 0, 0, 0", "0, 0", 24 * 16).is_clean());
+    let report = pixels(map, "3, 0, 0, 0", "0, 0", 24 * 16);
+    assert!(codes(&report).contains(&"E1011"), "{report}");
+}
+
+#[test]
+fn rows_narrower_than_the_swizzle_take_a_line_of_it() {
+    // Pixels of 16 bytes in lines of 32, of which 128 bytes hold four.
+    let map = "map:in:u32[1,1,8,4]=range:im2col=8x4:swizzle=32B";
+    let report = pixels(map, "0, 0, 0, 0", "0, 0", 8 * 16);
+    // What lies between nobody has written.
+    assert_eq!(codes(&report), ["E1012"]);
+    let bytes = &report.results.iter().find(|own| own.argument == 1).unwrap().bytes;
+    let found: Vec<u32> = bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect();
+    for pixel in 0..4 {
+        let wanted: Vec<u32> = (0..4).map(|channel| 4 * pixel + channel).collect();
+        assert_eq!(found[8 * pixel as usize..][..4], wanted);
+    }
+}
+
+#[test]
 fn maps_that_the_driver_refuses_are_named() {
     let wrong = |text: &str| Argument::read("p0", text, 0).unwrap_err().to_string();
     assert!(wrong("map:in:u32[2,3,5,8]:im2col=24").contains("pixels and their channels"));
