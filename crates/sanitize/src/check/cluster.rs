@@ -291,7 +291,7 @@ impl<'g> ClusterChecker<'g> {
     /// Reports a finding of a read, or keeps it until the use of the read is known.
     fn find_read(&mut self, finding: Finding, reader: ReadOfLane) {
         match self.grid.watches(self.grid.code.at(reader.event)) {
-            true => self.uses.hold(finding, reader),
+            true => self.uses.hold(&self.grid.kept, finding, reader),
             false => {
                 self.uses.suspects.insert(self.grid.code.at(reader.event));
                 self.reports.add(finding);
@@ -354,8 +354,7 @@ impl Checker for ClusterChecker<'_> {
             Space::Shared { rank } => Some(rank),
             Space::Global => None,
         };
-        let mask = access.by.mask;
-        self.uses.watch(event, WatchedRead { rank, mask, addresses: *access.addresses, bytes: access.bytes, used: 0 })
+        self.uses.watch(&self.grid.kept, event, WatchedRead::new(rank, access))
     }
 
     fn used(&mut self, read: u32, lane: u32) {

@@ -11,7 +11,7 @@ use super::event::{Code, Event};
 use super::finding::{Finding, Thread};
 use super::report::Reports;
 use super::shadow::{PAGE_BYTES, PAGE_SHIFT, Page, Stands};
-use super::uses::{Uses, UsesOfGrid};
+use super::uses::{Kept, Uses, UsesOfGrid};
 
 /// What a strong write passes on to those who see it.
 #[derive(Debug, Clone)]
@@ -59,6 +59,8 @@ pub struct GridChecker {
     /// Whether the use of what an instruction reads is watched, for each; empty if of none.
     watched: Vec<bool>,
     uses: Mutex<UsesOfGrid>,
+    /// How much is kept of watched reads.
+    pub(super) kept: Kept,
 }
 
 impl GridChecker {
@@ -81,7 +83,7 @@ impl GridChecker {
         });
         let pages = pages.collect();
         let (reports, uses) = (Mutex::default(), Mutex::default());
-        Ok(GridChecker { launch, code, pages, reports, watched: Vec::new(), uses })
+        Ok(GridChecker { launch, code, pages, reports, watched: Vec::new(), uses, kept: Kept::default() })
     }
 
     /// The same, which watches what becomes of what some instructions read. A finding of such a

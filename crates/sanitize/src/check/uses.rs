@@ -6,13 +6,28 @@
 //! the instructions that read, and a second one watches them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::checker::At;
+use super::checker::{Access, At};
 use super::event::{Code, Event};
 use super::finding::Finding;
 
-/// The most reads of warps, and the most findings, that a cluster keeps.
-const MAX_KEPT: usize = 1 << 18;
+/// The most bytes that a launch keeps of watched reads and of findings that wait for their use, in
+/// units of about 100 bytes.
+const MAX_KEPT: u64 = 1 << 22;
+/// Units of a read, and of a finding.
+const UNITS_OF_READ: u64 = 1;
+const UNITS_OF_FINDING: u64 = 4;
+
+/// How much is kept of all clusters.
+#[derive(Debug, Default)]
+pub(super) struct Kept(AtomicU64);
+
+impl Kept {
+    fn has_room(&self, units: u64) -> bool {
+        self.0.fetch_add(units, Relaxed) + units <= MAX_KEPT
+    }
+}
 
 /// Bytes of global memory, or of the shared memory of a block.
 #[derive(Debug, Clone, Copy)]
@@ -33,23 +48,62 @@ pub(super) struct ReadOfLane {
     pub(super) bytes: Bytes,
 }
 
+/// The addresses of lanes.
+#[derive(Debug)]
+enum Addresses {
+    /// That of lane 0, if it had one, and the distance to the next lane: of most instructions.
+    Regular(u64, u64),
+    Each(Box<[u64; 32]>),
+}
+
+impl Addresses {
+    fn new(mask: u32, all: &[u64; 32]) -> Addresses {
+        let lanes = || (0..32_u32).filter(|lane| mask >> lane & 1 == 1);
+        let mut first = lanes();
+        let (one, other) = (first.next().unwrap_or(0), first.next());
+        let step = other.map_or(0, |other| {
+            let distance = all[other as usize].wrapping_sub(all[one as usize]) as i64;
+            (distance / i64::from(other - one)) as u64
+        });
+        let start = all[one as usize].wrapping_sub(step.wrapping_mul(one.into()));
+        let regular = Addresses::Regular(start, step);
+        if lanes().all(|lane| regular.of(lane) == all[lane as usize]) {
+            regular
+        } else {
+            Addresses::Each(Box::new(*all))
+        }
+    }
+
+    fn of(&self, lane: u32) -> u64 {
+        match self {
+            Addresses::Regular(start, step) => start.wrapping_add(step.wrapping_mul(lane.into())),
+            Addresses::Each(all) => all[lane as usize & 31],
+        }
+    }
+}
+
 /// A read of some lanes of a warp whose use is watched.
 #[derive(Debug)]
 pub(super) struct WatchedRead {
-    pub(super) rank: Option<u32>,
-    pub(super) mask: u32,
-    pub(super) addresses: [u64; 32],
+    rank: Option<u32>,
+    mask: u32,
+    addresses: Addresses,
     /// Bytes of each lane.
-    pub(super) bytes: u32,
+    bytes: u32,
     /// The lanes whose values were used.
-    pub(super) used: u32,
+    used: u32,
 }
 
 impl WatchedRead {
+    pub(super) fn new(rank: Option<u32>, access: &Access<'_>) -> WatchedRead {
+        let mask = access.by.mask;
+        WatchedRead { rank, mask, addresses: Addresses::new(mask, access.addresses), bytes: access.bytes, used: 0 }
+    }
+
     /// Whether a lane of it has read some of these bytes.
     fn has(&self, reader: &ReadOfLane) -> bool {
         let Bytes { rank, first, bytes } = reader.bytes;
-        let own = self.addresses[reader.lane as usize & 31];
+        let own = self.addresses.of(reader.lane);
         self.mask >> reader.lane & 1 == 1
             && self.rank == rank
             && own < first + u64::from(bytes)
@@ -71,8 +125,8 @@ pub(super) struct Uses {
 
 impl Uses {
     /// The number of a read that is watched.
-    pub(super) fn watch(&mut self, event: Event, read: WatchedRead) -> Option<u32> {
-        if self.reads.len() >= MAX_KEPT {
+    pub(super) fn watch(&mut self, kept: &Kept, event: Event, read: WatchedRead) -> Option<u32> {
+        if !kept.has_room(UNITS_OF_READ) {
             self.gave_up = true;
             return None;
         }
@@ -90,8 +144,8 @@ impl Uses {
     }
 
     /// Keeps a finding of a read until the use of the read is known.
-    pub(super) fn hold(&mut self, finding: Finding, reader: ReadOfLane) {
-        match self.held.len() < MAX_KEPT {
+    pub(super) fn hold(&mut self, kept: &Kept, finding: Finding, reader: ReadOfLane) {
+        match kept.has_room(UNITS_OF_FINDING) {
             true => self.held.push((finding, reader)),
             false => self.gave_up = true,
         }
@@ -134,5 +188,27 @@ impl UsesOfGrid {
             self.clusters.get(&cluster).is_none_or(|uses| uses.is_used(reader))
         };
         held.into_iter().filter(|(_, reader)| is_used(reader)).map(|(finding, _)| finding).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Addresses are those that were given, in whatever form they are kept.
+    #[test]
+    fn addresses_are_kept() {
+        let rising: [u64; 32] = std::array::from_fn(|lane| 4096 + 12 * lane as u64);
+        let falling: [u64; 32] = std::array::from_fn(|lane| 4096 - 8 * lane as u64);
+        let mixed: [u64; 32] = std::array::from_fn(|lane| 64 + (lane as u64 * 37) % 50);
+        for (all, is_regular) in [(rising, true), (falling, true), ([7; 32], true), (mixed, false)] {
+            for mask in [u32::MAX, 0x8000_0001, 0x00f0_0100, 1 << 9] {
+                let kept = Addresses::new(mask, &all);
+                for lane in (0..32).filter(|lane| mask >> lane & 1 == 1) {
+                    assert_eq!(kept.of(lane), all[lane as usize], "{mask:x} {lane}");
+                }
+                assert!(mask != u32::MAX || matches!(kept, Addresses::Regular(..)) == is_regular);
+            }
+        }
     }
 }

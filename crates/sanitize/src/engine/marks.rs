@@ -13,7 +13,7 @@ pub(super) type Mark = u32;
 pub(super) type Marks = [Mark; 32];
 
 /// The most nodes. Behind them, joined marks are spent at once.
-const MAX_NODES: usize = 1 << 24;
+const MAX_NODES: usize = 1 << 22;
 
 /// What a mark stands for.
 #[derive(Clone, Copy)]

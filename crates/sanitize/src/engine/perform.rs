@@ -74,11 +74,30 @@ impl Cluster<'_> {
         from: &Reference,
         to: &[Option<Target>],
     ) -> Result<Flow, Stop> {
+        // As few rows are cleared as there are elements: most loads have one.
+        match from.count {
+            0 | 1 => self.load_rows(by, warp, fragment, from, to, &mut [[0; 32]; 1]),
+            2 => self.load_rows(by, warp, fragment, from, to, &mut [[0; 32]; 2]),
+            3 | 4 => self.load_rows(by, warp, fragment, from, to, &mut [[0; 32]; 4]),
+            _ => self.load_rows(by, warp, fragment, from, to, &mut [[0; 32]; MAX_ELEMENTS]),
+        }
+    }
+
+    #[inline(never)]
+    fn load_rows(
+        &mut self,
+        by: &Executes<'_>,
+        warp: &mut Warp,
+        fragment: &mut Fragment,
+        from: &Reference,
+        to: &[Option<Target>],
+        rows: &mut [Row],
+    ) -> Result<Flow, Stop> {
         let &Executes { block, code, at, active } = by;
         let addresses = self.addresses(warp, fragment.frame, code, from);
         let total = u64::from(from.bytes) * u64::from(from.count);
-        let mut rows = [[0; 32]; MAX_ELEMENTS];
-        let rows = &mut rows[..(from.count as usize).min(MAX_ELEMENTS)];
+        let count = rows.len().min(from.count.into());
+        let rows = &mut rows[..count];
         let mut left = active;
         let mut row = [0; 32];
         while left != 0 {
@@ -121,12 +140,29 @@ impl Cluster<'_> {
         to: &Reference,
         from: &[Source],
     ) -> Result<Flow, Stop> {
+        match from.len() {
+            0 | 1 => self.store_rows(by, warp, fragment, to, from, &mut [[0; 32]; 1]),
+            2 => self.store_rows(by, warp, fragment, to, from, &mut [[0; 32]; 2]),
+            3 | 4 => self.store_rows(by, warp, fragment, to, from, &mut [[0; 32]; 4]),
+            _ => self.store_rows(by, warp, fragment, to, from, &mut [[0; 32]; MAX_ELEMENTS]),
+        }
+    }
+
+    #[inline(never)]
+    fn store_rows(
+        &mut self,
+        by: &Executes<'_>,
+        warp: &mut Warp,
+        fragment: &mut Fragment,
+        to: &Reference,
+        from: &[Source],
+        rows: &mut [Row],
+    ) -> Result<Flow, Stop> {
         let &Executes { block, code, at, active } = by;
         let addresses = self.addresses(warp, fragment.frame, code, to);
         let bytes = u32::from(to.bytes);
         let total = u64::from(to.bytes) * u64::from(to.count);
-        let mut rows = [[0; 32]; MAX_ELEMENTS];
-        let count = from.len().min(MAX_ELEMENTS);
+        let count = from.len().min(rows.len());
         for (source, row) in from.iter().zip(rows.iter_mut()) {
             *row = *warp.frames[fragment.frame].row(code, *source);
         }

@@ -302,8 +302,37 @@ impl Cluster<'_> {
             Op::StackSave(d) => clear(own, d.slot),
             Op::StackRestore(a) => own.spend(&[*a], active),
             Op::Async(op) => trace_async(own, op, active),
-            // What is left has no operands, or is traced where it is executed.
-            _ => {}
+            // Traced where they are executed.
+            Op::Matrix(_) | Op::Meet(_) => {}
+            // They have no operands but their guard.
+            Op::Refuse(_)
+            | Op::Return
+            | Op::Exit
+            | Op::Trap
+            | Op::Branch { .. }
+            | Op::ClusterArrive { .. }
+            | Op::ClusterWait { .. }
+            | Op::Fence(_)
+            | Op::CopyCommit
+            | Op::CopyWait(_)
+            | Op::CopyWaitAll => {}
+            // They have results only.
+            Op::Nothing
+            | Op::Alu1(..)
+            | Op::Alu2(..)
+            | Op::Alu3(..)
+            | Op::AluMany(..)
+            | Op::Compare { .. }
+            | Op::CompareValue { .. }
+            | Op::Predicate { .. }
+            | Op::Select { .. }
+            | Op::Nonzero { .. }
+            | Op::Carry { .. }
+            | Op::Special(..)
+            | Op::ActiveMask(_)
+            | Op::IsWindow { .. }
+            | Op::MapShared { .. }
+            | Op::RankOf { .. } => {}
         }
     }
 
