@@ -95,7 +95,7 @@ class Operator:
         recorded: Any = type("Recorded", (torch.autograd.Function,), methods)
         # In PyTorch 2.11 `apply` of the class asks in Python what a call was asked before, and then
         # calls this one.
-        self._recorded = super(torch.autograd.Function, recorded).apply
+        self._recorded = super(torch.autograd.Function, recorded).apply  # type: ignore[misc]
         _common.recorded[self.name] = self._recorded
 
     def derive_not(self, reason: str) -> None:
