@@ -9,6 +9,7 @@ import pytest
 
 import tilewright as tw
 from tilewright import _definitions as definitions
+from tilewright import _operators
 from tilewright import ops
 
 _source = np.random.default_rng(7)
@@ -677,3 +678,13 @@ def test_what_does_not_fit_is_refused() -> None:
     for wrong, error in refused:
         with pytest.raises(error):
             wrong()
+
+
+def test_an_array_that_kernels_read_and_nobody_gives_is_named() -> None:
+    x = np.ones((2, 8), np.float32)
+    results, sizes = {"y": _operators.Result((2, 8), "f32")}, {"M": 2, "x_pitch": 8, "y_pitch": 8}
+    kernels = _operators.planned("rms_norm", (("length", 8), ("weight", True)), False, "H200")
+    with pytest.raises(TypeError, match="rms_norm reads 'weight', which is not given"):
+        _operators.launch(kernels, {"x": x}, results, sizes, "interpreter")
+    (y,) = _operators.launch(kernels, {"x": x, "weight": 2 * x[0]}, results, sizes, "interpreter")
+    np.testing.assert_allclose(y, 2 * x, rtol=1e-5)

@@ -177,7 +177,10 @@ def launch(
         if missing:
             bytes_of = step.program.tensor_bytes(own)
             for at in missing:
-                name, element, _ = step.tensors[at]
+                name, element, role = step.tensors[at]
+                if role == "input":
+                    # A workspace is written by a kernel before those that read it.
+                    raise TypeError(f"{step.program.name} reads '{name}', which is not given and which no kernel before it writes")
                 rooms.append(maker(like, (bytes_of[at] // _BYTES[element],), element))
                 spaces.append(made(rooms[-1], like))
                 arrays[name] = spaces[-1]
