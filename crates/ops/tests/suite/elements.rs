@@ -120,7 +120,13 @@ fn kernels_compute_what_their_programs_mean() {
     ]
     .map(|name| (name, if name == "M" { 2 } else { 3000 }));
     for name in NAMES {
-        let operator = Activation { function: name.to_string(), gated: true, element: Element::Bf16, alignment: 8 };
+        let operator = Activation {
+            function: name.to_string(),
+            gated: true,
+            element: Element::Bf16,
+            alignment: 8,
+            ..Activation::default()
+        };
         check_both(&operator, &sizes);
     }
     check_both(&Dropout { element: Element::Bf16, ..Dropout::default() }, &[("N", 3000)]);
