@@ -17,6 +17,7 @@ __all__ = [
     "Comparison",
     "Coordinates",
     "CopyAtom",
+    "CudaAllocator",
     "Cursor",
     "Distribution",
     "Expr",
@@ -67,6 +68,7 @@ __all__ = [
     "barrier",
     "block",
     "block_dim",
+    "blocks_of_machine",
     "check_arrays",
     "check_call",
     "check_equal",
@@ -102,8 +104,8 @@ __all__ = [
     "maximum",
     "minimum",
     "mma",
-    "multiprocessors_of_machine",
     "named_kernels",
+    "note_recorder",
     "number",
     "operations",
     "operator_programs",
@@ -124,6 +126,7 @@ __all__ = [
     "range",
     "read",
     "read_tiles",
+    "repeat_call",
     "resident",
     "role",
     "same",
@@ -958,8 +961,11 @@ class _Asked(TypedDict):
     inputs: list[tuple[str, _Matrix]]
     pairs: str | None
     scales: tuple[_Matrix, _Matrix] | None
+    int4: _Matrix | None
+    format: str | None
     keep: list[str]
     tf32: bool
+    packed: bool
     fast: bool
     invariant: bool
 
@@ -995,6 +1001,16 @@ class Captured:
         cls, names: list[tuple[Any, str, Any]], unbound: list[tuple[dict[str, Any], str]]
     ) -> Captured: ...
     def unchanged(self) -> bool: ...
+
+@final
+class CudaAllocator:
+    def __new__(cls, current: Callable[[], int], quick: Callable[..., Any], usual: Callable[..., Any]) -> CudaAllocator: ...
+    def __call__(self, shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any, device: Any, number: int) -> Any: ...
+
+def note_recorder(begins: bool) -> None: ...
+def repeat_call(
+    calls: dict[Any, Calls], call: Any, given: tuple[Any, ...], record: Any, arguments: tuple[Any, ...] | None, by_rows: bool = False
+) -> Any: ...
 
 @final
 class Calls:
@@ -1097,7 +1113,7 @@ def read_tiles(
     text: str, places: list[tuple[str, int, int, tuple[int, int] | None]], machine: str | None = None
 ) -> TileProgram: ...
 def named_kernels() -> list[NamedKernel]: ...
-def multiprocessors_of_machine(machine: str) -> int: ...
+def blocks_of_machine(machine: str) -> int: ...
 def target_of_machine(machine: str) -> str: ...
 def asked_count(ordinal: int) -> int: ...
 def ptx_entries(ptx: str) -> list[tuple[str, list[tuple[str, str, int]]]]: ...
