@@ -108,7 +108,7 @@ def again(tw, Tensor, last, driver, stream):
     assert launched(lambda: gemm(at=3)) == 1 and len(planned) == 1
     second = last(8)
     assert second[:7] == first[:7] and second[7] == stream.handle != first[7]
-    calls = tw.gpu._calls[("gemm", None, None, False, False, False, True, None)]
+    calls = tw.gpu._calls[tw.gpu.call_of_gemm(None, False)]
     known = [Tensor((128, 128), half, address=at * MiB) for at in (4, 5, 6)]
     launch = lambda arrays: calls.call(tuple(arrays[:2]), tuple(arrays[2:]))  # noqa: E731
     assert launched(lambda: launch(known)) == 1
@@ -230,7 +230,7 @@ def repeated(tw, torch, last, driver):
     torch._C._dynamo = types.SimpleNamespace(guards=types.SimpleNamespace(_empty_strided_cuda=quick))
     torch.empty_strided = lambda shape, steps, dtype, device: quick(shape, steps, dtype)
     repeat = tw._native.repeat_call
-    x, softmax, gemm = Tensor((6, 304)), ("softmax", -1), ("gemm", None, None, False, False, False, True, None)
+    x, softmax, gemm = Tensor((6, 304)), ("softmax", -1), tw.gpu.call_of_gemm(None, False)
     tw.gpu.softmax(x)
     matrix, bias = Tensor((64, 128), half, address=2 * MiB), Tensor((64,), half, address=3 * MiB)
     tw.gpu.gemm(Tensor((6, 128), half), matrix)
@@ -280,7 +280,7 @@ def repeated(tw, torch, last, driver):
     ]:
         found, count = launched(gemm, (Tensor(shape, half, strides), matrix, None), None, None, by_rows=True)
         assert count == (result is not None) and (found is None or (found.shape, found.steps) == result), (shape, strides)
-    with_bias = ("gemm", "x + bias", *gemm[2:], "bias")
+    with_bias = tw.gpu.call_of_gemm("x + bias", False, "bias")
     rows = Tensor((2, 3, 128), half)
     assert launched(with_bias, (rows, matrix, bias), None, None, by_rows=True)[0].shape == (2, 3, 64)
     assert launched(with_bias, (rows, matrix, Tensor((1,), half, address=3 * MiB)), None, None, by_rows=True) == (None, 0)

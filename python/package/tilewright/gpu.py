@@ -540,7 +540,8 @@ def gemm(
         a, b, scales = _block_scaled(a, b, scales, format)
     tensors = (a, b, *inputs.values(), *(scales or ()), *(() if int4 is None else (int4,)))
     kinds = None if keep is None else keep if isinstance(keep, str) else tuple(keep) if isinstance(keep, (list, tuple)) else None
-    call = ("gemm", function, pairs, tf32, packed, fast, invariant, scales is None if format is None else format, int4 is None, kinds, *inputs)
+    options = pairs, tf32, packed, fast, scales is None if format is None else format, int4 is None, kinds
+    call = call_of_gemm(function, invariant, *inputs, options=options)
     if on is None and (keep is None or kinds is not None):
         written = None if out is None else tuple(out) if isinstance(out, (tuple, list)) else (out,)
         if (found := _again(call, tensors, written)) is not None:
@@ -646,6 +647,15 @@ def _pairs_of_e2m1(name: str, array: Any) -> Any:
         raise ValueError(f"{name} is {array.shape}: two numbers of e2m1 along K are a byte, so K is even")
     halves = array.view("uint8") & 15
     return halves[..., 0::2] | halves[..., 1::2] << 4
+
+
+#: The options of a GEMM that has none.
+_NO_OPTIONS: tuple[Any, ...] = (None, False, False, False, True, True, None)
+
+
+def call_of_gemm(function: str | None, invariant: bool, *inputs: str, options: tuple[Any, ...] = _NO_OPTIONS) -> tuple[Any, ...]:
+    """The key of a GEMM with an epilogue function of inputs of these names."""
+    return ("gemm", function, invariant, options, *inputs)
 
 
 _Matrix = tuple[str, tuple[int, ...], tuple[int, ...], int]

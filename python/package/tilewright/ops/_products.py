@@ -114,11 +114,8 @@ def _again(x: Any, weight: Any, bias: Any, function: str | None, invariant: bool
     call; None if there was none. ``recorded`` are the arguments of the registered operator, by which
     a call is recorded; without them there is no result of one that is.
     """
-    if bias is None:
-        call: tuple[Any, ...] = ("gemm", function, None, False, False, invariant, True, None)
-    else:
-        text = "x + bias" if function is None else _substituted(function)
-        call = ("gemm", text, None, False, False, invariant, True, None, "bias")
+    text, named = _epilogue(function, bias)
+    call = gpu.call_of_gemm(text, invariant, *named)
     return repeated(call, (x, weight, bias), "" if recorded is None else "linear", recorded, gpu._calls, True)
 
 
