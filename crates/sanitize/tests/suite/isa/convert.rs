@@ -267,3 +267,39 @@ fn nan_is_converted_as_on_a_device() {
     assert_eq!(tf32(away, 0xffef_8b3b), 0xffef_8000);
     assert_eq!(tf32(plain, 0x7ff4_1871), 0x7fff_e000);
 }
+
+#[test]
+fn results_that_are_too_large_become_the_greatest_number() {
+    let mut random = Random::new(90);
+    let mut words: Vec<u32> = (0..4000).map(|_| random.bits() as u32).collect();
+    words.extend([
+        0x7f80_0000,
+        0xff80_0000,
+        0x7fc0_0000,
+        65504.0_f32.to_bits(),
+        65519.0_f32.to_bits(),
+        65520.0_f32.to_bits(),
+    ]);
+    words.extend([0x7f7f_0000, 0x7f7f_7fff, 0x7f7f_8000, 0x7f7f_ffff]);
+    let mode = ConvertMode { finite: true, ..ConvertMode::default() };
+    for bits in words {
+        let value = f32::from_bits(bits);
+        let f16 = half::f16::from_f32(value);
+        let bf16 = half::bf16::from_f32(value);
+        let held = |is_nan: bool, is_infinite: bool, bits: u16, greatest: u16| match (is_nan, is_infinite) {
+            (true, _) => 0x7fff,
+            (_, true) => bits & 0x8000 | greatest,
+            _ => bits,
+        };
+        let wanted = held(f16.is_nan(), f16.is_infinite(), f16.to_bits(), 0x7bff);
+        assert_eq!(convert(NumberType::F32, NumberType::F16, mode, bits.into()), u64::from(wanted), "{bits:#x}");
+        let wanted = held(bf16.is_nan(), bf16.is_infinite(), bf16.to_bits(), 0x7f7f);
+        assert_eq!(convert(NumberType::F32, NumberType::Bf16, mode, bits.into()), u64::from(wanted), "{bits:#x}");
+        if !value.is_nan() {
+            let away = tf32(ConvertMode { rounding: Rounding::NearestAway, ..mode }, bits);
+            let magnitude = (u64::from(bits & 0x7fff_ffff) + 0x1000) & !0x1fff;
+            let wanted = magnitude.min(0x7f7f_e000) as u32 | bits & 0x8000_0000;
+            assert_eq!(away, wanted, "{bits:#x}");
+        }
+    }
+}

@@ -149,3 +149,16 @@ fn a_sum_is_flushed_before_it_is_rounded() {
     assert_eq!(Half::F16.fma(0x87de, 0x888f, 0x8400, flush), 0x8000);
     assert_eq!(Half::F16.fma(0x87de, 0x888f, 0x8400, HalfMode::default()), 0x8400);
 }
+
+#[test]
+fn what_lies_outside_of_a_tensor_makes_a_sum_zero() {
+    for kind in [Half::F16, Half::Bf16] {
+        let mode = HalfMode { outside: true, ..HalfMode::default() };
+        let one = if kind == Half::F16 { 0x3c00 } else { 0x3f80 };
+        assert_eq!(kind.fma(0x7ff7, one, one, mode), 0);
+        assert_eq!(kind.fma(one, 0x7ff7, one, mode), 0);
+        // Other NaN stay, and without `.oob` this one too.
+        assert_eq!(kind.fma(0x7fff, one, one, mode), 0x7fff);
+        assert_eq!(kind.fma(0x7ff7, one, one, HalfMode::default()), 0x7fff);
+    }
+}
