@@ -2,13 +2,16 @@
 
     python scripts/sanitize_corpus.py compile FOLDER [NAME ..]
     python scripts/sanitize_corpus.py run FOLDER [NAME ..] [--command tilewright] [--jobs N]
+    python scripts/sanitize_corpus.py mutate FOLDER [NAME ..] [--command tilewright] [--jobs N]
     python scripts/sanitize_corpus.py keep FOLDER DESTINATION
 
 `compile` writes a file of PTX for each entry and a list of runs, `runs.json`. CUDA C++ goes through
 the wheel of NVRTC, or through clang where it is installed (CLANG names it), and Triton through its
 own compiler; none needs a GPU. `run` runs each and
 compares what is found with what the manifest says. A NAME is a part of the name of an entry. `keep`
-copies the small ones that the tests of the crate read.
+copies the small ones that the tests of the crate read. `mutate` takes one statement that orders
+something out of each right kernel, or weakens it, and lists the changes with which nothing is found:
+each of them is a statement that was not needed, or a defect that is missed.
 
 A manifest is a comment in a source of CUDA C++,
 
@@ -293,6 +296,61 @@ def run_all(folder, wanted, command, jobs, limit, verbose):
     return failed
 
 
+# Statements that order something.
+GUARD = r"\s*(@!?%\w+\s+)?"
+ORDERS = re.compile(
+    GUARD + r"(bar(\.cta|\.warp)?\.(sync|red)|barrier(\.cta)?\.sync|barrier\.cluster\.|fence\b|membar\b|mbarrier\.arrive"
+    r"|cp\.async(\.bulk)?\.(wait_group|wait_all|commit_group)|wgmma\.(wait_group|fence|commit_group))"
+)
+PENDING = re.compile(r"(wait_group(?:\.read|\.sync\.aligned)?\s+)(\d+);")
+STRONG = re.compile(GUARD + r"(ld|st|atom|red)\b.*?\.(acq_rel|acquire|release)\.")
+BYTES = re.compile(r"(expect_tx[^;]*,\s*)(\d+);")
+
+
+def mutants(text, entry):
+    """Changes of an entry: what is changed, to what, and the module with it."""
+    start = text.index(f".entry {entry}(")
+    end = re.compile(r"(?m)^}").search(text, start).end()
+    for found in re.finditer(r"[^;{}\n]+;", text[start:end]):
+        statement = found[0]
+        changes = [""] if ORDERS.match(statement) else []
+        changes += [PENDING.sub(lambda own: f"{own[1]}{int(own[2]) + 1};", statement)] if PENDING.search(statement) else []
+        changes += [BYTES.sub(lambda own: f"{own[1]}{int(own[2]) - 16};", statement)] if BYTES.search(statement) else []
+        if strong := STRONG.match(statement):
+            changes.append(statement[: strong.start(3)] + "relaxed" + statement[strong.end(3) :])
+        for change in changes:
+            at, behind = start + found.start(), start + found.end()
+            yield statement.strip(), change.strip(), text[:at] + change + text[behind:]
+
+
+def mutate(folder, wanted, command, jobs, limit):
+    target = folder / "mutants"
+    target.mkdir(exist_ok=True)
+    runs = [run for run in json.loads((folder / "runs.json").read_text()) if wanted(run["name"]) and not run.get("finds")]
+
+    def all_changes():
+        for run in runs:
+            changes = mutants((folder / run["ptx"]).read_text(), run["entry"])
+            yield from ((run, number, *change) for number, change in enumerate(changes))
+
+    def try_one(job):
+        run, number, statement, change, text = job
+        path = target / f"{run['name']}.{number}.ptx"
+        path.write_text(text)
+        *_, status, _, _ = run_one(command, folder, {"schedules": "4", **run, "ptx": f"mutants/{path.name}"}, limit)
+        path.unlink()
+        return run["name"], statement, change, status
+
+    total = left = 0
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        for name, statement, change, status in pool.map(try_one, all_changes()):
+            total += 1
+            if status == 0:
+                left += 1
+                print(f"nothing found  {name}: {statement} -> {change or 'nothing'}")
+    print(f"{total} changes: with {left} nothing is found")
+
+
 def keep(folder, destination):
     """Copies the PTX of single kernels that tests read: the zoo of what needs few arguments."""
     destination.mkdir(parents=True, exist_ok=True)
@@ -341,7 +399,7 @@ KEPT = [
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", choices=["compile", "run", "keep"])
+    parser.add_argument("what", choices=["compile", "run", "mutate", "keep"])
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--command", default=os.environ.get("TILEWRIGHT", "target/release/tilewright"))
@@ -355,6 +413,8 @@ def main():
 
     if given.what == "compile":
         compile_all(given.folder, wanted)
+    elif given.what == "mutate":
+        mutate(given.folder, wanted, given.command, given.jobs, given.limit)
     elif given.what == "keep":
         keep(given.folder, pathlib.Path(given.names[0]))
     elif run_all(given.folder, wanted, given.command, given.jobs, given.limit, given.verbose):
