@@ -36,21 +36,19 @@ impl Case {
 
 #[test]
 fn warps_have_the_values_of_the_formula() {
-    for head in [64, 128] {
-        let whole = grouped(2, 1, head);
-        let causal = Attention { causal: true, same_length: true, ..whole.clone() };
-        // Keys behind the last one, one tile and several, and blocks that are partly empty.
-        for keys in [1, 33, 64, 150, 330] {
-            Case::new([70, keys], whole.clone()).forward_has_its_values("A100", 1.0);
-        }
-        Case { batch: 2, interleaved: true, ..Case::new([130, 97], whole) }.forward_has_its_values("A100", 1.0);
-        for length in [1, 31, 150, 300] {
-            Case::new([length, length], causal.clone()).forward_has_its_values("A100", 1.0);
-        }
-        // Logits that differ much, so that sums are corrected in late tiles too.
-        Case::new([150, 330], grouped(1, 1, head)).forward_has_its_values("A100", 32.0);
-        Case::new([150, 150], causal).forward_has_its_values("A100", 32.0);
+    let whole = grouped(2, 1, 64);
+    let causal = Attention { causal: true, same_length: true, ..whole.clone() };
+    // Keys behind the last one, one tile and several, and blocks that are partly empty.
+    for keys in [1, 33, 64, 150, 330] {
+        Case::new([70, keys], whole.clone()).forward_has_its_values("A100", 1.0);
     }
+    Case { batch: 2, interleaved: true, ..Case::new([130, 97], whole) }.forward_has_its_values("A100", 1.0);
+    for length in [1, 31, 150, 300] {
+        Case::new([length, length], causal.clone()).forward_has_its_values("A100", 1.0);
+    }
+    // Logits that differ much, so that sums are corrected in late tiles too.
+    Case::new([150, 330], grouped(1, 1, 64)).forward_has_its_values("A100", 32.0);
+    Case::new([150, 150], causal).forward_has_its_values("A100", 32.0);
 }
 
 #[test]
@@ -62,11 +60,11 @@ fn warps_are_for_the_common_case() {
     let plain = Attention { causal: true, same_length: true, ..grouped(2, 1, 64) };
     for card in ["A100", "RTX 4090", "B200", "H200@sm_80"] {
         assert!(is_own(&plain, card), "{card}");
-        assert!(is_own(&grouped(2, 1, 128), card) == (card != "RTX 4090"), "{card}");
     }
     assert!(!is_own(&plain, "H200"));
     for other in [
         Attention { head: 96, ..plain.clone() },
+        Attention { head: 128, ..plain.clone() },
         Attention { value_head: 128, ..plain.clone() },
         Attention { window_left: 10, ..plain.clone() },
         Attention { softcap: 1.0, ..plain.clone() },

@@ -40,9 +40,9 @@ impl Case {
 }
 
 /// Attentions of a head on a target, whole and causal.
-fn has_the_gradients_of_its_formula(head: i64, target: Target) {
+fn has_the_gradients_of_its_formula(head: i64, in_turns: bool, target: Target) {
     let wanted = ["attention_rows", "attention_d_q_d_k_d_v", "attention_d_q_of_sums"];
-    let whole = Attention { one_kernel: 128, ..grouped(2, 1, head) };
+    let whole = Attention { one_kernel: 128, in_turns, ..grouped(2, 1, head) };
     let causal = Attention { causal: true, ..whole.clone() };
     let same = Attention { same_length: true, ..causal.clone() };
     assert_eq!(Case::new([300, 300], same).kernels_have_its_gradients(target), wanted);
@@ -64,15 +64,14 @@ fn has_the_gradients_of_its_formula(head: i64, target: Target) {
 #[test]
 fn one_kernel_has_the_gradients_of_its_formula() {
     for head in [64, 128] {
-        has_the_gradients_of_its_formula(head, Target::Sm90a);
+        has_the_gradients_of_its_formula(head, true, Target::Sm90a);
     }
 }
 
 #[test]
 fn one_kernel_of_warps_has_the_gradients_of_its_formula() {
-    for head in [64, 128] {
-        has_the_gradients_of_its_formula(head, Target::Sm80);
-    }
+    has_the_gradients_of_its_formula(64, false, Target::Sm80);
+    has_the_gradients_of_its_formula(128, true, Target::Sm80);
 }
 
 /// Products are in flight while others are set off, so nothing may copy their accumulators, not
@@ -121,10 +120,17 @@ fn one_kernel_is_for_the_common_case() {
         let wanted = ["attention_delta", "attention_d_k_d_v", "attention_d_q"];
         assert_eq!(names(&other, &machine), wanted, "{other:?}");
     }
-    // Warps have it where two blocks have 73 KiB of shared memory each, or one has 161 KiB.
-    let own = |head: i64, card: &str| names(&Attention { head, ..plain.clone() }, &card.parse().unwrap())[1].clone();
-    assert_eq!(own(64, "A100"), "attention_d_q_d_k_d_v");
-    assert_eq!(own(128, "A100"), "attention_d_q_d_k_d_v");
-    assert_ne!(own(64, "RTX 4090"), "attention_d_q_d_k_d_v");
-    assert_ne!(own(128, "RTX 4090"), "attention_d_q_d_k_d_v");
+    // By warps in any order, or with heads of 128, where two blocks have 73 KiB of shared memory
+    // each, or one has 161 KiB.
+    let own = |options: &Attention, card: &str| names(options, &card.parse().unwrap())[1].clone();
+    let free = Attention { in_turns: false, ..plain.clone() };
+    let wide = Attention { head: 128, one_kernel: 64, ..plain.clone() };
+    assert_eq!(own(&free, "A100"), "attention_d_q_d_k_d_v");
+    assert_eq!(own(&wide, "A100"), "attention_d_q_d_k_d_v");
+    assert_eq!(own(&plain, "A100"), "attention_d_k_d_v");
+    for (options, card) in
+        [(&free, "RTX 4090"), (&wide, "RTX 4090"), (&Attention { one_kernel: 0, ..free.clone() }, "A100")]
+    {
+        assert_ne!(own(options, card), "attention_d_q_d_k_d_v", "{card}");
+    }
 }
