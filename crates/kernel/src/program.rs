@@ -255,9 +255,7 @@ const THREAD_REGISTERS: u32 = 248;
 /// How many registers a thread has when a block begins, by the threads of a block and the blocks of
 /// a processor.
 pub(crate) fn entry_registers(threads: u32, resident: u32) -> u32 {
-    // A quarter of a multiprocessor has a quarter of the registers, and every fourth warp.
-    let warps = (threads.div_ceil(WARP_LANES as u32) * resident).next_multiple_of(4);
-    let share = REGISTERS / (warps * WARP_LANES as u32).max(1);
+    let share = REGISTERS / (threads.next_multiple_of(WARP_LANES as u32) * resident).max(1);
     (share / 8 * 8).min(THREAD_REGISTERS)
 }
 
@@ -301,6 +299,13 @@ impl Program {
     /// resident blocks, a multiple of 8.
     pub(crate) fn entry_registers(&self) -> u32 {
         entry_registers(self.threads, self.resident)
+    }
+
+    /// The most registers of a thread where no role reallocates them. A quarter of a multiprocessor
+    /// has a quarter of the registers, and every fourth warp of the resident blocks.
+    pub(crate) fn quarter_registers(&self) -> u32 {
+        let warps = self.threads.div_ceil(WARP_LANES as u32) * self.resident;
+        entry_registers(warps.next_multiple_of(4) * WARP_LANES as u32, 1)
     }
 
     /// How many blocks a cluster has.

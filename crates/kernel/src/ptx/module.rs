@@ -106,9 +106,11 @@ impl Writer<'_> {
         // the others.
         let by_warps = program.has(|operation| matches!(operation, Operation::NamedBarrier { .. }))
             && !program.has(|operation| matches!(operation, Operation::Wgmma { .. }));
-        if shares || by_warps {
+        if shares {
             // The registers that roles share must be known.
             let _ = writeln!(text, ".maxnreg {}", program.entry_registers());
+        } else if by_warps {
+            let _ = writeln!(text, ".maxnreg {}", program.quarter_registers());
         }
         if program.cluster_size() > 1 {
             let [x, y, z] = program.cluster;
