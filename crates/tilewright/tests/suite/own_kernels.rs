@@ -12,7 +12,7 @@ use tilewright::kernel::ptx;
 use tilewright::planners::gemm::{Matrix, Plan, Problem, Product};
 use tilewright::planners::{EntryOptions, Planned, bits_at, library, named};
 use tilewright::sanitize::{
-    Argument, Array, Direction, Element, KernelLaunch, MapArray, MapSwizzle, Options, Report, sanitize,
+    Argument, Array, Direction, Element, KernelLaunch, MapArray, MapSwizzle, MapView, Options, Report, sanitize,
 };
 
 /// Numbers of an input repeat after this many elements: a prime.
@@ -53,7 +53,8 @@ fn run(program: &Program, text: &str, sizes: &[(&str, i64)], contents: &[Option<
             SwizzleMode::Bytes128 => MapSwizzle::Bytes128,
         };
         let extents = map.dimensions.iter().rev().map(|dimension| dimension.boxed as u32).collect();
-        own = own.argument(Argument::Map { array: MapArray::Argument(map.tensor), extents, swizzle });
+        let (array, view) = (MapArray::Argument(map.tensor), MapView::tiled(extents, swizzle));
+        own = own.argument(Argument::Map { array, view });
     }
     sanitize(text, &own, &Options { schedules: 2, ..Options::default() })
         .unwrap_or_else(|error| panic!("{}: {error}", program.name))
