@@ -2,6 +2,7 @@
 
 use tilewright_kernel::Element;
 use tilewright_kernel::machine::Machine;
+use tilewright_kernel::ptx::Feature;
 
 use crate::gemm::implicit;
 use crate::gemm::mainloop::outline::{atom, warp_instruction};
@@ -76,6 +77,8 @@ fn of_warps(problem: &Problem, plan: &Plan, machine: &Machine) -> Vec<String> {
     let name = match (problem.has_nibbles(), problem.operand_type()) {
         (true, Element::I8) => "SM80_16x8x64_S32S4S4S32_TN",
         (true, _) => "SM80_16x8x64_S32U4U4S32_TN",
+        // What is written for a target without products of 16 rows.
+        (false, Element::F64) if !machine.target.has(Feature::TallDoubles) => "SM80_8x8x4_F64F64F64F64_TN",
         (false, _) => warp_instruction(problem),
     };
     let loaded = match (problem.operand_type(), problem.int4_scales()) {

@@ -12,9 +12,10 @@ use tilewright_kernel::machine::Machine;
 use super::smooth_max;
 use crate::gemm::fitted::BARE;
 use crate::gemm::plan::Plan;
+use crate::gemm::problem::weights::WORDS_OF_GROUP;
 use crate::gemm::problem::{LINE_BYTES, Problem};
 use crate::law::{SCHEDULERS, latency};
-use crate::units::{SECTOR, VECTOR, count};
+use crate::units::{LANES, SECTOR, VECTOR, count};
 
 /// Bytes that a multiprocessor receives from the L2 cache in a cycle while all others do: what
 /// NVIDIA states for A100, 5120 in a cycle of all 108, is 47.
@@ -27,6 +28,12 @@ const OVERHEAD: [f64; 2] = [0.8, 0.06];
 /// in the machine code for sm_90a, sm_100 and sm_120 of ptxas 12.9. Each
 /// scheduler of a multiprocessor begins one in a cycle.
 const INSTRUCTIONS_OF_NIBBLES: f64 = 128.0;
+
+/// Instructions of a warp for a word of weights of four bits: four masks, four subtractions or fused
+/// multiply-adds and up to three shifts, and as many loads and scales as make another. And the cycles
+/// in which a warp begins one that is alone on its scheduler: 32 k-tiles of 48 words took two such
+/// warps of an H200 33 us.
+const UNPACKING: [f64; 2] = [12.0, 3.0];
 
 /// Operations of MMA in a cycle of a multiprocessor for operands of a type.
 fn rate(problem: &Problem, machine: &Machine) -> f64 {
@@ -80,7 +87,18 @@ pub(super) fn seconds(plan: &Plan, problems: &[(&Problem, &Plan)], machine: &Mac
         } else {
             0.0
         };
-        let busy = smooth_max(smooth_max(multiplied, shared, fitted.overlap), loaded, fitted.overlap) + promoted;
+        // Each warp unpacks the words of its lines.
+        let unpacked = match problem.int4_scales() {
+            None => 0.0,
+            Some(_) => {
+                let [lines, repeated] = if own.swapped { [rows, across as f64] } else { [columns, along as f64] };
+                let words = lines * WORDS_OF_GROUP as f64 * repeated / LANES as f64;
+                let [instructions, alone] = UNPACKING;
+                words * instructions / ((along * across) as f64 * resident / alone).min(SCHEDULERS as f64)
+            }
+        };
+        let busy = smooth_max(smooth_max(multiplied, shared, fitted.overlap), loaded, fitted.overlap);
+        let busy = smooth_max(busy, unpacked, fitted.overlap) + promoted;
         let latency = load / (plan.stages - 1).max(1) as f64;
         let k_tile = smooth_max((busy + of_k_tile) * resident, latency, fitted.overlap);
         let steps = count(own.extents(problem)[2], problem.k_tile());
