@@ -347,10 +347,9 @@ impl<'a, 'k> Warps<'a, 'k> {
     fn load(&self, stage: &Expr, number: i64) -> Result<(), KernelError> {
         let Declared { k, outline, rings, .. } = self.declared;
         let depth = warp_atom(outline.problem).1;
-        for side in 0..2 {
-            let (copies, ring) = (&self.copies[side], &rings[side]);
+        for ((copies, ring), fragments) in self.copies.iter().zip(rings).zip(&self.fragments) {
             let here = step_of(ring, copies.lines, (stage, number), depth)?;
-            let fragment = &self.fragments[side][(number % 2) as usize];
+            let fragment = &fragments[(number % 2) as usize];
             let by = &copies.to_registers;
             k.copy(by, &here, &fragment.retile(by, CopyEnd::Destination)?)?;
         }
