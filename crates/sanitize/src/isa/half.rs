@@ -28,7 +28,8 @@ pub struct HalfMode {
     pub saturate: bool,
     /// `.relu`
     pub relu: bool,
-    /// `.oob` of `fma`: the result is +0 where an operand is the NaN with which tensor maps fill.
+    /// `.oob` of `fma`: the result is +0 where a factor is the NaN with which tensor maps fill, with
+    /// either sign.
     pub outside: bool,
 }
 
@@ -131,7 +132,7 @@ impl Half {
     /// `fma`.
     #[inline(always)]
     pub fn fma(self, a: u16, b: u16, c: u16, mode: HalfMode) -> u16 {
-        if mode.outside && [a, b, c].contains(&OUTSIDE_16) {
+        if mode.outside && [a, b].iter().any(|factor| factor & 0x7fff == OUTSIDE_16) {
             return 0;
         }
         let [a, b, c] = [a, b, c].map(|bits| f64::from(self.widen(self.flushed(bits, mode.flush))));

@@ -164,7 +164,7 @@ pub struct ScalarVideo {
 impl ScalarVideo {
     /// Whether the document and an H200 give different results: with `.sat` where a part is
     /// replaced by what may be negative, of sums and differences with whole registers, and of shifts
-    /// to the left, which are also compared in another way.
+    /// to the left; and where the result is compared with the third operand.
     pub fn is_open(&self) -> bool {
         let is_left = matches!(self.operation, PartOperation::ShiftLeft(_));
         let whole = self.parts.iter().filter(|part| **part == RegisterPart::Whole).count();
@@ -172,7 +172,7 @@ impl ScalarVideo {
             && (whole == 2 || whole == 1 && self.signed != [true; 3]);
         let replaces = matches!(self.secondary, Secondary::Merge(_)) && self.operation != PartOperation::AbsDiff;
         let compares = matches!(self.secondary, Secondary::Min | Secondary::Max);
-        self.saturates && (is_left || is_whole || replaces) || is_left && compares
+        self.saturates && (is_left || is_whole || replaces) || compares
     }
 
     /// The result of two registers and of the third operand.

@@ -156,7 +156,9 @@ fn what_lies_outside_of_a_tensor_makes_a_sum_zero() {
         let mode = HalfMode { outside: true, ..HalfMode::default() };
         let one = if kind == Half::F16 { 0x3c00 } else { 0x3f80 };
         assert_eq!(kind.fma(0x7ff7, one, one, mode), 0);
-        assert_eq!(kind.fma(one, 0x7ff7, one, mode), 0);
+        assert_eq!(kind.fma(one, 0xfff7, one, mode), 0);
+        // The addend is not asked.
+        assert_eq!(kind.fma(one, one, 0x7ff7, mode), 0x7fff);
         // Other NaN stay, and without `.oob` this one too.
         assert_eq!(kind.fma(0x7fff, one, one, mode), 0x7fff);
         assert_eq!(kind.fma(0x7ff7, one, one, HalfMode::default()), 0x7fff);
