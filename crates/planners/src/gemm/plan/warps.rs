@@ -110,17 +110,23 @@ impl Plan {
         }) {
             return Some("each warp multiplies multiples of 16 rows and 16 columns, and a tile has at most 256");
         }
-        // Each half of the pairs is copied apart, in lines where its columns are contiguous.
-        let paired = if self.swapped { self.rows } else { self.columns };
-        let line = width(paired, i64::from(problem.operand_type().bytes()));
-        let in_lines = problem.pairs().is_some() && problem.readable_on(machine)[1] == Ok(Contiguous::Rows);
-        if in_lines && paired / 2 % line != 0 {
-            return Some("each half of the pairs of a tile has whole lines of contiguous columns");
-        }
         // Each thread copies as many chunks of a k-tile as all others.
         let lines = LANES * along * across * VECTOR / LINE_BYTES;
         if !self.producer && (self.rows % lines != 0 || self.columns % lines != 0) {
             return Some("the threads of a block copy equal parts of the rows and of the columns of a k-tile");
+        }
+        // Each half of the pairs is copied apart: in lines where its columns are contiguous, and in
+        // the lines that the threads of a block copy at once where K is.
+        let half = if self.swapped { self.rows } else { self.columns } / 2;
+        let in_lines = problem.readable_on(machine)[1] == Ok(Contiguous::Rows);
+        if problem.pairs().is_some()
+            && in_lines
+            && half % width(2 * half, i64::from(problem.operand_type().bytes())) != 0
+        {
+            return Some("each half of the pairs of a tile has whole lines of contiguous columns");
+        }
+        if problem.pairs().is_some() && !in_lines && !self.producer && half % lines != 0 {
+            return Some("the threads of a block copy equal parts of each half of the pairs of a tile");
         }
         if self.ping_pong || self.cluster != 1 || self.programmatic_launch || self.warpgroups != 1 {
             return Some("warps have no clusters, no ping-pong and no programmatic launch");

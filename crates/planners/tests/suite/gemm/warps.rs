@@ -358,6 +358,31 @@ fn every_plan_of_pairs_is_right() {
     }
 }
 
+/// A plan whose threads copy more lines at once than half of the pairs has is refused as a plan, not
+/// by the kernel that it would be; all others are right.
+#[test]
+fn halves_of_pairs_are_copied_whole_or_refused() {
+    let gate = function("max(x, 0) * y", &["x", "y"], vec![]);
+    let [a, b, d] = ["(136,72):(72,1)", "(96,72):(72,1)", "(136,48):(48,1)"].map(|lies| matrix(BF16, lies));
+    let (problem, a100) = (Problem::gated(a, b, d, Pairs::Halves, gate).unwrap(), machine("A100"));
+    let (mut planned, mut refused) = (0, 0);
+    for (tile, warps) in [([64, 32], [4, 1]), ([64, 64], [4, 2]), ([128, 32], [8, 1]), ([64, 64], [2, 2])] {
+        for swapped in [false, true] {
+            let [rows, columns] = if swapped { [tile[1], tile[0]] } else { tile };
+            let warps = if swapped { [warps[1], warps[0]] } else { warps };
+            let plan = Plan { swapped, raster_band: 1, ..plan(rows, columns, warps) };
+            match Product::planned(&problem, &plan, &a100) {
+                Ok(_) => planned += right_on(&a100, &problem, &plan).min(1),
+                Err(error) => {
+                    assert!(error.to_string().contains("equal parts of each half"), "{plan}: {error}");
+                    refused += 1;
+                }
+            }
+        }
+    }
+    assert_eq!((planned, refused), (6, 2));
+}
+
 /// f64 in every order, with an epilogue in f64, split K, and lines of one element.
 #[test]
 fn doubles_are_right() {
