@@ -312,10 +312,13 @@ impl GemmOptions {
         };
         if let Some(scales) = &self.int4 {
             if pairs.is_some() || self.scales.is_some() || self.packed {
-                return Err(PyTypeError::new_err("weights of four bits have neither pairs, nor scales of blocks, nor packed"));
+                return Err(PyTypeError::new_err(
+                    "weights of four bits have neither pairs, nor scales of blocks, nor packed",
+                ));
             }
             let problem = Problem::of_int4(a, b, matrix(py, scales)?, d).map_err(refuse)?;
-            return self.completed(py, fused.map_or(Ok(problem.clone()), |fused| problem.fused(fused)).map_err(refuse)?);
+            return self
+                .completed(py, fused.map_or(Ok(problem.clone()), |fused| problem.fused(fused)).map_err(refuse)?);
         }
         let problem = match (pairs, fused) {
             (Some(_), None) => {
