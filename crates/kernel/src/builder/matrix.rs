@@ -355,10 +355,10 @@ impl Build {
     /// })?;
     /// let mut interpreter = interpret::Interpreter::new(kernel.program(), &[])?;
     /// // 1, times 1 and times 1.5, 64 times.
-    /// interpreter.set("a", &[0x22_u8; 512])?;
-    /// interpreter.set("b", &[0x22_u8; 256])?;
-    /// interpreter.set("scales_a", &[0x38_u8; 64])?;
-    /// interpreter.set("scales_b", &[0x3c_u8; 32])?;
+    /// interpreter.tensor("a", &[0x22_u8; 512])?;
+    /// interpreter.tensor("b", &[0x22_u8; 256])?;
+    /// interpreter.tensor("scales_a", &[0x38_u8; 64])?;
+    /// interpreter.tensor("scales_b", &[0x3c_u8; 32])?;
     /// assert_eq!(interpreter.check()?.run.tensor::<f32>("d")?, [96.0; 128]);
     /// assert!(ptx::write(kernel.program(), ptx::Target::Sm120)?.contains(".kind::mxf4nvf4.block_scale"));
     /// assert!(ptx::write(kernel.program(), ptx::Target::Sm100).is_err());
