@@ -137,6 +137,10 @@ impl Plan {
         if implicit::of(problem).is_some() && (self.swapped || self.split_k > 1) {
             return Some("implicit GEMM needs A along the rows of tiles, and excludes split-K");
         }
+        // Threads copy a power of two of lines at once, and the sides of a box must divide them.
+        if implicit::of(problem).is_some() && self.rows.count_ones() != 1 {
+            return Some("implicit GEMM by warps needs tiles whose rows are a power of two");
+        }
         self.producer_refusal(problem, machine)
             .or_else(|| self.warp_sharing_refusal(problem))
             .or_else(|| self.order_refusal(problem))

@@ -194,6 +194,25 @@ fn dense(element: Element, result: Element, [m, n, k]: [i64; 3]) -> Problem {
     Problem::of(rows(element, [m, k]), rows(element, [n, k]), rows(result, [m, n])).unwrap()
 }
 
+/// Each plan that is ranked for windows can be carried out, whatever the sides of its boxes.
+#[test]
+fn every_tile_of_windows_is_planned() {
+    let images = matrix(BF16, "(256,(14,14,32)):(1,(256,3584,50176))");
+    let filters = matrix(BF16, "(256,(256,3,3)):(2304,(1,256,768))");
+    let d = Matrix::rows(BF16, [6272, 256]).unwrap();
+    let problem = Problem::convolution(images, filters, d, Window::of([3, 3]).padded([1, 1])).unwrap();
+    let machine = machine("H200@sm_80");
+    let mut tiles = std::collections::BTreeSet::new();
+    for (_, plan) in Product::candidates(&problem, &machine).unwrap() {
+        if tiles.insert((plan.rows, plan.columns, plan.warps)) {
+            Product::planned(&problem, &plan, &machine).unwrap_or_else(|error| panic!("{plan}: {error}"));
+        }
+    }
+    assert!(tiles.len() > 20, "{tiles:?}");
+    let refused = Product::planned(&problem, &plan(80, 32, [1, 2]), &machine).unwrap_err().to_string();
+    assert!(refused.contains("rows are a power of two"), "{refused}");
+}
+
 #[test]
 fn types_are_right() {
     for (element, result) in [
