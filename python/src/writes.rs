@@ -70,8 +70,8 @@ impl<'py> PlainRules<'py> {
         Ok(Some(PlainRules { tensor, functions, is_recording }))
     }
 
-    /// Whether a transformation of functions such as `vmap` is active. Its tensors look like ordinary
-    /// ones, but have no memory.
+    /// Whether a transformation of functions such as `vmap` is active. Its tensors look like
+    /// ordinary ones, but have no memory.
     pub fn is_transformed(&self, py: Python<'py>) -> PyResult<bool> {
         match &self.functions.is_transformed {
             Some(asked) => asked.bind(py).call0()?.is_truthy(),

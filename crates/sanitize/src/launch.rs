@@ -182,8 +182,8 @@ impl Argument {
     ///   or `map:#0:box=64x64` of that of argument 0. `steps=2x1` takes every second element of a
     ///   dimension, and `fill=nan` gives NaN outside of the array;
     /// * `map:in:f16[8,32,32,64]:im2col=128x64:lower=-1x-1:upper=-1x-1`: a map of 128 pixels of 64
-    ///   channels, whose box of pixels begins at -1 and ends 1 before the last one, for each spatial
-    ///   dimension; without `lower` and `upper` both are 0.
+    ///   channels, whose box of pixels begins at -1 and ends 1 before the last one, for each
+    ///   spatial dimension; without `lower` and `upper` both are 0.
     ///
     /// An array without a name has that of the parameter. Equal seeds give equal random numbers.
     ///

@@ -278,8 +278,8 @@ impl Calls {
 type NewArrays<'py> = SmallVec<[Bound<'py, PyAny>; 2]>;
 
 impl Known {
-    /// Launches the kernels on arrays, of which the object of the first is given, and on new results
-    /// and workspaces. Returns the results, with `leading` axes in the place of their rows.
+    /// Launches the kernels on arrays, of which the object of the first is given, and on new
+    /// results and workspaces. Returns the results, with `leading` axes in the place of their rows.
     fn launch<'py>(
         &self,
         first: &Bound<'py, PyAny>,
@@ -338,9 +338,9 @@ pub fn note_recorder(begins: bool) {
 /// tuple and with `arguments`: it is what applies a function of autograd, and its result is that of
 /// the call.
 ///
-/// With `by_rows` the earlier call was a product of the rows of the first array as a matrix, and of a
-/// second matrix, whose rows have a number each in a third array, if there is one: the result has the
-/// leading axes of the first.
+/// With `by_rows` the earlier call was a product of the rows of the first array as a matrix, and of
+/// a second matrix, whose rows have a number each in a third array, if there is one: the result has
+/// the leading axes of the first.
 ///
 /// Returns None if there was no such call, or if the arrays are not ordinary tensors, or if nothing
 /// records.

@@ -91,8 +91,8 @@ pub struct DeviceRunOptions {
     /// Block-scaled e4m3 or e5m2: an f32 scale for each 1 x 128 elements of A and 128 x 128 of B.
     #[arg(long)]
     pub scales: bool,
-    /// B has weights of four bits: words of eight along K, (K/8,N), and a scale for each 128 along K.
-    /// A is bf16 or f16. Layouts of B count words.
+    /// B has weights of four bits: words of eight along K, (K/8,N), and a scale for each 128 along
+    /// K. A is bf16 or f16. Layouts of B count words.
     #[arg(long, conflicts_with_all = ["batch", "groups", "list", "pairs", "scales", "images"])]
     pub int4: bool,
     /// Accumulate e4m3 and e5m2 in wgmma alone, which keeps 13 bits of the mantissa. Without this,

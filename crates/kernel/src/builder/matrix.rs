@@ -319,12 +319,12 @@ impl Build {
     /// scale of its block of its row, and each element of B by that of its column.
     ///
     /// The tiled product is one of bytes, `SM89_16x8x32_F32E4M3E4M3F32_TN`, because an operand of
-    /// each format is in bytes ([`BlockScaled`]), 32 of them along K for an instruction; A, B, C and
-    /// D are its fragments, with one instruction along K. Scales are fragments of bytes, or of words
-    /// of them, one for each 16 rows of A and for each 8 columns of B that the thread multiplies, in
-    /// their order. A thread has the scales of row `lane / 4`, or `lane / 4 + 8` in odd lanes, and
-    /// of column `lane / 4`. A fragment has those of several instructions along K, one after the
-    /// other; `number` is that of this one.
+    /// each format is in bytes ([`BlockScaled`]), 32 of them along K for an instruction; A, B, C
+    /// and D are its fragments, with one instruction along K. Scales are fragments of bytes, or of
+    /// words of them, one for each 16 rows of A and for each 8 columns of B that the thread
+    /// multiplies, in their order. A thread has the scales of row `lane / 4`, or `lane / 4 + 8` in
+    /// odd lanes, and of column `lane / 4`. A fragment has those of several instructions along K,
+    /// one after the other; `number` is that of this one.
     ///
     /// ```
     /// use tilewright_kernel::program::operation::BlockScaled;

@@ -1,7 +1,7 @@
 //! The kernel of [`super::one_kernel`] on cards without warpgroups.
 //!
-//! Law: a block has 128 keys, 32 or 16 for each warp, and takes tiles of queries. It computes `s = k
-//! q^T` and `d_p = v d_o^T`, adds `p d_o` to `d_v` and `d_s q` to `d_k` in registers, and writes
+//! Law: a block has 128 keys, 32 or 16 for each warp, and takes tiles of queries. It computes `s =
+//! k q^T` and `d_p = v d_o^T`, adds `p d_o` to `d_v` and `d_s q` to `d_k` in registers, and writes
 //! `d_s` to shared memory. An iteration later, when all warps have met, it adds `d_s^T k` to the
 //! tile of `d_q` in device memory. So an iteration has one barrier, and its five products follow
 //! each other without a wait.

@@ -3,8 +3,9 @@
 //!
 //! Law: a block has rows of queries, 32 for each warp, and takes keys in tiles of 32. The products
 //! of the next tile of keys are issued among the instructions of the softmax of this tile, so the
-//! tensor cores compute while a warp takes powers of two. Sums are corrected when a logit comes that
-//! is much greater than all before: softmax is the same whichever number powers are relative to.
+//! tensor cores compute while a warp takes powers of two. Sums are corrected when a logit comes
+//! that is much greater than all before: softmax is the same whichever number powers are relative
+//! to.
 //!
 //! *Rings.* Group `g` of copies has keys of tile `g + 1` and values of tile `g`; the group before
 //! the first one has the queries and the first keys. Iteration `g` waits for its group, and all

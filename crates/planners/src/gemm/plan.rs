@@ -299,8 +299,8 @@ impl Plan {
         (i64::from(machine.multiprocessor.registers) / threads.max(1) / 8 * 8).min(255)
     }
 
-    /// Registers of a thread for accumulators; if they are promoted, for totals and the accumulators
-    /// of a k-tile.
+    /// Registers of a thread for accumulators; if they are promoted, for totals and the
+    /// accumulators of a k-tile.
     fn accumulators(&self, problem: &Problem, machine: &Machine) -> i64 {
         let own = self.own_accumulators() * i64::from(problem.accumulator_type().bytes()) / 4;
         if problem.is_promoted() { own + own / self.halves(problem) * self.at_once(problem, machine) } else { own }

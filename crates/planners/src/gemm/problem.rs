@@ -2,8 +2,8 @@
 //!
 //! Law: `D(m,n,l) = f(sum over k of A(m,k,l) * B(n,k,l), X(m,n,l), ..)` for each matrix `l` of a
 //! batch, with an epilogue function [`Fused`] of the accumulator and of further tensors, or the
-//! accumulator itself. Accumulators are in f32, in f64 for operands of f64, and in i32 for integers;
-//! D is rounded once.
+//! accumulator itself. Accumulators are in f32, in f64 for operands of f64, and in i32 for
+//! integers; D is rounded once.
 //!
 //! `build.rs` constructs and validates problems; `text.rs` prints them. Nothing here knows how a
 //! problem is carried out.
@@ -91,8 +91,8 @@ impl Problem {
         self.sizes
     }
 
-    /// The number of products that an accumulator adds: K, or twice the bytes along K of operands of
-    /// four bits.
+    /// The number of products that an accumulator adds: K, or twice the bytes along K of operands
+    /// of four bits.
     pub fn depth(&self) -> i64 {
         if self.nibbles { self.sizes[2].saturating_mul(2) } else { self.sizes[2] }
     }
@@ -226,7 +226,8 @@ impl Problem {
     }
 
     /// Whether warpgroups multiply on a machine, by wgmma, which has neither f64 nor
-    /// integers of four bits, nor weights of four bits in memory, nor block scales; otherwise warps do.
+    /// integers of four bits, nor weights of four bits in memory, nor block scales; otherwise warps
+    /// do.
     pub(crate) fn is_by_warpgroups(&self, machine: &Machine) -> bool {
         let packed = self.nibbles || self.int4.is_some() || self.blocks.is_some();
         has_wgmma(machine) && self.operand_type() != Element::F64 && !packed

@@ -231,8 +231,8 @@ mod tests {
         .unwrap()
     }
 
-    /// Checks two rows of case `number`, for a device with clusters of `cluster` blocks, and for one
-    /// without clusters, whose plan runs in every fourth case unless `TILEWRIGHT_EXHAUSTIVE=1`.
+    /// Checks two rows of case `number`, for a device with clusters of `cluster` blocks, and for
+    /// one without clusters, whose plan runs in every fourth case unless `TILEWRIGHT_EXHAUSTIVE=1`.
     fn check(number: usize, work: RowComputation, matrix: RowMatrix, cluster: u32) {
         let plans = ["H200", "A100"].map(|card| planned(card, work, matrix).sized(&[("M", 2)]));
         let blocks = plans.each_ref().map(|plan| plan.kernel().program().cluster_size());

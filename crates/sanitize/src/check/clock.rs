@@ -248,8 +248,8 @@ impl Known {
 pub(super) struct View {
     /// What is before what it does next.
     pub(super) known: Known,
-    /// What is before what other proxies do for it next: the asynchronous one in shared memory and in
-    /// global memory, and that of tensor maps ([`Proxy`](super::cluster::Proxy)).
+    /// What is before what other proxies do for it next: the asynchronous one in shared memory and
+    /// in global memory, and that of tensor maps ([`Proxy`](super::cluster::Proxy)).
     pub(super) fenced: [Option<Arc<Known>>; 3],
     /// What a relaxed write passes on, because a fence came before it, by the scope of the fence:
     /// block, cluster, device.

@@ -104,8 +104,8 @@ struct SharedMemory {
     ended: bool,
     /// Whether the block has been through a barrier of the cluster.
     met_cluster: bool,
-    /// Bulk copies that read here and end in a phase of a barrier of another block: their bytes, the
-    /// copy, and who issued it.
+    /// Bulk copies that read here and end in a phase of a barrier of another block: their bytes,
+    /// the copy, and who issued it.
     sources: Vec<(Event, Place, At, Thread)>,
     /// The last accesses from other blocks: by warp.
     remote: BTreeMap<u64, (Event, u32, Place)>,

@@ -167,8 +167,8 @@ pub enum Defect {
         /// The asynchronous work, if it is the earlier one.
         work: Option<Work>,
     },
-    /// E1019: bytes written by ordinary stores that another proxy reads or replaces, without a proxy
-    /// fence between.
+    /// E1019: bytes written by ordinary stores that another proxy reads or replaces, without a
+    /// proxy fence between.
     Unfenced {
         /// The bytes.
         place: Place,

@@ -1,9 +1,9 @@
 //! What becomes of values that were read.
 //!
 //! Law: a read whose value nobody uses can do no harm, whatever it races with and whether anybody
-//! has written what it reads. A finding of a read is therefore held back until its use is known. The
-//! engine follows values only in a run that is made for it, because that is slow: a first run finds
-//! the instructions that read, and a second one watches them.
+//! has written what it reads. A finding of a read is therefore held back until its use is known.
+//! The engine follows values only in a run that is made for it, because that is slow: a first run
+//! finds the instructions that read, and a second one watches them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -151,8 +151,8 @@ impl Uses {
         }
     }
 
-    /// Whether what a lane has read was used. A read of which the engine did not ask for a number is
-    /// used by itself.
+    /// Whether what a lane has read was used. A read of which the engine did not ask for a number
+    /// is used by itself.
     fn is_used(&self, reader: &ReadOfLane) -> bool {
         let all = self.by_event.get(&reader.event).map_or(&[][..], Vec::as_slice);
         let mut reads =

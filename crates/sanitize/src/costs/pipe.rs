@@ -242,8 +242,8 @@ fn shape(word: &str) -> Option<[u64; 3]> {
 }
 
 /// What products of warpgroups read of shared memory, by so many instructions of warps. A row of an
-/// operand has 32 bytes whatever its type, and one of B twice as many where A is sparse; a warp takes
-/// a quarter of B, which the four share.
+/// operand has 32 bytes whatever its type, and one of B twice as many where A is sparse; a warp
+/// takes a quarter of B, which the four share.
 pub(super) fn group_operands(modifiers: &[&str], a_in_shared: bool, instructions: u64) -> SharedCount {
     let Some([m, n, _]) = modifiers.iter().find_map(|word| shape(word)) else { return SharedCount::default() };
     let n = if is_sparse(modifiers) { 2 * n } else { n };

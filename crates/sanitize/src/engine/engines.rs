@@ -408,8 +408,8 @@ impl Cluster<'_> {
         Ok(Flow::Next)
     }
 
-    /// How many groups of products another warp of the warpgroup has to close before this one can go
-    /// on behind a wait; none if it can: a product is over for the four warps at once.
+    /// How many groups of products another warp of the warpgroup has to close before this one can
+    /// go on behind a wait; none if it can: a product is over for the four warps at once.
     fn missing_products(&self, block: usize, warp: &Warp, pending: u32) -> Option<u64> {
         let rank = self.blocks[block].rank;
         let closed = |number: u32| self.asynchronous.products.get(&(rank, number)).copied().unwrap_or(0);

@@ -1,12 +1,12 @@
 //! What becomes of values that were read, operation by operation.
 //!
-//! Law: a value is *used* where a result of the launch, an address or the way of a thread may depend
-//! on it: where it is stored to global memory, is an operand of an atomic operation, of a call that
-//! leaves the program or of an asynchronous engine, is part of an address or of the number of a
-//! barrier, or decides a branch, a predicate of an instruction with an effect, or an exit. Arithmetic
-//! passes marks on; so do local and shared memory, shuffles, votes and products of warps. `selp`
-//! passes on the mark of what it chooses, and `and` and `or` of predicates that of nothing where the
-//! other operand decides.
+//! Law: a value is *used* where a result of the launch, an address or the way of a thread may
+//! depend on it: where it is stored to global memory, is an operand of an atomic operation, of a
+//! call that leaves the program or of an asynchronous engine, is part of an address or of the
+//! number of a barrier, or decides a branch, a predicate of an instruction with an effect, or an
+//! exit. Arithmetic passes marks on; so do local and shared memory, shuffles, votes and products of
+//! warps. `selp` passes on the mark of what it chooses, and `and` and `or` of predicates that of
+//! nothing where the other operand decides.
 //!
 //! Only a run that watches reads comes here. Each operation is traced before it is executed, loads
 //! behind.
@@ -425,7 +425,8 @@ impl Cluster<'_> {
         });
     }
 
-    /// Traces an instruction of the whole warp on matrices; what `ldmatrix` loads is marked behind it.
+    /// Traces an instruction of the whole warp on matrices; what `ldmatrix` loads is marked behind
+    /// it.
     pub(super) fn trace_matrix(&mut self, block: usize, warp: &Warp, fragment: &Fragment, op: &MatrixOp) {
         if self.marks.as_ref().is_none_or(|marks| marks.is_empty()) {
             return;
@@ -635,8 +636,8 @@ fn trace_async(own: &mut FrameMarks<'_>, op: &AsyncOp, active: u32) {
     }
 }
 
-/// The marks of the sums of a product. Lane `4g + t` has elements of row `g` of A, or of rows `g` and
-/// `g + 8`, elements of column `g` of B, and sums of its rows and of columns `2t` and `2t + 1`.
+/// The marks of the sums of a product. Lane `4g + t` has elements of row `g` of A, or of rows `g`
+/// and `g + 8`, elements of column `g` of B, and sums of its rows and of columns `2t` and `2t + 1`.
 fn marks_of_product(own: &mut FrameMarks<'_>, products: &Products, marks: &[Marks], sums: usize) -> Vec<Marks> {
     let group = |own: &mut FrameMarks<'_>, registers: &[&Marks], group: usize| {
         let all = registers.iter().flat_map(|marks| &marks[4 * group..][..4]);

@@ -159,8 +159,8 @@ pub(crate) struct Warp {
     pub(crate) local: Vec<Vec<u8>>,
     /// Instructions that it has executed.
     pub(crate) clock: u64,
-    /// The phase of the barrier of the cluster, and one, at which each lane has arrived last, and that
-    /// for which it has waited last: a wait is for an arrival.
+    /// The phase of the barrier of the cluster, and one, at which each lane has arrived last, and
+    /// that for which it has waited last: a wait is for an arrival.
     pub(crate) cluster_arrivals: Vec<u64>,
     pub(crate) cluster_waits: Vec<u64>,
     /// The place among fragments at which the next turn begins.

@@ -5,7 +5,8 @@
 //! floating-point numbers that are, become its ends. NaN becomes 0, or the highest bit alone where
 //! one of both types is f64 or a 64-bit integer. With `.sat` a floating-point result is in
 //! `[0, 1]`, and NaN becomes +0; with `.relu` a negative one becomes +0, and NaN stays; with
-//! `.satfinite` one that is too large becomes the greatest number of its sign. The bits of NaN are those that an H200 makes: of f64 the sign and the highest bits stay.
+//! `.satfinite` one that is too large becomes the greatest number of its sign. The bits of NaN are
+//! those that an H200 makes: of f64 the sign and the highest bits stay.
 //!
 //! A result is given as 64 bits: integers extended as their sign says, everything else with zeros.
 
@@ -87,8 +88,8 @@ pub struct ConvertMode {
     pub saturate: bool,
     /// `.relu`
     pub relu: bool,
-    /// `.satfinite`: a floating-point result that is too large, an infinity too, becomes the greatest
-    /// number of its format.
+    /// `.satfinite`: a floating-point result that is too large, an infinity too, becomes the
+    /// greatest number of its format.
     pub finite: bool,
 }
 

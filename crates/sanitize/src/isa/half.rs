@@ -28,8 +28,8 @@ pub struct HalfMode {
     pub saturate: bool,
     /// `.relu`
     pub relu: bool,
-    /// `.oob` of `fma`: the result is +0 where a factor is the NaN with which tensor maps fill, with
-    /// either sign.
+    /// `.oob` of `fma`: the result is +0 where a factor is the NaN with which tensor maps fill,
+    /// with either sign.
     pub outside: bool,
 }
 

@@ -3,13 +3,13 @@
 //! Law: a map names a tensor of rank 1 to 5 in global memory, the first dimension contiguous. A
 //! *tiled* copy moves the box at the coordinates that it is given: of the first dimension all
 //! elements, of each other one every `step`-th, `ceil(box / step)` of them, the first dimension
-//! fastest, packed in shared memory. With a swizzle that is wider than a row, each row takes a whole
-//! line of it. An *im2col* copy moves channels of this many pixels: pixels follow each other along the
-//! spatial dimensions and then along images, within a box that begins at the lower corner and ends
-//! the upper corner behind the extent, each moved by the offsets of the instruction. What lies
-//! outside the tensor is filled by loads and left by stores. With a swizzle of 16 W bytes, units of
-//! 16 bytes change places: bits 4 up of an address in shared memory are changed by as many bits
-//! from 7 up.
+//! fastest, packed in shared memory. With a swizzle that is wider than a row, each row takes a
+//! whole line of it. An *im2col* copy moves channels of this many pixels: pixels follow each other
+//! along the spatial dimensions and then along images, within a box that begins at the lower corner
+//! and ends the upper corner behind the extent, each moved by the offsets of the instruction. What
+//! lies outside the tensor is filled by loads and left by stores. With a swizzle of 16 W bytes,
+//! units of 16 bytes change places: bits 4 up of an address in shared memory are changed by as many
+//! bits from 7 up.
 //!
 //! Interleaved layouts are refused when a map is made.
 //!

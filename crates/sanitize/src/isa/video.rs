@@ -1,12 +1,12 @@
-//! Video instructions: on parts of registers (`vadd`, `vshl`, `vmad` ..), and on two or four numbers
-//! in a register (`vadd2`, `vabsdiff4` ..).
+//! Video instructions: on parts of registers (`vadd`, `vshl`, `vmad` ..), and on two or four
+//! numbers in a register (`vadd2`, `vabsdiff4` ..).
 //!
-//! Law of those of one number: each operand is a register, or a byte or half of one, extended by its
-//! type. The result is exact. With `.sat` it is held within 32 bits, or within the part that it
+//! Law of those of one number: each operand is a register, or a byte or half of one, extended by
+//! its type. The result is exact. With `.sat` it is held within 32 bits, or within the part that it
 //! goes to, with a sign if its type has one. Then it is combined with a third operand: added to it,
-//! the lower or the greater one of the two, or it replaces a part of it. The third operand has a sign
-//! whatever the types say, and a result without one is compared as its lower 32 bits: the document
-//! leaves this open, and an H200 does so.
+//! the lower or the greater one of the two, or it replaces a part of it. The third operand has a
+//! sign whatever the types say, and a result without one is compared as its lower 32 bits: the
+//! document leaves this open, and an H200 does so.
 //!
 //! An H200 does not hold all results within their type where the document says so. These forms have
 //! no law here: [`ScalarVideo::is_open`].
@@ -163,8 +163,8 @@ pub struct ScalarVideo {
 
 impl ScalarVideo {
     /// Whether the document and an H200 give different results: with `.sat` where a part is
-    /// replaced by what may be negative, of sums and differences with whole registers, and of shifts
-    /// to the left; and where the result is compared with the third operand.
+    /// replaced by what may be negative, of sums and differences with whole registers, and of
+    /// shifts to the left; and where the result is compared with the third operand.
     pub fn is_open(&self) -> bool {
         let is_left = matches!(self.operation, PartOperation::ShiftLeft(_));
         let whole = self.parts.iter().filter(|part| **part == RegisterPart::Whole).count();
@@ -216,10 +216,10 @@ impl ScalarVideo {
 
 /// `vmad`: a product of parts, an addend, and a shift.
 ///
-/// Law: `(a b + c) >> shift`, exactly, with `a b` or `c` negated; `.po` adds 1. The addend has a sign,
-/// as on an H200. If no factor has one and nothing is negated, what is shifted has 64 bits without a
-/// sign. With `.sat` the result is held within 32 bits, which have a sign if a factor has one or
-/// something is negated.
+/// Law: `(a b + c) >> shift`, exactly, with `a b` or `c` negated; `.po` adds 1. The addend has a
+/// sign, as on an H200. If no factor has one and nothing is negated, what is shifted has 64 bits
+/// without a sign. With `.sat` the result is held within 32 bits, which have a sign if a factor has
+/// one or something is negated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct VideoProduct {
     /// The parts of the factors.

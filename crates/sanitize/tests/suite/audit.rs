@@ -1,8 +1,8 @@
 //! The instructions of the PTX ISA 8.8 for targets from sm_70 to sm_90a: each form is executed, or
 //! is one of the exceptions that the book prints.
 //!
-//! A form is a statement that the assembler accepts. Where `TILEWRIGHT_PTXAS` names an assembler, all
-//! forms are assembled, which shows that the list is one of PTX and not of our own.
+//! A form is a statement that the assembler accepts. Where `TILEWRIGHT_PTXAS` names an assembler,
+//! all forms are assembled, which shows that the list is one of PTX and not of our own.
 
 use std::fmt::Write;
 use std::process::Command;

@@ -450,8 +450,8 @@ fn a_kernel_makes_a_tensor_map_of_its_own() {
     let report = own_map(PUBLISH, "", ACQUIRE);
     assert!(!report.is_clean());
     // A map that nobody has made is refused by name.
-    // Without its fence the proxy of tensor maps may see the map as it was; a fence of a release, or one
-    // of the asynchronous proxy, does not do.
+    // Without its fence the proxy of tensor maps may see the map as it was; a fence of a release,
+    // or one of the asynchronous proxy, does not do.
     let others = ["", "fence.proxy.tensormap::generic.release.gpu;", "fence.proxy.async;"];
     for other in others {
         let report = own_map(PUBLISH, "bar.sync 0;", other);

@@ -24,7 +24,8 @@ fn found(functions: &str, statements: &str, threads: u32) -> Vec<&'static str> {
     codes
 }
 
-/// A word that nobody has written, `%r1` of lane 5 alone; the other lanes have 7. `%r9` is the lane.
+/// A word that nobody has written, `%r1` of lane 5 alone; the other lanes have 7. `%r9` is the
+/// lane.
 const UNWRITTEN: &str = "
     mov.u32 %r9, %laneid;
     mov.u32 %r1, 7;
@@ -159,10 +160,12 @@ fn copies_of_a_tile_that_are_dropped_race_with_nothing() {
     assert_eq!(found("", &twice, 64), ["E1016"]);
 }
 
-/// A product of which one row of A is what nobody has written: all other rows of the sums are right.
+/// A product of which one row of A is what nobody has written: all other rows of the sums are
+/// right.
 #[test]
 fn rows_of_products_depend_on_their_own_rows_alone() {
-    // A is one word for each element pair; rows `g` are in the first register, rows `g + 8` in the second.
+    // A is one word for each element pair; rows `g` are in the first register, rows `g + 8` in the
+    // second.
     let body = |register: u32, column: bool, store: &str| {
         format!(
             "mov.u32 %r9, %laneid; shr.u32 %r8, %r9, 2; setp.eq.u32 %p1, %r8, 5;

@@ -14,8 +14,8 @@ fn of_f32(bytes: &[u8]) -> Vec<f64> {
 }
 
 impl Case {
-    /// Runs the forward for a card on numbers that are larger by a power of two, and compares `o` and
-    /// `lse` with the oracle.
+    /// Runs the forward for a card on numbers that are larger by a power of two, and compares `o`
+    /// and `lse` with the oracle.
     fn forward_has_its_values(&self, card: &str, factor: f64) {
         let mut given = self.numbers();
         given.q.iter_mut().for_each(|own| *own *= factor);

@@ -120,8 +120,8 @@ impl EpilogueCut {
     }
 
     /// A part in shared memory: panels of lines of up to 128 bytes along the contiguous mode of D.
-    /// If D is staged in the ring, there is one more mode: a number of stages, and the elements from
-    /// one to the next.
+    /// If D is staged in the ring, there is one more mode: a number of stages, and the elements
+    /// from one to the next.
     ///
     /// Errors: an element has no offset that is a number.
     pub(crate) fn panels(&self, stages: Option<(i64, i64)>) -> Result<LayoutArgument, LayoutError> {

@@ -1,7 +1,8 @@
 //! The second kernel of split-K: adds partial accumulators.
 //!
-//! Law: `D(e) = f(W(e,0) + W(e,1) + .., ..)`, added in the type of the accumulators in the order of K and rounded once. The
-//! order does not depend on which block ran when, so the result has the same bits each time.
+//! Law: `D(e) = f(W(e,0) + W(e,1) + .., ..)`, added in the type of the accumulators in the order of
+//! K and rounded once. The order does not depend on which block ran when, so the result has the
+//! same bits each time.
 
 use tilewright_kernel::machine::Machine;
 use tilewright_kernel::program::memory::Role;

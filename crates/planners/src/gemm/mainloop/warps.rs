@@ -4,15 +4,15 @@
 //! them. Lines past the edges of an operand are filled with zeros. A thread loads the fragments of
 //! the next 32 bytes along K while it multiplies those before. There are two ways to fill the ring:
 //!
-//! * The warps copy by cp.async. The copies of the k-tile that is farthest ahead are issued when all
-//!   warps have read the stage that it takes. D is staged in the memory of the whole ring.
+//! * The warps copy by cp.async. The copies of the k-tile that is farthest ahead are issued when
+//!   all warps have read the stage that it takes. D is staged in the memory of the whole ring.
 //! * A producer warp loads by TMA ([`Plan::producer`](crate::gemm::Plan::producer)). Warps wait for
 //!   a full stage and release it when they have read it. D is staged in the stage behind the last
 //!   k-tile of its tile, while the producer fills the others for the next tile.
 //!
 //! Chunks of 16 bytes are permuted by the same swizzle in both, so that neither the copies nor
-//! ldmatrix have bank conflicts; nor do loads of f64, of which each thread loads its elements one by
-//! one. The epilogue is that of warpgroups.
+//! ldmatrix have bank conflicts; nor do loads of f64, of which each thread loads its elements one
+//! by one. The epilogue is that of warpgroups.
 
 use tilewright_kernel::{Cursor, Element, Fragment, Kernel, KernelError, Num, View};
 use tilewright_layout::atoms::{CopyAtom, CopyEnd, Operand, TiledCopy};

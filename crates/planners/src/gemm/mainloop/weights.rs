@@ -1,13 +1,14 @@
 //! The kernel of warps whose operand B has weights of four bits.
 //!
-//! Law: `D(m,n) = f(sum over g of s(n,g) * sum over k in group g of A(m,k) * w(n,k))`, where a group
-//! is 128 elements along K and one k-tile. The products of a group are added by mma.sync, and the
-//! groups one after another in f32, each times its scale. Weights are exact in the type of A.
+//! Law: `D(m,n) = f(sum over g of s(n,g) * sum over k in group g of A(m,k) * w(n,k))`, where a
+//! group is 128 elements along K and one k-tile. The products of a group are added by mma.sync, and
+//! the groups one after another in f32, each times its scale. Weights are exact in the type of A.
 //!
 //! All warps copy k-tiles of A and the words of the weights by cp.async into a ring of stages. A
 //! thread takes K in the order in which its words have it: lane `4g + t` has the word `t` of four,
 //! which is eight elements of K, and reads the same eight elements of A by one access of 16 bytes.
-//! Those are the operands of two instructions, because both operands may take K in any common order.
+//! Those are the operands of two instructions, because both operands may take K in any common
+//! order.
 //!
 //! Chunks of 16 bytes of both rings are permuted by swizzles such that the eight lines of a load
 //! have no banks in common.

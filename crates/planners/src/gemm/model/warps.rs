@@ -24,15 +24,15 @@ const L2_BYTES_PER_CYCLE: f64 = 40.0;
 /// hides, in latencies of a load.
 const OVERHEAD: [f64; 2] = [0.8, 0.06];
 
-/// Instructions that ptxas writes around two MMA of eight bits for one of four, from 9.0 on: counted
-/// in the machine code for sm_90a, sm_100 and sm_120 of ptxas 12.9. Each
-/// scheduler of a multiprocessor begins one in a cycle.
+/// Instructions that ptxas writes around two MMA of eight bits for one of four, from 9.0 on:
+/// counted in the machine code for sm_90a, sm_100 and sm_120 of ptxas 12.9. Each scheduler of a
+/// multiprocessor begins one in a cycle.
 const INSTRUCTIONS_OF_NIBBLES: f64 = 128.0;
 
-/// Instructions of a warp for a word of weights of four bits: four masks, four subtractions or fused
-/// multiply-adds and up to three shifts, and as many loads and scales as make another. And the cycles
-/// in which a warp begins one that is alone on its scheduler: 32 k-tiles of 48 words took two such
-/// warps of an H200 33 us.
+/// Instructions of a warp for a word of weights of four bits: four masks, four subtractions or
+/// fused multiply-adds and up to three shifts, and as many loads and scales as make another. And
+/// the cycles in which a warp begins one that is alone on its scheduler: 32 k-tiles of 48 words
+/// took two such warps of an H200 33 us.
 const UNPACKING: [f64; 2] = [12.0, 3.0];
 
 /// Operations of MMA in a cycle of a multiprocessor for operands of a type.
@@ -79,8 +79,8 @@ pub(super) fn seconds(plan: &Plan, problems: &[(&Problem, &Plan)], machine: &Mac
         let read = rows * across as f64 * of_row + columns * along as f64 * of_column;
         let stage = rows * of_row + columns * of_column;
         let shared = (read + stage) / line;
-        // A warp issues its copies one after another, with the addresses of two lanes in a cycle: an
-        // estimate, by which two warps are ahead of one as on an H200 for 1 x 14336 x 4096.
+        // A warp issues its copies one after another, with the addresses of two lanes in a cycle:
+        // an estimate, by which two warps are ahead of one as on an H200 for 1 x 14336 x 4096.
         let issued = stage / (2 * VECTOR * along * across) as f64 / resident;
         let loaded = (stage / L2_BYTES_PER_CYCLE).max(issued);
         let promoted = if problem.is_promoted() {

@@ -91,8 +91,8 @@ impl Problem {
         Problem { blocks, ..self }
     }
 
-    /// Random numbers for a tensor, as bytes: small ones, and none that is NaN. Scales of blocks are
-    /// from 1/8 to 8.
+    /// Random numbers for a tensor, as bytes: small ones, and none that is NaN. Scales of blocks
+    /// are from 1/8 to 8.
     pub fn any_numbers(&self, operand: ProductTensor, element: Element, count: usize, seed: u64) -> Vec<u8> {
         let mut bytes = any_numbers(element, count, seed);
         let is_scale = matches!(operand, ProductTensor::ScalesA | ProductTensor::ScalesB);

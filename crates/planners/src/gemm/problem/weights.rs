@@ -1,8 +1,8 @@
 //! Weights of four bits: a GEMM whose B is words with scales.
 //!
 //! Law: a weight `w(n,k)` is an integer from -8 to 7 times the scale of its group of 128 along K. A
-//! word of i32 has eight weights of a row; its bits, four by four from the lowest, are those of K 0 2
-//! 4 6 1 3 5 7.
+//! word of i32 has eight weights of a row; its bits, four by four from the lowest, are those of K 0
+//! 2 4 6 1 3 5 7.
 
 use tilewright_kernel::Element;
 use tilewright_layout::LayoutError;
@@ -24,8 +24,8 @@ impl Problem {
     /// The GEMM of A `(M,K)` of bf16 or f16 and weights of four bits into D `(M,N)`: `words` are
     /// `(N,K/8)` of i32, and `scales` `(N,K/128)` of bf16, f16 or f32.
     ///
-    /// The bits of a word, four by four from the lowest, are the weights, from -8 to 7, of K 0 2 4 6
-    /// 1 3 5 7. The products of 128 elements along K are added in f32, multiplied by their scale,
+    /// The bits of a word, four by four from the lowest, are the weights, from -8 to 7, of K 0 2 4
+    /// 6 1 3 5 7. The products of 128 elements along K are added in f32, multiplied by their scale,
     /// and added to those before.
     ///
     /// ```

@@ -377,8 +377,8 @@ fn every_plan_of_pairs_is_right() {
     }
 }
 
-/// A plan whose threads copy more lines at once than half of the pairs has is refused as a plan, not
-/// by the kernel that it would be; all others are right.
+/// A plan whose threads copy more lines at once than half of the pairs has is refused as a plan,
+/// not by the kernel that it would be; all others are right.
 #[test]
 fn halves_of_pairs_are_copied_whole_or_refused() {
     let gate = function("max(x, 0) * y", &["x", "y"], vec![]);
@@ -521,7 +521,8 @@ fn weights_of_four_bits_are_right() {
     }
     let bias = function("relu(x + bias)", &["x", "bias"], vec![matrix(BF16, "(24,80):(0,1)")]);
     right(&problem.fused(bias).unwrap(), &Plan { swapped: true, ..plan(64, 16, [2, 1]) });
-    // A with M contiguous, words with N contiguous, and padded lines of both: copied first, or read.
+    // A with M contiguous, words with N contiguous, and padded lines of both: copied first, or
+    // read.
     let scales = matrix(Element::F32, "(32,2):(2,1)");
     let d = matrix(BF16, "(40,32):(1,40)");
     let turned = [matrix(BF16, "(40,256):(1,40)"), matrix(Element::I32, "(32,32):(1,32)")];

@@ -210,8 +210,8 @@ impl ClusterChecker<'_> {
         }
     }
 
-    /// Reports a conflict of an access of one lane; `work` says whether it is asynchronous. Where one
-    /// of the two is a read of a thread, the finding waits for the use of what was read.
+    /// Reports a conflict of an access of one lane; `work` says whether it is asynchronous. Where
+    /// one of the two is a read of a thread, the finding waits for the use of what was read.
     #[allow(clippy::too_many_arguments)]
     fn conflict(
         &mut self,

@@ -162,8 +162,8 @@ impl ClusterChecker<'_> {
     }
 
     /// A warp has waited until at most `pending` of its groups of products are in flight. Products
-    /// are over for the four warps of a warpgroup at once, which is known of the others by the number
-    /// of their groups.
+    /// are over for the four warps of a warpgroup at once, which is known of the others by the
+    /// number of their groups.
     pub(super) fn wait_products(&mut self, by: Lanes, pending: u32) {
         let at = self.warp_at(by);
         let done = self.warps[at].products.wait(by.mask, pending);

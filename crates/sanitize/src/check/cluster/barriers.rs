@@ -201,8 +201,9 @@ impl ClusterChecker<'_> {
         self.tick(by);
     }
 
-    /// Whether lanes that arrive know that the phase before is over: else the arrival may count there.
-    /// A thread of another block may know it from the bytes that it has got, which tell nothing here.
+    /// Whether lanes that arrive know that the phase before is over: else the arrival may count
+    /// there. A thread of another block may know it from the bytes that it has got, which tell
+    /// nothing here.
     fn knows_phase(&mut self, by: Lanes, at: At, barrier: Mbarrier) {
         let (code, here) = (self.grid.code, self.here);
         let Some(state) = self.memories[barrier.rank as usize].barriers.get(&barrier.address) else { return };

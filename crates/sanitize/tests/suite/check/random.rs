@@ -1,8 +1,8 @@
 //! Random histories of threads in two blocks, beside sets of accesses: who knows of what.
 //!
 //! The first access of a history that conflicts with one that its thread does not know of is the
-//! first that is found, and before it nothing is. Where the uses of reads are watched, conflicts with
-//! reads that nobody uses do not count.
+//! first that is found, and before it nothing is. Where the uses of reads are watched, conflicts
+//! with reads that nobody uses do not count.
 
 use std::collections::{BTreeMap, BTreeSet};
 

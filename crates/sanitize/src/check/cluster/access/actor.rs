@@ -96,8 +96,8 @@ impl<'a> Actor<'a> {
         self.order_slowly(event, mask, writes)
     }
 
-    /// Whether products by wgmma are known to be over that the warp of an event has issued after it:
-    /// then what it read before it has read.
+    /// Whether products by wgmma are known to be over that the warp of an event has issued after
+    /// it: then what it read before it has read.
     fn knows_products_after(&self, event: Event) -> bool {
         let code = &self.code;
         let Some((warp, Agency::Thread)) = code.agency(code.local_of(event)) else { return false };
