@@ -132,6 +132,9 @@ impl Plan {
         if problem.reductions().next().is_some() && self.tile_of_d(problem)[1] % 16 != 0 {
             return Some("reductions of rows or columns need tiles of a multiple of 16 columns");
         }
+        if self.cuts_scales(problem) {
+            return Some(CUTS_SCALES);
+        }
         self.splits_scales(problem).then_some("columns of one instruction have one block of scales")
     }
 
@@ -221,6 +224,14 @@ impl Plan {
         None
     }
 
+    /// Whether a block of scales of the operand along the rows of tiles ends inside a tile, and tiles
+    /// are not whole blocks.
+    pub(crate) fn cuts_scales(&self, problem: &Problem) -> bool {
+        let Some(wide) = wide(problem, !self.swapped) else { return false };
+        let ([m, n, _], [rows, _]) = (problem.sizes(), self.tile_of_d(problem));
+        wide > 1 && wide < if self.swapped { n } else { m } && wide % rows != 0 && rows % wide != 0
+    }
+
     /// Whether columns of one instruction are in several blocks of scales: each thread would load
     /// as many scales.
     pub(crate) fn splits_scales(&self, problem: &Problem) -> bool {
@@ -232,8 +243,11 @@ impl Plan {
     }
 }
 
+/// Why [`Plan::cuts_scales`] refuses a plan.
+pub(crate) const CUTS_SCALES: &str = "the rows of a tile divide a block of scales, or are whole blocks";
+
 /// The width of a block of scales of the operand along the columns of tiles, in rows or columns of
-/// D.
+/// D; `swapped` the other way round gives that of the operand along the rows.
 pub(crate) fn wide(problem: &Problem, swapped: bool) -> Option<i64> {
     let (scales, [m, n, _]) = (problem.scales()?, problem.sizes());
     let along =

@@ -11,12 +11,11 @@ use tilewright_kernel::machine::Machine;
 use crate::gemm::implicit;
 use crate::gemm::mainloop::outline::warp_atom;
 use crate::gemm::panel::width;
-use crate::gemm::plan::refusal::MOST;
+use crate::gemm::plan::refusal::{CUTS_SCALES, MOST};
 use crate::gemm::plan::{MAX_COLUMNS, MAX_STAGES, Plan};
 use crate::gemm::problem::matrix::Contiguous;
 use crate::gemm::problem::{LINE_BYTES, Problem};
-use crate::units::count;
-use crate::units::{LANES, VECTOR, block_shared};
+use crate::units::{LANES, VECTOR, block_shared, count};
 
 /// Rows and columns of the blocks that a warp multiplies: an instruction, and two side by side, so
 /// that one `ldmatrix` serves both.
@@ -178,6 +177,9 @@ impl Plan {
         }
         if problem.reductions().next().is_some() && self.warps.is_some_and(|[_, across]| across > 1) {
             return Some("reductions of rows or columns need all columns of a tile in one warp");
+        }
+        if self.cuts_scales(problem) {
+            return Some(CUTS_SCALES);
         }
         self.splits_scales(problem).then_some("the columns of a tile have one block of scales")
     }

@@ -328,6 +328,15 @@ fn scales_are_of_blocks() {
     for (rows, columns, warps, swapped) in [(64, 64, [2, 2], false), (32, 64, [1, 2], true), (64, 32, [4, 1], false)] {
         right_on(&ada, &problem, &Plan { swapped, ..plan(rows, columns, warps) });
     }
+    // Blocks of 128 rows of A: tiles that cut them are refused, and all that are ranked are built.
+    let of_rows = Scales { a: Matrix::columns(Element::F32, [3, 1]).unwrap(), ..scales(300, 40, 96, 1) };
+    let blocks = dense(Element::E5M2, BF16, [300, 40, 96]).scaled(of_rows).unwrap();
+    right_on(&ada, &blocks, &plan(64, 32, [2, 1]));
+    let refused = Product::planned(&blocks, &plan(160, 32, [2, 1]), &ada).unwrap_err().to_string();
+    assert!(refused.contains("whole blocks"), "{refused}");
+    for (_, plan) in Product::candidates(&blocks, &ada).unwrap() {
+        Product::planned(&blocks, &plan, &ada).unwrap_or_else(|error| panic!("{plan}: {error}"));
+    }
     let b = Matrix::strided(Element::E4M3, [128, 144, 3], [144, 1, 144 * 128]).unwrap();
     let [a, d] = [Matrix::rows(Element::E4M3, [100, 144]).unwrap(), Matrix::rows(BF16, [100, 64]).unwrap()];
     let gate = function("silu(x) * y", &["x", "y"], vec![]);
