@@ -10,7 +10,6 @@
 
 mod list;
 mod problem;
-mod warps;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};

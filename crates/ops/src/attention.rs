@@ -8,7 +8,6 @@
 
 mod append;
 mod backward;
-mod backward_by_warps;
 mod by_warps;
 mod decode;
 mod forward;

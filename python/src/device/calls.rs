@@ -25,7 +25,7 @@ use crate::writes::{PlainRules, Writes};
 const KEPT: usize = 1024;
 
 /// The extents or the strides of an array.
-type Axes = SmallVec<[i64; 6]>;
+type AxisNumbers = SmallVec<[i64; 6]>;
 
 /// The arrays of a call, in the order of its function.
 type Arrays = SmallVec<[Array; 6]>;
@@ -63,8 +63,8 @@ impl Made {
                 let quick = allocator.quick.bind(py);
                 let Some(leading) = leading else { return quick.call1(arguments) };
                 let length: i64 = arguments.get_item(0)?.get_item(-1)?.extract()?;
-                let shape: Axes = leading.iter().copied().chain([length]).collect();
-                let mut strides = Axes::from_elem(1, shape.len());
+                let shape: AxisNumbers = leading.iter().copied().chain([length]).collect();
+                let mut strides = AxisNumbers::from_elem(1, shape.len());
                 for axis in (1..shape.len()).rev() {
                     strides[axis - 1] = strides[axis] * shape[axis];
                 }
@@ -73,7 +73,7 @@ impl Made {
         }
         if let Some(leading) = leading {
             let rows = self.make(like, None)?;
-            let shape: Axes = leading.iter().copied().chain([-1]).collect();
+            let shape: AxisNumbers = leading.iter().copied().chain([-1]).collect();
             return rows.call_method1(pyo3::intern!(py, "view"), PyTuple::new(py, shape)?);
         }
         let function = self.function.bind(py);

@@ -1,5 +1,7 @@
 //! Random problems.
 
+mod warps;
+
 use tilewright::kernel::Element;
 use tilewright::planners::gemm::{Each, EpilogueReduction, Fused, Matrix, Pairs, Problem, Scales, Window};
 use tilewright::planners::{Expression, PlanError, Statistic};
@@ -86,7 +88,7 @@ pub(super) fn task(number: u64, largest: i64, long: bool) -> Result<Task, PlanEr
     match number % 16 {
         7 | 15 => return grouped(chance, types, sizes),
         11 => return folded(chance, types, largest),
-        13 => return super::warps::task(chance, sizes),
+        13 => return warps::task(chance, sizes),
         _ => {}
     }
     let [operands, result] = types;

@@ -86,7 +86,7 @@ impl<'a> ByWarps<'a> {
 
     /// The kernel.
     pub(super) fn kernel(&self) -> Result<Kernel, KernelError> {
-        Kernel::build("attention", |k| Written::new(self, k)?.all())
+        Kernel::build("attention", |k| ForwardKernel::new(self, k)?.all())
     }
 
     fn rows(&self) -> i64 {
@@ -102,7 +102,7 @@ pub(super) fn rows_of(rows: i64, wide: i64, stages: i64) -> Result<Composed, Lay
 }
 
 /// The kernel while it is written.
-struct Written<'k, 'a> {
+struct ForwardKernel<'k, 'a> {
     form: &'a ByWarps<'a>,
     k: &'k Build,
     q: View<'k>,
@@ -128,7 +128,7 @@ struct Written<'k, 'a> {
 }
 
 /// What a warp carries from tile to tile.
-struct State<'k> {
+struct ForwardState<'k> {
     /// The products of the tile of this iteration.
     scores: Fragment<'k>,
     /// The greatest product of each row, and the sums of powers of the lane.
@@ -140,8 +140,8 @@ struct State<'k> {
     queries: Vec<Fragment<'k>>,
 }
 
-impl<'k, 'a> Written<'k, 'a> {
-    fn new(form: &'a ByWarps<'a>, k: &'k Build) -> Result<Written<'k, 'a>, KernelError> {
+impl<'k, 'a> ForwardKernel<'k, 'a> {
+    fn new(form: &'a ByWarps<'a>, k: &'k Build) -> Result<ForwardKernel<'k, 'a>, KernelError> {
         let ByWarps { dense, logits } = *form;
         let Heads { group, kv, element, .. } = dense.heads;
         let of = |name: &str, layout: &str, role: Role| k.tensor_of(element, name, layout, role);
@@ -199,7 +199,7 @@ impl<'k, 'a> Written<'k, 'a> {
                 (whole.clone(), minus(&all, &whole)?)
             }
         };
-        Ok(Written {
+        Ok(ForwardKernel {
             form,
             k,
             q,
@@ -231,7 +231,7 @@ impl<'k, 'a> Written<'k, 'a> {
             self.fetch(&Expr::from(group), &Expr::from(group))?;
         }
         let row_numbers = || k.register(Element::F32, ROWS_OF_THREAD as i64);
-        let mut state = State {
+        let mut state = ForwardState {
             scores: k.register(Element::F32, ((2, 2), 2, KEYS / 8))?,
             greatest: row_numbers()?,
             total: row_numbers()?,
@@ -287,7 +287,13 @@ impl<'k, 'a> Written<'k, 'a> {
     }
 
     /// Adds a step along the row to the products of queries and the keys of a stage.
-    fn add_scores(&self, state: &State<'k>, scores: &Fragment<'k>, step: i64, stage: &Expr) -> Result<(), KernelError> {
+    fn add_scores(
+        &self,
+        state: &ForwardState<'k>,
+        scores: &Fragment<'k>,
+        step: i64,
+        stage: &Expr,
+    ) -> Result<(), KernelError> {
         let at = behind(0, &[&Expr::from(0), &Expr::from(step)])?;
         let tile = self.key_ring.slice(behind(2, &[stage])?)?.local_tile((KEYS, DEPTH), at)?;
         let keys = self.fragment(&tile, &self.of_keys, Operand::B)?;
@@ -295,7 +301,7 @@ impl<'k, 'a> Written<'k, 'a> {
     }
 
     /// A pair of iterations; with a mask, where it is numbered.
-    fn pair(&self, state: &State<'k>, pair: &Expr, mask: Option<&Expr>) -> Result<(), KernelError> {
+    fn pair(&self, state: &ForwardState<'k>, pair: &Expr, mask: Option<&Expr>) -> Result<(), KernelError> {
         for own in 0..TOGETHER {
             let tile = plus(&times(pair, TOGETHER)?, &Expr::from(own))?;
             self.step(state, &tile, mask.is_some())?;
@@ -304,7 +310,7 @@ impl<'k, 'a> Written<'k, 'a> {
     }
 
     /// A tile of keys and values.
-    fn step(&self, state: &State<'k>, tile: &Expr, is_masked: bool) -> Result<(), KernelError> {
+    fn step(&self, state: &ForwardState<'k>, tile: &Expr, is_masked: bool) -> Result<(), KernelError> {
         let (k, logits) = (self.k, self.form.logits);
         let element = self.form.dense.heads.element;
         k.wait_async(STAGES as u32 - 2);
@@ -419,7 +425,7 @@ impl<'k, 'a> Written<'k, 'a> {
     }
 
     /// Writes `o` and `lse`.
-    fn write(&self, state: &State<'k>) -> Result<(), KernelError> {
+    fn write(&self, state: &ForwardState<'k>) -> Result<(), KernelError> {
         let (k, element) = (self.k, self.form.dense.heads.element);
         let (zero, nothing) = (k.number(0.0_f32), k.number(f32::NEG_INFINITY));
         let mut kept = Vec::new();

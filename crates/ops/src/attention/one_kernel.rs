@@ -13,6 +13,8 @@
 //! blocks that run at once have a few neighbouring tiles of keys of many heads, and a block follows
 //! the one before it by a tile.
 
+mod by_warps;
+
 use tilewright_kernel::machine::Machine;
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
@@ -22,7 +24,6 @@ use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Composed, IntoShape, Layout, LayoutError, Slot, Swizzle, Tiler, Tree};
 use tilewright_tile::{Element, Program};
 
-use super::backward_by_warps;
 use super::place::{behind, plus, times};
 use super::scores::Logits;
 use super::text::{Dense, Heads, number};
@@ -59,7 +60,7 @@ pub(super) struct OneKernel<'a> {
     /// Queries of a tile.
     queries: i64,
     /// How the warps of a block are arranged, where warps multiply; else warpgroups do.
-    by_warps: Option<backward_by_warps::Block>,
+    by_warps: Option<by_warps::Block>,
 }
 
 impl<'a> OneKernel<'a> {
@@ -78,7 +79,7 @@ impl<'a> OneKernel<'a> {
         let (fits, by_warps) = match machine.target.has_wgmma() {
             true => (is_common, None),
             false => {
-                let block = backward_by_warps::Block::of(machine, head);
+                let block = by_warps::Block::of(machine, head);
                 (is_common && block.is_some(), block)
             }
         };
@@ -196,7 +197,7 @@ impl<'a> OneKernel<'a> {
     pub(super) fn kernel(&self) -> Result<Kernel, KernelError> {
         match self.by_warps {
             None => Kernel::build("attention_d_q_d_k_d_v", |k| Written::new(self, k)?.roles()),
-            Some(block) => backward_by_warps::kernel(self, block),
+            Some(block) => by_warps::kernel(self, block),
         }
     }
 }

@@ -7,7 +7,7 @@
 mod refusal;
 pub(crate) mod staging;
 mod text;
-mod warps;
+pub(crate) mod warps;
 
 use tilewright_kernel::Element;
 use tilewright_kernel::machine::Machine;

@@ -23,7 +23,7 @@ use super::execute::{Executes, Flow};
 use super::warp::{Fragment, Warp};
 use crate::check::finding::{Defect, Finding};
 use crate::isa::mbarrier::BarrierWord;
-use crate::isa::sparse::Sparsity;
+use crate::isa::mma::sparse::Sparsity;
 use crate::isa::tensor_map::{MapElement, MapField, Outside, TensorMap, Walk};
 use crate::isa::wgmma::GroupProduct;
 

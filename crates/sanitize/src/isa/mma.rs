@@ -14,9 +14,11 @@
 //!
 //! (PTX ISA, "Matrix Fragments for mma.m8n8k4" to "mma.m16n8k256".)
 
+pub mod sparse;
+
+use self::sparse::Places;
 use super::float::{FloatMode, add32, fma32};
 use super::half::Half;
-use super::sparse::Places;
 use super::tensor_core::{Factor, MAX_BITS, OF_ZERO, SumModel, SumType, Terms, add_products};
 
 /// The lanes of a warp.

@@ -22,8 +22,8 @@
 //! (PTX ISA, "Asynchronous Warpgroup Level Matrix Operation": descriptors, canonical layouts,
 //! register fragments.)
 
+use super::mma::sparse::Places;
 use super::mma::{LANES, LaneWords, each_number_of_a, each_of_a, for_each_sum};
-use super::sparse::Places;
 use super::tensor_core::{Factor, MAX_BITS, OF_ZERO, SumModel, SumType, Terms, add_products};
 
 /// The rows of a warp.

@@ -12,8 +12,8 @@ use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Extent, Layout, Slot, Tree};
 
 use crate::gemm::index::tile_at;
-use crate::gemm::mainloop::outline::warp_atom;
 use crate::gemm::plan::Plan;
+use crate::gemm::plan::warps::warp_atom;
 use crate::gemm::problem::Problem;
 use crate::gemm::schedule::unit::Unit;
 use crate::units::count;

@@ -13,14 +13,14 @@ use crate::gemm::epilogue::outline::Epilogue;
 use crate::gemm::implicit;
 use crate::gemm::implicit::Fold;
 use crate::gemm::index::fact;
+use crate::gemm::plan::warps::warp_atom;
 use crate::gemm::plan::{Plan, WARPS};
 use crate::gemm::problem::Problem;
 use crate::gemm::problem::matrix::Contiguous;
 use crate::gemm::problem::text::Written;
 use crate::gemm::schedule::edges::Edges;
 use crate::gemm::schedule::list::Listed;
-use crate::units::VECTOR;
-use crate::units::count;
+use crate::units::{VECTOR, count};
 
 /// The instruction of a plan, by name.
 pub(crate) fn atom(problem: &Problem, columns: i64) -> String {
@@ -206,22 +206,6 @@ pub(crate) fn warp_instruction(problem: &Problem) -> &'static str {
         Some(BlockScaled::Mxf4) => "SM120_16x8x64_TN_VS<E2M1,E2M1,F32,UE8M0,32>",
         Some(BlockScaled::Nvf4) => "SM120_16x8x64_TN_VS<E2M1,E2M1,F32,UE4M3,16>",
         None => warp_atom(problem).0,
-    }
-}
-
-/// The atom by which warps partition tiles, by name, and its extent along K, in elements of the
-/// matrices. Block-scaled formats have the fragments of bytes.
-pub(crate) fn warp_atom(problem: &Problem) -> (&'static str, i64) {
-    match problem.operand_type() {
-        _ if problem.blocks().is_some() => ("SM89_16x8x32_F32E4M3E4M3F32_TN", 32),
-        Element::F16 => ("SM80_16x8x16_F32F16F16F32_TN", 16),
-        Element::F32 => ("SM80_16x8x8_F32TF32TF32F32_TN", 8),
-        Element::F64 => ("SM90_16x8x8_F64F64F64F64_TN", 8),
-        Element::E4M3 => ("SM89_16x8x32_F32E4M3E4M3F32_TN", 32),
-        Element::E5M2 => ("SM89_16x8x32_F32E5M2E5M2F32_TN", 32),
-        Element::I8 => ("SM80_16x8x32_S32S8S8S32_TN", 32),
-        Element::U8 => ("SM80_16x8x32_S32U8U8S32_TN", 32),
-        _ => ("SM80_16x8x16_F32BF16BF16F32_TN", 16),
     }
 }
 

@@ -9,7 +9,6 @@ use tilewright_kernel::Element;
 use tilewright_kernel::machine::Machine;
 
 use crate::gemm::implicit;
-use crate::gemm::mainloop::outline::warp_atom;
 use crate::gemm::panel::width;
 use crate::gemm::plan::refusal::{CUTS_SCALES, MOST};
 use crate::gemm::plan::{MAX_COLUMNS, MAX_STAGES, Plan};
@@ -28,6 +27,22 @@ const OTHER_BYTES: i64 = 1024;
 /// Registers of a thread for addresses, predicates and counters, estimated from what ptxas gives:
 /// where a producer has the addresses of global memory, and where the thread itself has them.
 const ADDRESS_REGISTERS: [i64; 2] = [24, 40];
+
+/// The atom by which warps partition tiles, by name, and its extent along K, in elements of the
+/// matrices. Block-scaled formats have the fragments of bytes.
+pub(crate) fn warp_atom(problem: &Problem) -> (&'static str, i64) {
+    match problem.operand_type() {
+        _ if problem.blocks().is_some() => ("SM89_16x8x32_F32E4M3E4M3F32_TN", 32),
+        Element::F16 => ("SM80_16x8x16_F32F16F16F32_TN", 16),
+        Element::F32 => ("SM80_16x8x8_F32TF32TF32F32_TN", 8),
+        Element::F64 => ("SM90_16x8x8_F64F64F64F64_TN", 8),
+        Element::E4M3 => ("SM89_16x8x32_F32E4M3E4M3F32_TN", 32),
+        Element::E5M2 => ("SM89_16x8x32_F32E5M2E5M2F32_TN", 32),
+        Element::I8 => ("SM80_16x8x32_S32S8S8S32_TN", 32),
+        Element::U8 => ("SM80_16x8x32_S32U8U8S32_TN", 32),
+        _ => ("SM80_16x8x16_F32BF16BF16F32_TN", 16),
+    }
+}
 
 impl Plan {
     /// The stages that fit into the shared memory of a block.

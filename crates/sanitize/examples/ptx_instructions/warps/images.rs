@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use tilewright_sanitize::isa::matrices;
 use tilewright_sanitize::isa::mma::LANES;
-use tilewright_sanitize::isa::sparse::Sparsity;
+use tilewright_sanitize::isa::mma::sparse::Sparsity;
 use tilewright_sanitize::isa::tensor_core::{Factor, SumType};
 use tilewright_sanitize::isa::wgmma::{Described, GroupOperands, GroupProduct};
 

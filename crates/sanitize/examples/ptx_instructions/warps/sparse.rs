@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
+use tilewright_sanitize::isa::mma::sparse::SparseMma;
 use tilewright_sanitize::isa::mma::{LANES, Operands};
-use tilewright_sanitize::isa::sparse::SparseMma;
 use tilewright_sanitize::isa::tensor_core::{Factor, SumType};
 
 use super::{

@@ -3,8 +3,8 @@
 use super::{Decode, Decoder};
 use crate::engine::code::{Op, Row};
 use crate::engine::matrix::{MatrixOp, Products, cut};
+use crate::isa::mma::sparse::SparseMma;
 use crate::isa::mma::{LaneWords, Mma, Operands};
-use crate::isa::sparse::SparseMma;
 use crate::isa::tensor_core::{Factor, SumType};
 use crate::ptx::{Operand, Scalar};
 

@@ -10,8 +10,8 @@ use crate::engine::access::Side;
 use crate::engine::cluster::{Cluster, Stop};
 use crate::engine::code::{Source, Target, Truth};
 use crate::engine::warp::{Fragment, Warp};
+use crate::isa::mma::sparse::Sparsity;
 use crate::isa::mma::{LANES, LaneWords};
-use crate::isa::sparse::Sparsity;
 use crate::isa::wgmma::{Described, GroupProduct};
 
 /// Rows of A that a warp has.
@@ -20,7 +20,7 @@ const ROWS: usize = 16;
 const UNIT: u32 = 16;
 
 /// A in registers or by its descriptor, the descriptor of B, and the metadata of a sparse A.
-type Factors<'x> = (&'x Result<Box<[Source]>, Source>, Source, Option<(Source, Sparsity)>);
+type GroupOperands<'x> = (&'x Result<Box<[Source]>, Source>, Source, Option<(Source, Sparsity)>);
 
 impl Cluster<'_> {
     #[allow(clippy::too_many_arguments)]
@@ -31,7 +31,7 @@ impl Cluster<'_> {
         fragment: &Fragment,
         wgmma: &GroupProduct,
         d: &[Target],
-        (a, b, sparsity): Factors<'_>,
+        (a, b, sparsity): GroupOperands<'_>,
         adds: Truth,
     ) -> Result<(), Stop> {
         let frame = &warp.frames[fragment.frame];

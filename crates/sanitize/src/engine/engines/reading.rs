@@ -4,7 +4,7 @@ use super::{ArriveMode, Asked, AsyncOp, Ends, ReduceKind, Reduces};
 use crate::check::checker::{Order, Scope};
 use crate::engine::code::{Reference, Source, Truth, Window};
 use crate::engine::decode::Decoder;
-use crate::isa::sparse::Sparsity;
+use crate::isa::mma::sparse::Sparsity;
 use crate::isa::tensor_core::{Factor, SumType};
 use crate::isa::tensor_map::MapField;
 use crate::isa::wgmma::{GroupOperands, GroupProduct};

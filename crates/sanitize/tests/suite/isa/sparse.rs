@@ -2,8 +2,8 @@
 
 use tilewright_layout::Layout;
 use tilewright_layout::atoms::MmaAtom;
+use tilewright_sanitize::isa::mma::sparse::{SparseMma, Sparsity};
 use tilewright_sanitize::isa::mma::{LANES, LaneWords, Operands};
-use tilewright_sanitize::isa::sparse::{SparseMma, Sparsity};
 use tilewright_sanitize::isa::tensor_core::{Factor, SumType};
 
 use super::matrix::{encode, fill};

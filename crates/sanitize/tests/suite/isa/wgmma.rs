@@ -2,8 +2,8 @@
 
 use tilewright_layout::Layout;
 use tilewright_layout::atoms::{Major, MatrixDescriptor, MmaAtom, SwizzleMode};
+use tilewright_sanitize::isa::mma::sparse::Sparsity;
 use tilewright_sanitize::isa::mma::{LANES, LaneWords};
-use tilewright_sanitize::isa::sparse::Sparsity;
 use tilewright_sanitize::isa::tensor_core::{Factor, SumType};
 use tilewright_sanitize::isa::wgmma::{Described, GroupOperands, GroupProduct};
 

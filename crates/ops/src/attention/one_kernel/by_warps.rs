@@ -1,4 +1,4 @@
-//! The kernel of [`super::one_kernel`] on cards without warpgroups.
+//! The kernel of [`super`] on cards without warpgroups.
 //!
 //! Law: a block has 128 keys, 32 or 16 for each warp, and takes tiles of queries. It computes `s =
 //! k q^T` and `d_p = v d_o^T`, adds `p d_o` to `d_v` and `d_s q` to `d_k` in registers, and writes
@@ -18,10 +18,10 @@ use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Composed, IntoShape, Layout, Swizzle, Tiler};
 use tilewright_tile::Element;
 
-use super::by_warps::rows_of;
-use super::one_kernel::{KEYS_OF_BLOCK, OneKernel, QueryWalk};
-use super::place::{behind, minus, plus, times};
-use super::text::Heads;
+use super::{KEYS_OF_BLOCK, OneKernel, QueryWalk};
+use crate::attention::by_warps::rows_of;
+use crate::attention::place::{behind, minus, plus, times};
+use crate::attention::text::Heads;
 
 /// Tiles of `d_s`: one is written while the one before is multiplied.
 const TILES_OF_D_S: i64 = 2;
@@ -74,11 +74,11 @@ impl Block {
 
 /// The kernel.
 pub(super) fn kernel(form: &OneKernel<'_>, block: Block) -> Result<Kernel, KernelError> {
-    Kernel::build("attention_d_q_d_k_d_v", |k| Written::new(form, block, k)?.all())
+    Kernel::build("attention_d_q_d_k_d_v", |k| WarpsKernel::new(form, block, k)?.all())
 }
 
 /// The kernel while it is written.
-struct Written<'k, 'a> {
+struct WarpsKernel<'k, 'a> {
     form: &'a OneKernel<'a>,
     arranged: Block,
     k: &'k Build,
@@ -110,13 +110,13 @@ struct Written<'k, 'a> {
 }
 
 /// What a warp carries from tile to tile: sums, strip by strip.
-struct State<'k> {
+struct WarpsState<'k> {
     d_k: Vec<Fragment<'k>>,
     d_v: Vec<Fragment<'k>>,
 }
 
-impl<'k, 'a> Written<'k, 'a> {
-    fn new(form: &'a OneKernel<'a>, arranged: Block, k: &'k Build) -> Result<Written<'k, 'a>, KernelError> {
+impl<'k, 'a> WarpsKernel<'k, 'a> {
+    fn new(form: &'a OneKernel<'a>, arranged: Block, k: &'k Build) -> Result<WarpsKernel<'k, 'a>, KernelError> {
         let (dense, wide) = (form.dense, form.wide);
         let Block { warps, resident, queries, stages } = arranged;
         let Heads { kv, element, .. } = dense.heads;
@@ -172,7 +172,7 @@ impl<'k, 'a> Written<'k, 'a> {
             &Layout::strided(2 * queries, 1)?,
             &Layout::compact(&1.into_shape()?)?,
         )?;
-        Ok(Written {
+        Ok(WarpsKernel {
             form,
             arranged,
             k,
@@ -210,7 +210,7 @@ impl<'k, 'a> Written<'k, 'a> {
             all.iter().for_each(Fragment::clear);
             Ok::<_, KernelError>(all)
         };
-        let state = State { d_k: strips()?, d_v: strips()? };
+        let state = WarpsState { d_k: strips()?, d_v: strips()? };
         // The places of threads in a tile are computed once, before the loops.
         let part = |to: &View<'k>, strip: i64| {
             let at = behind(0, &[&Expr::from(0), &Expr::from(strip)])?;
@@ -342,7 +342,7 @@ impl<'k, 'a> Written<'k, 'a> {
     }
 
     /// A tile of queries.
-    fn step(&self, state: &State<'k>, at: [&Expr; 2], is_masked: bool) -> Result<(), KernelError> {
+    fn step(&self, state: &WarpsState<'k>, at: [&Expr; 2], is_masked: bool) -> Result<(), KernelError> {
         let (k, element) = (self.k, self.form.dense.heads.element);
         let [iteration, group] = at;
         let one = Expr::from(1);

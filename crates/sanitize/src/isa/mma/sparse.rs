@@ -20,8 +20,8 @@
 
 use std::fmt;
 
-use super::mma::{LANES, LaneWords, Mma, Operands};
-use super::tensor_core::{SumModel, SumType};
+use super::{LANES, LaneWords, Mma, Operands};
+use crate::isa::tensor_core::{SumModel, SumType};
 
 /// Rows of A of a warp.
 pub(crate) const ROWS: usize = 16;
@@ -91,7 +91,7 @@ impl Sparsity {
     /// If there is no such A, or the selector names lanes that are not there.
     ///
     /// ```
-    /// use tilewright_sanitize::isa::sparse::Sparsity;
+    /// use tilewright_sanitize::isa::mma::sparse::Sparsity;
     ///
     /// // `m16n8k32` of f16: two lanes of four contribute, the first ones or the last ones.
     /// assert!(Sparsity::new(16, 4, 1, true).is_ok());
@@ -131,7 +131,7 @@ impl Sparsity {
     /// The first metadata without a defined result.
     ///
     /// ```
-    /// use tilewright_sanitize::isa::sparse::Sparsity;
+    /// use tilewright_sanitize::isa::mma::sparse::Sparsity;
     ///
     /// let sparsity = Sparsity::new(16, 2, 0, true).unwrap();
     /// // In each chunk of four elements the second and the fourth.
@@ -191,7 +191,7 @@ impl SparseMma {
     ///
     /// ```
     /// use tilewright_sanitize::isa::mma::{LANES, Operands};
-    /// use tilewright_sanitize::isa::sparse::SparseMma;
+    /// use tilewright_sanitize::isa::mma::sparse::SparseMma;
     /// use tilewright_sanitize::isa::tensor_core::SumType;
     ///
     /// let bytes = Operands::Integers { bits: 8, a_signed: true, b_signed: true };

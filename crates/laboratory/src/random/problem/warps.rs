@@ -5,8 +5,8 @@ use tilewright::kernel::Element;
 use tilewright::planners::gemm::{Fused, Matrix, Problem};
 use tilewright::planners::{Expression, PlanError};
 
-use super::problem::{Chance, matrix};
-use super::{Numbers, Task, Work};
+use super::{Chance, matrix};
+use crate::random::{Numbers, Task, Work};
 
 /// Weights along K that share a scale, and weights of a word.
 const GROUP: i64 = 128;
