@@ -13,7 +13,7 @@ use tilewright_draw::explain::figures;
 use tilewright_draw::{Style, Theme};
 use tilewright_kernel::interpret::{AccessKind, Completion, Held, StepEvents, Stepper, Thread};
 use tilewright_kernel::program::Source;
-use tilewright_kernel::program::operation::{Matrix, Operation};
+use tilewright_kernel::program::operation::{BlockScaled, Matrix, Operation};
 use tilewright_kernel::program::wgmma::WgmmaOperands;
 use tilewright_layout::atoms::MmaAtom;
 use tilewright_planners::Planned;
@@ -258,10 +258,19 @@ fn instruction(operation: &Operation) -> Option<String> {
         Matrix::Bf16F32 => "SM80_16x8x16_F32BF16BF16F32_TN",
         Matrix::Tf32F32 => "SM80_16x8x8_F32TF32TF32F32_TN",
         Matrix::F64 => "SM80_8x8x4_F64F64F64F64_TN",
+        Matrix::F64K4 => "SM90_16x8x4_F64F64F64F64_TN",
+        Matrix::F64K8 => "SM90_16x8x8_F64F64F64F64_TN",
+        Matrix::F64K16 => "SM90_16x8x16_F64F64F64F64_TN",
         Matrix::I8I32 => "SM80_16x8x32_S32S8S8S32_TN",
         Matrix::U8I32 => "SM80_16x8x32_S32U8U8S32_TN",
+        Matrix::S4I32 => "SM80_16x8x64_S32S4S4S32_TN",
+        Matrix::U4I32 => "SM80_16x8x64_S32U4U4S32_TN",
         Matrix::E4M3F32 => "SM89_16x8x32_F32E4M3E4M3F32_TN",
         Matrix::E5M2F32 => "SM89_16x8x32_F32E5M2E5M2F32_TN",
+        Matrix::Scaled(BlockScaled::Mxf8E4M3, _) => "SM120_16x8x32_TN_VS<E4M3,E4M3,F32,UE8M0,32>",
+        Matrix::Scaled(BlockScaled::Mxf8E5M2, _) => "SM120_16x8x32_TN_VS<E5M2,E5M2,F32,UE8M0,32>",
+        Matrix::Scaled(BlockScaled::Mxf4, _) => "SM120_16x8x64_TN_VS<E2M1,E2M1,F32,UE8M0,32>",
+        Matrix::Scaled(BlockScaled::Nvf4, _) => "SM120_16x8x64_TN_VS<E2M1,E2M1,F32,UE4M3,16>",
     };
     Some(name.to_owned())
 }
