@@ -20,7 +20,7 @@ const ROWS: usize = 16;
 const UNIT: u32 = 16;
 
 /// A in registers or by its descriptor, the descriptor of B, and the metadata of a sparse A.
-type GroupOperands<'x> = (&'x Result<Box<[Source]>, Source>, Source, Option<(Source, Sparsity)>);
+type ProductOperands<'x> = (&'x Result<Box<[Source]>, Source>, Source, Option<(Source, Sparsity)>);
 
 impl Cluster<'_> {
     #[allow(clippy::too_many_arguments)]
@@ -31,7 +31,7 @@ impl Cluster<'_> {
         fragment: &Fragment,
         wgmma: &GroupProduct,
         d: &[Target],
-        (a, b, sparsity): GroupOperands<'_>,
+        (a, b, sparsity): ProductOperands<'_>,
         adds: Truth,
     ) -> Result<(), Stop> {
         let frame = &warp.frames[fragment.frame];
