@@ -16,7 +16,7 @@
 //! Bits 4 to 6 of the address are then changed by bits 7 to 9, of which the swizzle takes three,
 //! two or one (128, 64 or 32 bytes), counted from the base offset.
 //!
-//! `wgmma.mma_async.sp` has an A of 64 x K / 2 elements that are held, as [`super::sparse`] says,
+//! `wgmma.mma_async.sp` has an A of 64 x K / 2 elements that are held, as [`super::mma::sparse`] says,
 //! and a B whose columns have 64 bytes.
 //!
 //! (PTX ISA, "Asynchronous Warpgroup Level Matrix Operation": descriptors, canonical layouts,
