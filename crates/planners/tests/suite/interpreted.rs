@@ -82,7 +82,7 @@ fn products_with_edges_are_right() {
 fn large_tiles_are_right() {
     let planned = by_warps([4096; 3]);
     assert_eq!(planned.kernel().program().threads, 256);
-    without_conflicts(&multiplied(&planned, [1024, 256, 128]));
+    without_conflicts(&multiplied(&planned, [2048, 256, 128]));
     // No facts but those of N and K: every edge is predicated.
     multiplied(&by_warps([4001, 4008, 4008]), [130, 264, 72]);
 }
