@@ -12,8 +12,8 @@ use super::checker::{Access, At};
 use super::event::{Code, Event};
 use super::finding::Finding;
 
-/// The most bytes that a launch keeps of watched reads and of findings that wait for their use, in
-/// units of about 100 bytes.
+/// The most units of about 100 bytes that a launch keeps of watched reads and of findings that wait
+/// for their use: 400 MB.
 const MAX_KEPT: u64 = 1 << 22;
 /// Units of a read, and of a finding.
 const UNITS_OF_READ: u64 = 1;
