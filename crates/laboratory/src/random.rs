@@ -6,7 +6,8 @@
 //! are compared with sums in f64; every byte beside D, beside reductions and after the workspace
 //! must be unchanged. Without a device, the interpreter runs small problems, and all elements are
 //! compared. A third of these have a large K and few stages, so that the ring wraps several times
-//! and edge tiles are loaded partially.
+//! and edge tiles are loaded partially. With `--plan` problems of the sizes of a device are planned,
+//! and the text of their kernels is written, for any machine; nothing runs.
 
 mod list;
 mod problem;
@@ -17,8 +18,8 @@ use std::sync::{Mutex, PoisonError};
 use clap::Args;
 use tilewright::bench::tensors::{Block, Tensors, compare_kept, group_of, ready};
 use tilewright::gpu::{Device, Memory, Stream};
-use tilewright::kernel::Element;
 use tilewright::kernel::machine::Machine;
+use tilewright::kernel::{Element, ptx};
 use tilewright::planners::gemm::{
     Matrix, Plan, Problem, Problems, Product, ProductTensor, Products, Step, needs_types,
 };
@@ -178,6 +179,15 @@ impl Task {
             }),
         };
         Ok(report.map_err(wrong)?.compared as u64)
+    }
+
+    /// Plans it and writes its kernels: how many there are.
+    fn written(&self, machine: &Machine) -> Result<u64, Failure> {
+        let made = self.build(machine).map_err(|error| Failure::refused(&error))?;
+        for step in made.steps() {
+            ptx::write(step.kernel().program(), machine.target).map_err(|error| Failure::refused(&error))?;
+        }
+        Ok(made.steps().len() as u64)
     }
 
     /// Checks it on a device: how many elements were compared.
@@ -365,16 +375,25 @@ fn beside(left: &[u8], matrix: &Matrix) -> Result<(), String> {
     }
 }
 
-/// Checks the problem, or the list, of a number; a failure says what it was.
-fn checked(number: u64, largest: i64, machine: &Machine, device: Option<&Device>) -> Result<u64, (String, Failure)> {
+/// What is done with a case.
+enum Check {
+    Plan,
+    Interpret,
+    Launch(Device),
+}
+
+/// Checks the problem, or the list, of a number: how many elements were compared, or kernels
+/// written. A failure says what the problem was.
+fn checked(number: u64, largest: i64, machine: &Machine, check: &Check) -> Result<u64, (String, Failure)> {
     let task = Task::of(number, largest).map_err(|error| (String::new(), Failure::refused(&error)))?;
     // A machine without 8-bit floats has no plan for problems of these.
     if task.problems().iter().any(|problem| needs_types(problem, machine).is_err()) {
         return Ok(0);
     }
-    let checked = match device {
-        Some(device) => task.launched(number, machine, device),
-        None => task.interpreted(number, machine),
+    let checked = match check {
+        Check::Launch(device) => task.launched(number, machine, device),
+        Check::Interpret => task.interpreted(number, machine),
+        Check::Plan => task.written(machine),
     };
     checked.map_err(|failure| (task.text(), failure))
 }
@@ -391,7 +410,10 @@ pub struct RandomOptions {
     /// Run larger problems on the first GPU, instead of small ones in the interpreter.
     #[arg(long)]
     device: bool,
-    /// The greatest size: 96 in the interpreter and 5000 on a device where none is given.
+    /// Plan problems of the sizes of a device and write their kernels, and run nothing.
+    #[arg(long, conflicts_with = "device")]
+    plan: bool,
+    /// The greatest size: 96 in the interpreter, and 5000 on a device and with --plan.
     #[arg(long = "m", value_name = "SIZE", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     largest: Option<u32>,
     /// The GPU to plan for, by its name; else the first GPU with --device, or an H200.
@@ -402,7 +424,7 @@ pub struct RandomOptions {
 /// Checks problems, planned for a machine: on the device, or in the interpreter.
 pub fn run(options: &RandomOptions, terminal: &mut Terminal) -> Result<(), Failure> {
     let device = options.device;
-    let largest = options.largest.map_or(if device { 5000 } else { 96 }, i64::from);
+    let largest = options.largest.map_or(if device || options.plan { 5000 } else { 96 }, i64::from);
     let own = device.then(|| Device::open(0)).transpose()?;
     let machine = &to_plan_for(options.machine.as_deref(), own.as_ref())?;
     let numbers = u64::from(options.first)..u64::from(options.first) + u64::from(options.count);
@@ -411,13 +433,17 @@ pub fn run(options: &RandomOptions, terminal: &mut Terminal) -> Result<(), Failu
     let failed: Mutex<Option<(u64, String, Failure)>> = Mutex::new(None);
     let threads = std::thread::available_parallelism().map_or(1, |cores| cores.get()).min(count.max(1) as usize);
     let work = || -> Result<(), Failure> {
-        let device = if device { Some(Device::open(0)?) } else { None };
+        let check = match (device, options.plan) {
+            (true, _) => Check::Launch(Device::open(0)?),
+            (_, true) => Check::Plan,
+            _ => Check::Interpret,
+        };
         while !over.load(Ordering::Relaxed) {
             let number = next.fetch_add(1, Ordering::Relaxed);
             if number >= numbers.end {
                 break;
             }
-            match checked(number, largest, machine, device.as_ref()) {
+            match checked(number, largest, machine, &check) {
                 Ok(elements) => {
                     compared.fetch_add(elements, Ordering::Relaxed);
                 }
@@ -442,6 +468,17 @@ pub fn run(options: &RandomOptions, terminal: &mut Terminal) -> Result<(), Failu
     }
     let where_ = if device { "on the device" } else { "in the interpreter" };
     let compared = compared.into_inner();
+    if options.plan {
+        let target = machine.target.name();
+        if terminal.json {
+            let object = serde_json::json!({ "problems": count, "first": first, "kernels": compared });
+            return Ok(terminal.object(&object)?);
+        }
+        return Ok(terminal.text(&format!(
+            "{count} problems from number {first} on are planned for {}: {compared} kernels, written for {target}\n",
+            machine.name
+        ))?);
+    }
     if terminal.json {
         return Ok(terminal.object(&serde_json::json!({ "problems": count, "first": first, "compared": compared }))?);
     }
@@ -452,14 +489,25 @@ pub fn run(options: &RandomOptions, terminal: &mut Terminal) -> Result<(), Failu
 
 #[cfg(test)]
 mod tests {
-    use super::{Machine, checked};
+    use super::{Check, Machine, checked};
 
     #[test]
     fn problems_by_chance_are_right() {
         let h200 = Machine::named("H200").unwrap();
         for number in 0..24 {
-            checked(number, 80, &h200, None)
+            checked(number, 80, &h200, &Check::Interpret)
                 .unwrap_or_else(|(text, failure)| panic!("{number}: {text}: {}", failure.text(false)));
+        }
+    }
+
+    #[test]
+    fn problems_by_chance_are_planned_for_every_kind_of_card() {
+        for name in ["H200", "H200@sm_90", "A100", "RTX 4090", "RTX 5090"] {
+            let machine = Machine::named(name).unwrap();
+            for number in 0..8 {
+                checked(number, 5000, &machine, &Check::Plan)
+                    .unwrap_or_else(|(text, failure)| panic!("{name}, {number}: {text}: {}", failure.text(false)));
+            }
         }
     }
 }
