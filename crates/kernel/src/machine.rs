@@ -118,7 +118,8 @@ impl Rates {
 pub(crate) const MAX_SHARED: u64 = table::HOPPER.block_shared_bytes as u64;
 
 impl Multiprocessor {
-    /// Schedulers, each of which begins an instruction of a warp in a cycle: four since 7.0.
+    /// Warp schedulers of the card. A multiprocessor has four since 7.0, and each issues one
+    /// instruction of a warp in a cycle.
     pub const SCHEDULERS: u32 = 4;
 
     /// The resources of a multiprocessor of a target. Code for `sm_80` runs on later GPUs too, some

@@ -6,8 +6,8 @@
 //! are compared with sums in f64; every byte beside D, beside reductions and after the workspace
 //! must be unchanged. Without a device, the interpreter runs small problems, and all elements are
 //! compared. A third of these have a large K and few stages, so that the ring wraps several times
-//! and edge tiles are loaded partially. With `--plan` problems of the sizes of a device are planned,
-//! and the text of their kernels is written, for any machine; nothing runs.
+//! and edge tiles are loaded partially. With `--plan`, problems of the sizes of a device are
+//! planned for any machine, and the text of their kernels is written. Nothing runs.
 
 mod list;
 mod problem;

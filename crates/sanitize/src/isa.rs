@@ -11,9 +11,9 @@
 //! * [`float`]: f32 and f64 with all roundings; [`approximate`]: `.approx`.
 //! * [`half`]: f16 and bf16, alone and in pairs.
 //! * [`convert`]: `cvt` between all types.
-//! * [`mma`]: `mma.sync` of all types and shapes; [`wgmma`]: those of warpgroups; [`mma::sparse`]: both
-//!   with an A that is half zeros; [`wmma`]; [`tensor_core`]: how their sums are rounded;
-//!   [`matrices`]: `ldmatrix` and its like.
+//! * [`mma`]: `mma.sync` of all types and shapes; [`wgmma`]: those of warpgroups;
+//!   [`mma::sparse`]: both with an A that is half zeros; [`wmma`]; [`tensor_core`]: how their sums
+//!   are rounded; [`matrices`]: `ldmatrix` and its like.
 //! * [`video`]: two or four numbers in a register; [`mbarrier`]: barriers in shared memory;
 //!   [`tensor_map`]: which bytes a copy of a box moves.
 //!

@@ -46,7 +46,7 @@ const WIDE: i64 = 64;
 /// Iterations that are written out together.
 const TOGETHER: i64 = 2;
 /// Numbers along K of an instruction.
-const DEPTH: i64 = 16;
+pub(super) const DEPTH: i64 = 16;
 /// How far a logit, in powers of two, may be above the greatest one that sums are relative to. So
 /// powers are at most 2^8, sums are as exact as with the greatest logit itself, and they are
 /// corrected in the first tiles only.
@@ -54,7 +54,7 @@ const SLACK: f64 = 8.0;
 /// Rows of queries that a thread has a part of.
 const ROWS_OF_THREAD: usize = 4;
 /// Bytes of an element.
-const BYTES: i64 = 2;
+pub(super) const BYTES: i64 = 2;
 
 /// An attention that this form computes.
 #[derive(Clone, Copy)]

@@ -286,8 +286,9 @@ pub trait Checker {
         false
     }
 
-    /// A number for a read of which [`access`](Self::access) was told last, or for a part of it, if
-    /// its use is to be told; then the engine calls [`used`](Self::used) where it is used.
+    /// A number for the read that [`access`](Self::access) reported last, or for a part of it. None
+    /// if nobody asks for its use. Otherwise the engine calls [`used`](Self::used) where the value
+    /// is used.
     fn watched(&mut self, _access: &Access<'_>) -> Option<u32> {
         None
     }

@@ -5,11 +5,11 @@
 //! call that leaves the program or of an asynchronous engine, is part of an address or of the
 //! number of a barrier, or decides a branch, a predicate of an instruction with an effect, or an
 //! exit. Arithmetic passes marks on; so do local and shared memory, shuffles, votes and products of
-//! warps. `selp` passes on the mark of what it chooses. `and` and `or` of predicates pass on no mark
-//! where the other operand decides.
+//! warps. `selp` passes on the mark of what it chooses. `and` and `or` of predicates pass on no
+//! mark where the other operand decides.
 //!
-//! Only a run that watches reads comes here. Each operation is traced before it is executed, loads
-//! behind.
+//! Only a run that watches reads comes here. Each operation is traced before it is executed, and a
+//! load after it.
 
 use super::access::{Side, lanes};
 use super::cluster::Cluster;

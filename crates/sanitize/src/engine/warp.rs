@@ -47,8 +47,8 @@ impl Frame {
         *own = *own & !mask | value & mask;
     }
 
-    /// `alloca` of a lane: the address of so many bytes of its stack, above the local memory of the
-    /// function; none if they are not there.
+    /// `alloca` of a lane: the address of this many bytes of its stack, above the local memory of
+    /// the function. None if the stack has no room.
     pub(crate) fn take_stack(&mut self, code: &FunctionCode, lane: usize, bytes: u64, alignment: u64) -> Option<u64> {
         let floor = self.local + u64::from(code.local_bytes);
         let address = self.stack[lane].checked_sub(bytes)? & !(alignment.max(1) - 1);

@@ -207,8 +207,8 @@ impl Mma {
         }
     }
 
-    /// D of a sparse A, of which these elements are held, and of a B that is twice as deep. Of
-    /// missing registers nothing is done.
+    /// Multiplies a sparse A, whose registers hold these elements, by a B that is twice as deep
+    /// along K. Does nothing if registers are missing.
     pub(super) fn multiply_sparse(
         &self,
         a: &[LaneWords],

@@ -160,8 +160,7 @@ fn copies_of_a_tile_that_are_dropped_race_with_nothing() {
     assert_eq!(found("", &twice, 64), ["E1016"]);
 }
 
-/// A product of which one row of A is what nobody has written: all other rows of the sums are
-/// right.
+/// Nobody has written one row of A. All other rows of the product are right, and may be stored.
 #[test]
 fn rows_of_products_depend_on_their_own_rows_alone() {
     // A is one word for each element pair; rows `g` are in the first register, rows `g + 8` in the

@@ -19,7 +19,7 @@ use tilewright_layout::{Composed, IntoShape, Layout, Swizzle, Tiler};
 use tilewright_tile::Element;
 
 use super::{KEYS_OF_BLOCK, OneKernel, QueryWalk};
-use crate::attention::by_warps::rows_of;
+use crate::attention::by_warps::{BYTES, DEPTH, rows_of};
 use crate::attention::place::{behind, minus, plus, times};
 use crate::attention::text::Heads;
 
@@ -31,11 +31,9 @@ const TILES_OF_D_S: i64 = 2;
 const HEADS: i64 = 8;
 /// Columns of sums that are added to together.
 const STRIP: i64 = 32;
-/// Numbers along K of an instruction, and its rows.
-const DEPTH: i64 = 16;
+/// Rows of an instruction.
 const ROWS: i64 = 16;
-/// Bytes of an element, and of a number of a row.
-const BYTES: i64 = 2;
+/// Bytes of a number that belongs to a row, in f32.
 const ROW_BYTES: i64 = 4;
 
 /// How a block is arranged.

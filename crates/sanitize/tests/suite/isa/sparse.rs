@@ -17,8 +17,8 @@ pub(crate) struct Chosen {
 }
 
 impl Chosen {
-    /// Chunks of four elements of which two are held; of 4 bits, of eight with two pairs; of 32
-    /// bits, of two with one.
+    /// A chunk has four elements, and two of them are held. A chunk of elements of 4 bits has
+    /// eight, and two pairs are held. A chunk of elements of 32 bits has two, and one is held.
     pub(crate) fn random(random: &mut Random, bits: u32, k: usize) -> Self {
         let width = match bits {
             32 => 2,

@@ -134,9 +134,9 @@ fn is_replaced(actor: &Actor<'_>, old: Reading, writes: bool) -> bool {
     }
 }
 
-/// Checks an access to some bytes of a page and notes it. `unchanged` says, of a write that
-/// conflicts, whether it changes nothing: then it is left out. Only the first conflict is told,
-/// unless uses are watched.
+/// Checks an access to some bytes of a page and notes it. `unchanged` says whether a
+/// write that conflicts leaves the bytes as they are: such a write is no conflict. Only the first
+/// conflict is reported, unless uses are watched.
 pub(super) fn touch(
     page: &mut Page,
     address: u64,
