@@ -82,7 +82,11 @@ pub(crate) fn to_shared(
     let (arranged, own) = match contiguous {
         Contiguous::Columns => (Layout::strided((threads / most, most), (most, 1))?, (1, vector)),
         Contiguous::Rows => {
-            let divides = |chunks: &i64| lines % (chunks * vector) == 0 && threads % chunks == 0;
+            // With few elements of K in a tile, the threads need more chunks of each line.
+            let (depth, most) = (whole / bytes, most.max(threads * bytes / whole));
+            let divides = |chunks: &i64| {
+                lines % (chunks * vector) == 0 && threads % chunks == 0 && depth % (threads / chunks) == 0
+            };
             let chunks = [32, 16, 8, 4, 2].into_iter().filter(|chunks| *chunks <= most).find(divides).unwrap_or(1);
             (Layout::strided((chunks, threads / chunks), (1, chunks))?, (vector, 1))
         }

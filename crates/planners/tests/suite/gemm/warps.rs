@@ -448,6 +448,11 @@ fn doubles_are_right() {
     right(&of(F64, matrices, F64), &plan(32, 32, [2, 1]));
     right(&of(F64, ["(35,37):(39,1)", "(33,37):(1,33)", "(35,33):(33,1)"], F64), &plan(32, 32, [1, 2]));
     right(&of(F64, ["(20,24):(48,2)", "(16,24):(24,1)", "(20,16):(32,2)"], F64), &plan(32, 16, [2, 1]));
+    // A tile has 16 elements of K, and eight warps copy more lines than that unless chunks are many.
+    let orders = ["(64,40):(1,64)", "(64,40):(1,64)", "(64,64):(64,1)"];
+    for warps in [[4, 2], [4, 4]] {
+        right(&of(F64, orders, F64), &plan(64, 64, warps));
+    }
 }
 
 #[test]
