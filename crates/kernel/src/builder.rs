@@ -41,6 +41,7 @@ mod part;
 mod picked;
 mod pipeline;
 mod predicates;
+mod proxies;
 mod recast;
 mod reduction;
 mod role;
@@ -527,6 +528,7 @@ impl Build {
         let values = coverage::thread_values(&core, &body, threads);
         finish::replace(&mut body, &core.aliases);
         finish::sweep(&mut body, core.widths.len());
+        proxies::order(&mut body);
         core.says_blocks(&body).map_err(|refusal| refusal.at("kernel", location))?;
         // Global tensors come first, in the order in which they were declared.
         let mut order: Vec<usize> = (0..core.buffers.len()).collect();

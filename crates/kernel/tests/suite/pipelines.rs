@@ -342,3 +342,79 @@ fn layers_past_the_only_one_are_outside() {
     assert_eq!(moved(1).1, [0.0; 32], "a box past the only layer is zeros");
     assert_eq!(moved(2).1, [-1.0; 32], "what is stored past the only layer is left out");
 }
+
+/// Whether a load from the ring may be in flight when a thread arrives at an mbarrier, on some path
+/// through the text: a load that no `fence.proxy.async` follows before the arrival.
+fn arrives_before_reads_end(text: &str) -> bool {
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let place = |label: &str| lines.iter().position(|line| line.strip_suffix(':') == Some(label)).unwrap();
+    let mut seen = std::collections::HashSet::new();
+    let mut next = vec![(0, false)];
+    while let Some((at, in_flight)) = next.pop() {
+        if at >= lines.len() || !seen.insert((at, in_flight)) {
+            continue;
+        }
+        let line = lines[at];
+        if let Some((_, label)) = line.trim_end_matches(';').split_once("bra").filter(|_| !line.contains("WAIT")) {
+            next.push((place(label.trim_start_matches(".uni").trim()), in_flight));
+            if !line.starts_with('@') {
+                continue;
+            }
+        }
+        if line.contains("mbarrier.arrive") && in_flight {
+            return true;
+        }
+        let fenced = line.starts_with("fence.proxy.async");
+        let reads = line.contains("ld.shared") || line.contains("ldmatrix");
+        next.push((at + 1, !fenced && (in_flight || reads)));
+    }
+    false
+}
+
+#[test]
+fn reads_of_a_stage_end_before_it_is_released() {
+    let text = |kernel: &Kernel| ptx::write(kernel.program(), ptx::Target::Sm90a).unwrap();
+    let written = text(&copied(16, 64, "S<3,3,3>", 2, Defect::None).unwrap());
+    assert!(!arrives_before_reads_end(&written), "{written}");
+    let without: String =
+        written.lines().filter(|line| !line.contains("fence.proxy.async")).map(|x| x.to_owned() + "\n").collect();
+    assert!(arrives_before_reads_end(&without));
+    // Each iteration releases the stage that the one before it has read.
+    let carried = Kernel::build("carried", |k| {
+        let x = k.input::<f32>("x", "(4,32,K):(32,1,128)")?;
+        let y = k.output::<f32>("y", "(4,32):(32,1)")?;
+        k.threads(64)?;
+        let ring = k.shared::<f32>("(4,32,2):(32,1,128)")?;
+        let pipeline = k.pipeline(2, 1)?;
+        k.role(1..2, || {
+            k.single(|| {
+                let cursor = pipeline.cursor()?;
+                k.range(k.size("K")?, |iteration| {
+                    let stage = cursor.stage()?;
+                    stage.acquire()?;
+                    stage.load(&x.slice((.., .., &iteration))?, &ring.slice((.., .., stage.index()))?)?;
+                    stage.publish()?;
+                    cursor.advance()
+                })
+            })
+        })?;
+        k.role(0..1, || {
+            let cursor = pipeline.cursor()?;
+            let each = "(32,4):(4,1)";
+            let read = |stage: &Stage<'_>| {
+                stage.wait()?;
+                ring.slice((.., .., stage.index()))?.compose(each)?.thread_part()?.load()
+            };
+            let sum = read(&cursor.stage()?)?;
+            k.range(k.size("K-1")?, |_| {
+                cursor.stage()?.release()?;
+                cursor.advance()?;
+                let other = read(&cursor.stage()?)?;
+                sum.assign(&sum.zip(&other, |a, b| Ok(a + b))?)
+            })?;
+            y.compose(each)?.thread_part()?.store(&sum)
+        })
+    })
+    .unwrap();
+    assert!(!arrives_before_reads_end(&text(&carried)), "{}", text(&carried));
+}

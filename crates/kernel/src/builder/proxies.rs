@@ -1,0 +1,118 @@
+//! Orders ordinary reads of shared memory before the bulk copies that overwrite what was read.
+//!
+//! A load or an `ldmatrix` is in flight until its registers are used. An arrival at an mbarrier does
+//! not wait for it, and a bulk copy, which goes through the async proxy, is not ordered behind it
+//! either: on an H200, a k-tile that TMA loaded overwrote the one before it while the last
+//! `ldmatrix` of a warp was in flight. `fence.proxy.async` orders both.
+//!
+//! Law: on every path, a read through the generic proxy of memory that a bulk copy fills, and the
+//! next instruction by which the thread lets others go on, have such a fence between them.
+
+use std::collections::HashSet;
+
+use crate::program::memory::BufferId;
+use crate::program::operation::{Fence, Operation};
+use crate::program::{Instruction, SourceId, Step};
+
+/// Puts the fences into a program.
+pub(super) fn order(steps: &mut Vec<Step>) {
+    let mut filled = HashSet::new();
+    collect_filled(steps, &mut filled);
+    if !filled.is_empty() {
+        fence(steps, &filled, false);
+    }
+}
+
+/// The shared memory that bulk copies fill.
+fn collect_filled(steps: &[Step], filled: &mut HashSet<BufferId>) {
+    for step in steps {
+        match step {
+            Step::Instruction(instruction) => match &instruction.operation {
+                Operation::BulkLoad { to, .. } | Operation::BulkSend { to, .. } => {
+                    filled.insert(to.buffer);
+                }
+                _ => {}
+            },
+            Step::Loop(looped) => collect_filled(&looped.body, filled),
+            Step::Branch(branch) => {
+                collect_filled(&branch.then, filled);
+                collect_filled(&branch.otherwise, filled);
+            }
+        }
+    }
+}
+
+/// Puts fences where reads are handed over without one. Takes whether reads may be in flight before
+/// the steps, and returns whether they may be behind them.
+fn fence(steps: &mut Vec<Step>, filled: &HashSet<BufferId>, mut in_flight: bool) -> bool {
+    let mut at = 0;
+    while at < steps.len() {
+        match &mut steps[at] {
+            Step::Instruction(instruction) => {
+                if in_flight && hands_over(&instruction.operation) {
+                    let source = instruction.source;
+                    steps.insert(at, fence_of(source));
+                    in_flight = false;
+                    at += 1;
+                } else {
+                    in_flight = match &instruction.operation {
+                        Operation::Fence(Fence::AsyncShared) => false,
+                        operation => in_flight || reads(operation, filled),
+                    };
+                }
+            }
+            Step::Loop(looped) => {
+                // What an iteration leaves in flight, the next one begins with.
+                if fence(&mut looped.body, filled, in_flight) && !in_flight {
+                    in_flight = true;
+                    fence(&mut looped.body, filled, true);
+                }
+            }
+            Step::Branch(branch) => {
+                let then = fence(&mut branch.then, filled, in_flight);
+                let otherwise = fence(&mut branch.otherwise, filled, in_flight);
+                in_flight = then || otherwise;
+            }
+        }
+        at += 1;
+    }
+    in_flight
+}
+
+fn fence_of(source: SourceId) -> Step {
+    Step::Instruction(Instruction {
+        operation: Operation::Fence(Fence::AsyncShared),
+        inputs: Default::default(),
+        outputs: Default::default(),
+        guard: None,
+        source,
+    })
+}
+
+/// Whether the operation reads memory that bulk copies fill through the generic proxy. A wgmma reads
+/// through the async proxy.
+fn reads(operation: &Operation, filled: &HashSet<BufferId>) -> bool {
+    match operation {
+        Operation::Load(access)
+        | Operation::RemoteLoad(access)
+        | Operation::Atomic(_, _, access)
+        | Operation::LoadMatrix { access, .. } => filled.contains(&access.buffer),
+        _ => false,
+    }
+}
+
+/// Whether other threads, or the copy engine, may go on behind the operation.
+fn hands_over(operation: &Operation) -> bool {
+    matches!(
+        operation,
+        Operation::WarpBarrier
+            | Operation::Barrier
+            | Operation::NamedBarrier { .. }
+            | Operation::NamedArrive { .. }
+            | Operation::ClusterArrive
+            | Operation::BarrierArrive { .. }
+            | Operation::RemoteArrive { .. }
+            | Operation::BulkLoad { .. }
+            | Operation::BulkSend { .. }
+    )
+}
