@@ -155,10 +155,12 @@ impl Build {
         let begin = || {
             let mut core = self.core();
             core.begin(begun);
-            let thread = core.thread()?;
-            let thread = core.lower(&thread, Width::Bits32)?;
-            let zero = core.constant(0, Width::Bits32);
-            Ok(core.pure(Operation::Compare(Comparison::Equal, Number::I32), [thread, zero], Width::Predicate))
+            core.thread()?;
+            // The number in the block is compared, not that in the role: from a difference ptxas does
+            // not see that one thread is left, and then loops over the threads of each bulk copy.
+            let first = core.team.as_ref().map_or(0, |team| team.first);
+            let (thread, first) = (core.special(Special::Thread), core.constant(first.unsigned_abs(), Width::Bits32));
+            Ok(core.pure(Operation::Compare(Comparison::Equal, Number::I32), [thread, first], Width::Predicate))
         };
         let register = begin().map_err(|reason| begun.refuses(reason))?;
         self.open_branch(begun, Flag { build: self, register })
