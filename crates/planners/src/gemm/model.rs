@@ -18,7 +18,7 @@ use crate::gemm::plan::Plan;
 use crate::gemm::plan::staging::FEW_PARTS;
 use crate::gemm::problem::matrix::{Contiguous, Matrix};
 use crate::gemm::problem::{LINE_BYTES, Problem};
-use crate::gemm::schedule::edges::Edges;
+use crate::gemm::schedule::edges::{Edges, zeroed};
 use crate::law::l2_share;
 use crate::units::count;
 
@@ -221,8 +221,8 @@ impl Timed<'_> {
             return of(0);
         }
         // At least one tile of the slowest block is at an edge. If tails are loaded alone, the
-        // first stages of the tile are loaded whole all the same; boxes of implicit GEMM always
-        // are.
+        // first stages of the tile are loaded whole all the same, unless threads fill them with
+        // zeros; boxes of implicit GEMM always are.
         let plain = problem.pairs().is_none() && problem.reductions().next().is_none();
         let alone = plain && implicit::of(problem).is_none();
         let [m, n, k] = plan.extents(problem);
@@ -233,7 +233,9 @@ impl Timed<'_> {
             let share = (1.0 / tiles as f64).max(1.0 / plan.waves(problem) as f64);
             (of(tiles * of_tile - count(extent, 8) * 8) - of(0)) * share * seen
         };
-        of(0) + edge(m, plan.rows) + edge(n, plan.columns)
+        let along = if plan.swapped { problem.b() } else { problem.a() };
+        let are_zeros = problem.readable(along).is_ok_and(|own| zeroed(problem, plan, own).is_some());
+        of(0) + if are_zeros { 0.0 } else { edge(m, plan.rows) } + edge(n, plan.columns)
     }
 
     /// Cycles of a tile in which nothing is multiplied.
@@ -338,7 +340,7 @@ impl Side {
         let outside = if all > tiles { own } else { (tiles * tile - count(extent, 8) * 8).min(own) };
         let k_tiles = count(plan.extents(problem)[2], problem.k_tile()) / plan.split_k.max(1);
         let along = if plan.swapped { [problem.b(), problem.a()] } else { [problem.a(), problem.b()] };
-        let alone = Edges::of(problem, plan, along.map(major), plan.side_by_side()).has_tail(number);
+        let edges = Edges::of(problem, plan, along.map(major), plan.side_by_side());
         let together = [64, plan.tile_of_d(problem)[1]][number];
         let (pieces, second) = requests(operand, major(operand), together);
         Side {
@@ -348,7 +350,7 @@ impl Side {
             inside: extent as f64 / (all * tile) as f64,
             tiles: tiles as f64,
             outside: outside as f64,
-            seen: if alone { plan.stages as f64 / k_tiles as f64 } else { 1.0 },
+            seen: edges.share_outside(number, plan.stages, k_tiles),
         }
     }
 

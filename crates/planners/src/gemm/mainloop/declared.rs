@@ -1,8 +1,8 @@
 //! What the roles of a kernel share: tensors, shared memory, mbarriers, and the work.
 
-use crate::gemm::index::overflow;
+use crate::gemm::index::{at, overflow};
 use crate::gemm::mainloop::blocks::BlockOperands;
-use crate::gemm::mainloop::operand::GemmOperand;
+use crate::gemm::mainloop::operand::{GemmOperand, part_of};
 use crate::gemm::mainloop::outline::Outline;
 use crate::gemm::mainloop::pass::Pass;
 use crate::gemm::mainloop::ping_pong::Order;
@@ -12,9 +12,10 @@ use crate::gemm::problem::matrix::Contiguous;
 use crate::gemm::problem::text::Written;
 use crate::gemm::problem::{LINE_BYTES, Problem};
 use crate::gemm::schedule::grouped::GroupedTiles;
+use crate::units::{LANES, VECTOR};
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
-use tilewright_kernel::{Build, Cursor, KernelError, LayoutArgument, Pipeline, View};
+use tilewright_kernel::{Build, Cursor, Distribution, KernelError, LayoutArgument, Pipeline, View};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Layout, LayoutError, Swizzle};
 
@@ -61,6 +62,7 @@ impl<'a, 'k> Declared<'a, 'k> {
         let written: Vec<&Written> = outline.written.iter().collect();
         let ends = outline.epilogue.ends(k, &written, beside)?;
         let last = outline.last.as_ref().map(|last| last.ends(k, &written, last.inputs(k, None)?)).transpose()?;
+        clear_outside(k, outline, &rings[0])?;
         let releases = outline.together() * plan.cluster as u32;
         let ring = if outline.has_producer() { Some(k.pipeline(plan.stages, releases)?) } else { None };
         let order = Order::new(k, plan, outline.steps())?;
@@ -113,6 +115,32 @@ fn rings<'k>(
         memory.recast(element, layout)
     };
     Ok(([ring(0)?, ring(1)?], Some(memory)))
+}
+
+/// Stores zeros where the operand along the rows of tiles has lines that no load fills
+/// ([`Edges::first`](crate::gemm::schedule::edges::Edges::first)): 16 bytes a thread and store, by
+/// the consumer warps. All threads wait for each other afterwards, when the mbarriers of the ring
+/// are initialised.
+fn clear_outside(k: &Build, outline: &Outline<'_>, ring: &View<'_>) -> Result<(), KernelError> {
+    let Some(inside) = outline.clusters.iter().find_map(|clusters| clusters.edges.first()[0]) else { return Ok(()) };
+    let (depth, width) = (outline.problem.k_tile(), VECTOR / i64::from(outline.problem.operand_type().bytes()));
+    let warps = outline.multipliers();
+    // The threads store whole lines together. What they clear beside the lines outside is loaded
+    // afterwards.
+    let lines = i64::from(warps) * LANES * VECTOR / LINE_BYTES;
+    let threads = Layout::strided(((depth / width, lines), width), ((width * lines, 1), lines))?;
+    let held = Distribution::new((lines, depth), threads)?;
+    k.role(0..warps, || {
+        let zeros = k.register(outline.problem.operand_type(), &width.to_string())?.distributed(&held)?;
+        zeros.fragment().clear();
+        k.range(outline.plan.stages, |stage| {
+            let stage = ring.slice(at(&stage)?)?;
+            (inside / lines..outline.plan.rows / lines)
+                .try_for_each(|part| part_of(&stage, [lines, depth], &Expr::from(part))?.store_distributed(&zeros))
+        })?;
+        k.fence_async();
+        Ok(())
+    })
 }
 
 /// Declares the operands of the problem of a number: the one along the rows of tiles, then the one

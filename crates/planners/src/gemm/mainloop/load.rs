@@ -1,7 +1,8 @@
 //! The producer: one thread issues the TMA loads of both operands, stage after stage.
 //!
 //! Law: the stages of a tile are filled in the order of K. Once every stage has been filled by
-//! whole boxes, tiles at an edge are loaded without the lines outside (`schedule/edges.rs`).
+//! whole boxes, or by zeros, tiles at an edge are loaded without the lines outside
+//! (`schedule/edges.rs`).
 //! Epilogue inputs are loaded between the operands (`epilogue/beside.rs`). If D is staged in the
 //! ring, it takes the stage after the last k-tile, which is published without a load.
 
@@ -84,15 +85,15 @@ impl<'a, 'k> Loader<'a, 'k> {
         let stages = outline.plan.stages;
         let (zero, filled) = (Expr::from(0), Expr::from(stages));
         match &self.inputs {
-            None if is_plain => tile.load_whole(&zero, &unit.steps),
+            None if is_plain => tile.load_first(&zero, &unit.steps),
             None => {
-                tile.load_whole(&zero, &filled)?;
+                tile.load_first(&zero, &filled)?;
                 tile.load_rest(&filled, &unit.steps)
             }
             Some(inputs) => pass.epilogue.fetch(&pass.ends, inputs, (unit, problem), |from, to| {
                 // By then all stages have been filled by whole boxes.
                 let late = from.known().is_some_and(|from| from >= stages);
-                if is_plain || !late { tile.load_whole(&from, &to) } else { tile.load_rest(&from, &to) }
+                if is_plain || !late { tile.load_first(&from, &to) } else { tile.load_rest(&from, &to) }
             }),
         }
     }
@@ -114,17 +115,18 @@ impl<'a, 'k> Loader<'a, 'k> {
 }
 
 impl<'k> LoadedTile<'_, 'k> {
-    /// Loads a range of k-tiles as whole boxes.
-    fn load_whole(&self, from: &Expr, to: &Expr) -> Result<(), KernelError> {
+    /// Loads a range of k-tiles into stages that may not have been filled: as whole boxes, or
+    /// without the lines that are zeros already.
+    fn load_first(&self, from: &Expr, to: &Expr) -> Result<(), KernelError> {
         let k = self.loader.declared.k;
         self.loader.declared.outline.clusters.iter().try_for_each(|clusters| {
             let own = self.steps_of(from, to, clusters)?;
-            k.range(own, |step| self.load_step(&plus(from, &step)?, [None; 2], clusters.side_by_side))
+            k.range(own, |step| self.load_step(&plus(from, &step)?, clusters.edges.first(), clusters.side_by_side))
         })
     }
 
-    /// Loads only the lines inside D of a range of k-tiles. All stages must have been filled by
-    /// whole boxes before.
+    /// Loads only the lines inside D of a range of k-tiles. All stages must have been filled
+    /// before.
     fn load_rest(&self, from: &Expr, to: &Expr) -> Result<(), KernelError> {
         let k = self.loader.declared.k;
         self.loader.declared.outline.clusters.iter().try_for_each(|clusters| {

@@ -4,6 +4,10 @@
 //! zeros, than for one inside. So for a tile at an edge, once each stage has been filled by whole
 //! boxes, only the lines inside are loaded. The rest of a stage keeps what an earlier load left
 //! there; it affects only rows and columns that are not stored.
+//!
+//! If all tiles are at the edge along their rows, because there is one row of tiles, no stage is
+//! filled by whole boxes: threads fill the lines outside with zeros while the first loads are on
+//! their way ([`zeroed`]), and every load has the lines inside alone.
 
 use tilewright_kernel::KernelError;
 use tilewright_layout::symbolic::Expr;
@@ -19,8 +23,31 @@ use crate::units::count;
 /// The least number of lines outside for which the lines inside are loaded separately.
 const TAIL_LINES: i64 = 16;
 
+/// The lines inside, a multiple of 8, of the only row of tiles of a plan, if the lines outside are
+/// zeros that threads store once, before the first load; None if all lines are loaded, or if there
+/// are several rows of tiles. `contiguous` is the mode in which the operand is read.
+pub(crate) fn zeroed(problem: &Problem, plan: &Plan, contiguous: Contiguous) -> Option<i64> {
+    let lines = count(plan.extents(problem)[0], 8) * 8;
+    let is_one = plan.warps.is_none() && plan.cluster == 1 && matches!(contiguous, Contiguous::Columns);
+    (is_one && !is_whole(problem, plan) && lines + TAIL_LINES <= plan.rows).then_some(lines)
+}
+
+/// Whether all tiles are loaded whole, whatever their sizes are.
+fn is_whole(problem: &Problem, plan: &Plan) -> bool {
+    // The k-tiles of a split, with split-K.
+    let steps = count(problem.sizes()[2], problem.k_tile()) / plan.split_k.max(1);
+    // Reductions read all columns of a tile, and gated pairs are loaded in halves.
+    let more = problem.pairs().is_some() || problem.reductions().next().is_some();
+    // Row groups begin anywhere, and folded modes use boxes.
+    let more = more || problem.row_groups().is_some() || implicit::of(problem).is_some();
+    more || plan.tail > 0 || steps <= plan.stages
+}
+
 /// The edge tiles of a problem.
 pub(crate) struct Edges {
+    /// The lines of all tiles that are loaded of the operand along the rows; None if some are
+    /// loaded whole.
+    always: Option<i64>,
     /// For the operand along the rows of tiles and for that along the columns: the number of tiles,
     /// and the lines of the last tile that a block loads, a multiple of 8; None if it is loaded
     /// whole.
@@ -34,13 +61,7 @@ impl Edges {
     /// The edge tiles of a plan for a problem, by the contiguous mode of each operand.
     /// `side_by_side` says whether clusters have tiles side by side.
     pub(crate) fn of(problem: &Problem, plan: &Plan, contiguous: [Contiguous; 2], side_by_side: bool) -> Edges {
-        // The k-tiles of a split, with split-K.
-        let steps = count(problem.sizes()[2], problem.k_tile()) / plan.split_k.max(1);
-        // Reductions read all columns of a tile, and gated pairs are loaded in halves.
-        let more = problem.pairs().is_some() || problem.reductions().next().is_some();
-        // Row groups begin anywhere, and folded modes use boxes.
-        let more = more || problem.row_groups().is_some() || implicit::of(problem).is_some();
-        if more || plan.tail > 0 || steps <= plan.stages {
+        if is_whole(problem, plan) {
             return Edges::none();
         }
         let [m, n, _] = plan.extents(problem);
@@ -55,22 +76,34 @@ impl Edges {
         // A last column whose clusters are of the other kind is excluded.
         let others = side_by_side && plan.ends_above(problem);
         let columns = if others { None } else { tail(1, n, plan.columns) };
-        Edges { tails: [tail(0, m, plan.rows), columns] }
+        let always = zeroed(problem, plan, contiguous[0]);
+        let rows = if always.is_some() { None } else { tail(0, m, plan.rows) };
+        Edges { always, tails: [rows, columns] }
     }
 
     /// All tiles are loaded whole.
     pub(crate) fn none() -> Edges {
-        Edges { tails: [None; 2] }
+        Edges { always: None, tails: [None; 2] }
     }
 
-    /// Whether only a part is loaded of the last tiles along the rows (0) or along the columns (1).
-    pub(crate) fn has_tail(&self, side: usize) -> bool {
-        self.tails[side].is_some()
+    /// In how many of the `steps` k-tiles of a tile with `stages` stages lines outside are loaded,
+    /// along the rows (0) or along the columns (1), as a share of all.
+    pub(crate) fn share_outside(&self, side: usize, stages: i64, steps: i64) -> f64 {
+        match (side, self.always, self.tails[side]) {
+            (0, Some(_), _) => 0.0,
+            (_, _, Some(_)) => stages as f64 / steps as f64,
+            _ => 1.0,
+        }
     }
 
-    /// Whether all tiles are loaded whole.
+    /// Whether all k-tiles of all tiles are loaded alike, as [`Edges::first`] says.
     pub(crate) fn is_none(&self) -> bool {
         self.tails == [None; 2]
+    }
+
+    /// What is loaded while stages are filled for the first time.
+    pub(crate) fn first(&self) -> Loaded {
+        [self.always, None]
     }
 
     /// The possible loads, each with 1 if it applies to a work unit, else 0.
@@ -93,7 +126,7 @@ impl Edges {
                 }
                 let is = |side: usize| if chosen[side] { Ok(at[side].clone()) } else { minus(&one, &at[side]) };
                 let loaded = |side: usize| self.tails[side].filter(|_| chosen[side]).map(|(_, lines)| lines);
-                cases.push(([loaded(0), loaded(1)], times(&is(0)?, &is(1)?)?));
+                cases.push(([self.always.or(loaded(0)), loaded(1)], times(&is(0)?, &is(1)?)?));
             }
         }
         Ok(cases)
