@@ -5,8 +5,8 @@
 
 use std::collections::HashMap;
 
-use tilewright_kernel::Element;
 use tilewright_kernel::interpret::{Interpreter, Schedule};
+use tilewright_kernel::{Element, ptx};
 use tilewright_planners::gemm::{Matrix, Pairs, Plan, Problem, Product, ProductTensor, Window};
 
 use crate::gemm::{BF16, function, h200, matrix};
@@ -129,6 +129,20 @@ fn every_plan_gives_the_same_bits() {
             assert!(*first.get_or_insert_with(|| found.clone()) == found, "{name}: {plan}");
         }
         assert!(seen.len() > 5, "{name}: {seen:?}");
+    }
+}
+
+/// With one row of tiles no load has lines outside of A: threads have stored zeros there. Fewer
+/// than 16 such lines are loaded.
+#[test]
+fn lines_outside_of_few_rows_are_not_loaded() {
+    for (rows, lines) in [(1, 8), (9, 16), (48, 48), (49, 64), (64, 64)] {
+        let product = Product::new(&exact(BF16, [rows, 40, 2112]).batch_invariant().unwrap(), &h200()).unwrap();
+        assert_eq!(product.plan().rows, 64, "{}", product.plan());
+        let text = ptx::write(product.steps()[0].kernel().program(), ptx::Target::Sm90a).unwrap();
+        let wanted = format!(", {};", (lines + product.plan().columns) * 128);
+        let loads: Vec<&str> = text.lines().filter(|line| line.contains("arrive.expect_tx")).collect();
+        assert!(!loads.is_empty() && loads.iter().all(|line| line.ends_with(&wanted)), "{rows}: {loads:?}");
     }
 }
 
