@@ -11,8 +11,8 @@
 //! ```
 //!
 //! A block takes some tiles of rows, one after another, and keeps its sums over rows in registers.
-//! It writes them once, and a second program adds those of all blocks. Both orders depend on the
-//! number of rows alone.
+//! It loads each tile while it computes with the one before. It writes its sums once, and a second
+//! program adds those of all blocks. Both orders depend on the number of rows alone.
 
 use tilewright_tile::Sequence;
 
@@ -47,16 +47,47 @@ impl Norm {
         }
     }
 
+    /// The tensors that are read row by row: the row, the derivative by the result, and the
+    /// derivative by the output `sum` of the forward, which is the row as it is.
+    fn read(&self) -> Vec<(&'static str, &'static str)> {
+        let same = self.residual.then_some(("same", "d_same"));
+        [("x", if self.residual { "sum" } else { "x" }), ("d", "d_y")].into_iter().chain(same).collect()
+    }
+
+    /// Whether a block loads a tile while it computes with the one before. With a residual three
+    /// tensors would be in registers twice.
+    fn loads_ahead(&self) -> bool {
+        self.tiles.tiles > 1 && !self.residual
+    }
+
+    /// The coordinate of the next tile of `many` rows, and the statement that computes it.
+    ///
+    /// From a sum of multiples of blocks and iterations the compiler takes two tiles at once. That
+    /// keeps memory busy where warps are few, as with 32 elements a thread and one sum. A block then
+    /// reads the first tile of the next one, too. Otherwise one tile ahead is enough, and registers
+    /// for two would leave half as many warps: the rows are numbers of their own, and the last tile
+    /// is loaded again, from L2.
+    fn following(&self, many: i64) -> (String, String) {
+        let GradientTiles { tiles, .. } = self.tiles;
+        if self.tiles.has_few_warps() && !self.centred {
+            return (format!("(block.x*{tiles} + i + 1, 0)"), String::new());
+        }
+        let (all, last) = (tiles * many, (tiles - 1) * many);
+        let next = format!("index(block.x*{all} + i*{many} + {many})");
+        let following = format!("following = min({next}, index(block.x*{all} + {last})) + arange(({many},1), 0)\n");
+        ("(following, 0)".to_string(), following)
+    }
+
     fn gradient_text(&self) -> String {
         let Norm { rows, centred, weight_element, .. } = *self;
         let GradientTiles { tiles, .. } = self.tiles;
         let rows = rows.of_gradient(self.tiles);
         let (many, length) = (rows.rows(), rows.length);
-        let source = if self.residual { "sum" } else { "x" };
+        let source = self.read()[0].1;
+        let ahead = self.loads_ahead();
         let at = if tiles == 1 { "(block.x, 0)".to_string() } else { format!("(block.x*{tiles} + i, 0)") };
-        let load = |name: &str| widened(rows.element, &format!("load({name}, {}, {at})", rows.shape()));
 
-        let mut head = rows.tensor("input ", source) + &rows.tensor("input ", "d_y");
+        let mut head: String = self.read().into_iter().map(|(_, tensor)| rows.tensor("input ", tensor)).collect();
         let mut before = String::new();
         let (mut weight, mut weighted) = (String::new(), "d");
         if self.weight {
@@ -66,17 +97,28 @@ impl Norm {
             weight = format!("w = {all}{plus}\n");
             weighted = "d * w";
         }
-        let mut body = format!("x = {}\nd = {}\n", load(source), load("d_y"));
+        let mut body = String::new();
+        let load = |tensor: &str, at: &str| format!("load({tensor}, {}, {at})", rows.shape());
+        for (name, tensor) in self.read() {
+            if ahead {
+                before += &format!("    first_{name} = {}\n", load(tensor, &format!("(block.x*{tiles}, 0)")));
+                body += &format!("{name} = {}\n", widened(rows.element, &format!("this_{name}")));
+            } else {
+                body += &format!("{name} = {}\n", widened(rows.element, &load(tensor, &at)));
+            }
+        }
+        if ahead {
+            let (next, following) = self.following(many);
+            body += &following;
+            for (name, tensor) in self.read() {
+                body += &format!("next_{name} = {}\n", load(tensor, &next));
+            }
+        }
         // Threads have no room for the weights of the longest rows: they are read twice with each
         // row.
         match length > LONGEST_WITH_WEIGHTS {
             true => body += &weight,
             false => before += &weight.replace("w =", "    w ="),
-        }
-        if self.residual {
-            // The derivative by the output `sum` of the forward, which is the row as it is.
-            head += &rows.tensor("input ", "d_same");
-            body += &format!("same = {}\n", load("d_same"));
         }
         head += &rows.tensor("output", &format!("d_{source}"));
         for name in self.vectors() {
@@ -116,13 +158,20 @@ factor = products * s * s * s * (-{one_over})
             "weight" => "fma(d * c, s, of_weight)",
             _ => "of_bias + d",
         });
-        let sums: Vec<&str> = sums.collect();
         let carried: Vec<String> = self.vectors().into_iter().map(|name| format!("of_{name}")).collect();
-        let begin = |name: &String| format!("{name} = broadcast(f32(0), ({many},{length}))");
-        let begin: Vec<String> = carried.iter().map(begin).collect();
-        let with = if carried.is_empty() { String::new() } else { format!(" with {}", begin.join(", ")) };
-        let next = if carried.is_empty() { String::new() } else { format!("next {}\n", sums.join(", ")) };
-        let results = if carried.is_empty() { String::new() } else { format!(" -> {}", carried.join(", ")) };
+        let zeros = carried.iter().map(|name| (name.clone(), format!("broadcast(f32(0), ({many},{length}))")));
+        let ahead = self.read().into_iter().filter(|_| ahead).map(|(name, _)| name);
+        let begin = zeros.chain(ahead.clone().map(|name| (format!("this_{name}"), format!("first_{name}"))));
+        let (names, begin): (Vec<String>, Vec<String>) =
+            begin.map(|(name, from)| (name.clone(), format!("{name} = {from}"))).unzip();
+        let next: Vec<String> =
+            sums.into_iter().map(str::to_string).chain(ahead.map(|name| format!("next_{name}"))).collect();
+        let or_nothing = |word: &str, all: &[String]| match all {
+            [] => String::new(),
+            all => format!("{word} {}", all.join(", ")),
+        };
+        let (with, next) = (or_nothing(" with", &begin), or_nothing("next", &next) + "\n");
+        let results = or_nothing(" ->", &names);
         let inner: String = (body + &next).lines().map(|line| format!("        {line}\n")).collect();
         let mut behind = String::new();
         for (name, own) in self.vectors().into_iter().zip(&carried) {

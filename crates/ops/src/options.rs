@@ -177,6 +177,29 @@ impl OptionType for Element {
 macro_rules! options {
     (
         $(#[$about:meta])*
+        pub struct $name:ident($operator:literal) of rows { $($fields:tt)* }
+    ) => {
+        $crate::options::options! {
+            $(#[$about])*
+            pub struct $name($operator) {
+                /// The elements of a row.
+                length: i64 = 0,
+                /// The type of the elements.
+                element: tilewright_tile::Element = tilewright_tile::Element::F32,
+                /// A power of two that divides the pitches of all tensors, in elements.
+                alignment: i64 = 1,
+                $($fields)*
+                /// The rows of a tile of the backward: a power of two. With 0, as the length of a row
+                /// says.
+                backward_rows: i64 = 0,
+                /// The warps of a block of the backward: a power of two up to 16. With 0, as the
+                /// length of a row says.
+                backward_warps: i64 = 0,
+            }
+        }
+    };
+    (
+        $(#[$about:meta])*
         pub struct $name:ident($operator:literal) {
             $($(#[$of_field:meta])* $field:ident: $type:ty = $default:expr,)*
         }

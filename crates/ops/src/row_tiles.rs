@@ -33,16 +33,12 @@ const WARPS: i64 = 8;
 pub(crate) const LONGEST_ROW: i64 = 1 << 24;
 
 impl GradientTiles {
-    /// The tiles for rows of a length. A thread has 16 elements of a tensor, or with many sums over
-    /// rows 32, and a warp a whole row where its lanes then have 24 that exist. Measured on an
-    /// H200.
+    /// The tiles for rows of a length. A thread has 16 elements of a tensor, or 32 if a warp then
+    /// has a whole row whose lanes have at most 24 that exist. Measured on an H200.
     pub(crate) fn new(rows: RowTiles, sums: Sums) -> GradientTiles {
         let length = power_from(rows.length);
-        let of_thread = match sums {
-            Sums::Many => MOST_OF_THREAD,
-            _ if length <= MOST_OF_WARP && rows.length * 4 <= MOST_OF_WARP * 3 => MOST_OF_THREAD,
-            _ => ELEMENTS_OF_THREAD,
-        };
+        let is_whole = length <= MOST_OF_WARP && rows.length * 4 <= MOST_OF_WARP * 3;
+        let of_thread = if is_whole { MOST_OF_THREAD } else { ELEMENTS_OF_THREAD };
         let many = (SHORT_TILE / length).clamp(1, 8);
         let warps = (many * length / (32 * of_thread)).clamp(1, 16);
         let tiles = if sums == Sums::None { 1 } else { ROWS_OF_BLOCK / many };
@@ -63,6 +59,11 @@ impl GradientTiles {
         }
         let most = self.rows * self.warps_of_multiprocessor * multiprocessors(machine) / self.warps;
         GradientTiles { tiles: power_from((rows + most - 1) / most).min(MOST_TILES), ..self }
+    }
+
+    /// Whether a multiprocessor has eight warps, whose threads have 32 elements each.
+    pub(crate) fn has_few_warps(self) -> bool {
+        self.warps_of_multiprocessor == WARPS
     }
 
     /// The same, but the rows, the warps and the tiles that options give, where they are not 0.
@@ -124,10 +125,8 @@ pub(crate) struct GradientTiles {
 pub(crate) enum Sums {
     /// None: a block has one tile.
     None,
-    /// At most one for each element of a row.
-    Few,
-    /// Two for each element of a row.
-    Many,
+    /// One or two for each element of a row.
+    Some,
 }
 
 impl RowTiles {
@@ -140,6 +139,16 @@ impl RowTiles {
     /// The same rows in the tiles of a backward.
     pub(crate) fn of_gradient(self, tiles: GradientTiles) -> RowTiles {
         RowTiles { rows: tiles.rows, warps: Some(tiles.warps), ..self }
+    }
+
+    /// The same rows in the warps of the forward of a norm that subtracts the mean: with 32 elements
+    /// a thread where a warp then has a whole row, which exchanges nothing, and for the longest rows,
+    /// of which a multiprocessor then holds four and not three.
+    pub(crate) fn centred(self) -> RowTiles {
+        let length = power_from(self.length);
+        let warps = self.rows * length / MOST_OF_WARP;
+        let whole = length == MOST_OF_WARP || length > LONGEST_ROW_IN_A_TILE / 4;
+        RowTiles { warps: if whole && self.element != Element::F32 { Some(warps) } else { self.warps }, ..self }
     }
 
     /// Checks the options of an operator.

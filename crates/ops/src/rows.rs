@@ -37,19 +37,7 @@ options! {
     /// assert_eq!(results, [("y".to_string(), vec![Some(0.5), Some(0.5)])]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub struct Softmax("softmax") {
-        /// The elements of a row.
-        length: i64 = 0,
-        /// The type of the elements.
-        element: Element = Element::F32,
-        /// A power of two that divides the pitches of all tensors, in elements.
-        alignment: i64 = 1,
-        /// The rows of a tile of the backward: a power of two. With 0, as the length of a row says.
-        backward_rows: i64 = 0,
-        /// The warps of a block of the backward: a power of two up to 16. With 0, as the length of
-        /// a row says.
-        backward_warps: i64 = 0,
-    }
+    pub struct Softmax("softmax") of rows {}
 }
 
 options! {
@@ -65,19 +53,7 @@ options! {
     /// assert!((results[0].1[0].unwrap() + 2_f64.ln()).abs() < 1e-6);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub struct LogSoftmax("log_softmax") {
-        /// The elements of a row.
-        length: i64 = 0,
-        /// The type of the elements.
-        element: Element = Element::F32,
-        /// A power of two that divides the pitches of all tensors, in elements.
-        alignment: i64 = 1,
-        /// The rows of a tile of the backward: a power of two. With 0, as the length of a row says.
-        backward_rows: i64 = 0,
-        /// The warps of a block of the backward: a power of two up to 16. With 0, as the length of
-        /// a row says.
-        backward_warps: i64 = 0,
-    }
+    pub struct LogSoftmax("log_softmax") of rows {}
 }
 
 /// The statements that find the greatest element of a row and the sum of the powers against it, and
@@ -116,18 +92,24 @@ fn for_each_tile(rows: RowTiles, statements: &str) -> String {
     format!("    loop chunk < {} {{\n{body}    }}\n", rows.chunks())
 }
 
-impl Softmax {
-    fn rows(&self) -> Result<RowTiles, OperatorError> {
-        let Softmax { length, element, alignment, .. } = *self;
-        RowTiles::new(length, element, alignment).checked("softmax")
-    }
+/// The rows of an operator without sums over rows. In its backward they are cut into the rows and
+/// warps that options give, where a row is in one tile.
+fn rows_of(
+    operator: &'static str,
+    (length, element, alignment): (i64, Element, i64),
+    of_backward: Option<[i64; 2]>,
+) -> Result<RowTiles, OperatorError> {
+    let rows = RowTiles::new(length, element, alignment).checked(operator)?;
+    let Some([many, warps]) = of_backward else { return Ok(rows) };
+    let tiles = GradientTiles::new(rows, Sums::None).given(operator, [many, warps, 0])?;
+    Ok(if rows.fits() { rows.of_gradient(tiles) } else { rows })
+}
 
-    /// The rows in the tiles of the backward, where a row is in one tile.
-    fn gradient_rows(&self) -> Result<RowTiles, OperatorError> {
-        let rows = self.rows()?;
-        let tiles =
-            GradientTiles::new(rows, Sums::None).given("softmax", [self.backward_rows, self.backward_warps, 0])?;
-        Ok(if rows.fits() { rows.of_gradient(tiles) } else { rows })
+impl Softmax {
+    fn rows(&self, is_backward: bool) -> Result<RowTiles, OperatorError> {
+        let Softmax { length, element, alignment, backward_rows, backward_warps } = *self;
+        let of_backward = is_backward.then_some([backward_rows, backward_warps]);
+        rows_of("softmax", (length, element, alignment), of_backward)
     }
 
     fn text(rows: RowTiles) -> String {
@@ -144,12 +126,12 @@ impl Softmax {
 
 impl Operator for Softmax {
     fn forward(&self) -> Result<Sequence, OperatorError> {
-        single(&Softmax::text(self.rows()?))
+        single(&Softmax::text(self.rows(false)?))
     }
 
     /// Reads `x` and `d_y`; the softmax is computed again.
     fn backward(&self) -> Result<Sequence, OperatorError> {
-        let rows = self.gradient_rows()?;
+        let rows = self.rows(true)?;
         let head = [rows.tensor("input ", "x"), rows.tensor("input ", "d_y"), rows.tensor("output", "d_x")].concat();
         if rows.fits() {
             // Both tiles are in flight before a thread waits, and both sums are exchanged at once.
@@ -187,17 +169,10 @@ impl Operator for Softmax {
 }
 
 impl LogSoftmax {
-    fn rows(&self) -> Result<RowTiles, OperatorError> {
-        let LogSoftmax { length, element, alignment, .. } = *self;
-        RowTiles::new(length, element, alignment).checked("log_softmax")
-    }
-
-    /// The rows in the tiles of the backward, where a row is in one tile.
-    fn gradient_rows(&self) -> Result<RowTiles, OperatorError> {
-        let rows = self.rows()?;
-        let tiles =
-            GradientTiles::new(rows, Sums::None).given("log_softmax", [self.backward_rows, self.backward_warps, 0])?;
-        Ok(if rows.fits() { rows.of_gradient(tiles) } else { rows })
+    fn rows(&self, is_backward: bool) -> Result<RowTiles, OperatorError> {
+        let LogSoftmax { length, element, alignment, backward_rows, backward_warps } = *self;
+        let of_backward = is_backward.then_some([backward_rows, backward_warps]);
+        rows_of("log_softmax", (length, element, alignment), of_backward)
     }
 
     fn text(rows: RowTiles) -> String {
@@ -210,12 +185,12 @@ impl LogSoftmax {
 
 impl Operator for LogSoftmax {
     fn forward(&self) -> Result<Sequence, OperatorError> {
-        single(&LogSoftmax::text(self.rows()?))
+        single(&LogSoftmax::text(self.rows(false)?))
     }
 
     /// Reads `x` and `d_y`; the softmax is computed again.
     fn backward(&self) -> Result<Sequence, OperatorError> {
-        let rows = self.gradient_rows()?;
+        let rows = self.rows(true)?;
         let head = [rows.tensor("input ", "x"), rows.tensor("input ", "d_y"), rows.tensor("output", "d_x")].concat();
         if rows.fits() {
             let body = format!(
@@ -265,13 +240,7 @@ options! {
     /// assert_eq!(results[1].0, "y");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub struct RmsNorm("rms_norm") {
-        /// The elements of a row.
-        length: i64 = 0,
-        /// The type of the elements.
-        element: Element = Element::F32,
-        /// A power of two that divides the pitches of all tensors, in elements.
-        alignment: i64 = 1,
+    pub struct RmsNorm("rms_norm") of rows {
         /// What is added to the mean square.
         epsilon: f64 = 1e-5,
         /// Whether there is an input `weight` of a number for each element of a row.
@@ -283,11 +252,6 @@ options! {
         weight_less_one: bool = false,
         /// Whether an input `residual` is added first, and the output `sum` written.
         residual: bool = false,
-        /// The rows of a tile of the backward: a power of two. With 0, as the length of a row says.
-        backward_rows: i64 = 0,
-        /// The warps of a block of the backward: a power of two up to 16. With 0, as the length of
-        /// a row says.
-        backward_warps: i64 = 0,
         /// The tiles that a block of the backward takes one after another. With 0, as `about_rows`
         /// says.
         backward_tiles: i64 = 0,
@@ -310,13 +274,7 @@ options! {
     /// assert_eq!(results, [("y".to_string(), vec![Some(-1.0), Some(1.0)])]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub struct LayerNorm("layer_norm") {
-        /// The elements of a row.
-        length: i64 = 0,
-        /// The type of the elements.
-        element: Element = Element::F32,
-        /// A power of two that divides the pitches of all tensors, in elements.
-        alignment: i64 = 1,
+    pub struct LayerNorm("layer_norm") of rows {
         /// What is added to the variance.
         epsilon: f64 = 1e-5,
         /// Whether there is an input `weight` of a number for each element of a row.
@@ -327,11 +285,6 @@ options! {
         weight_element: Element = Element::F32,
         /// Whether an input `residual` is added first, and the output `sum` written.
         residual: bool = false,
-        /// The rows of a tile of the backward: a power of two. With 0, as the length of a row says.
-        backward_rows: i64 = 0,
-        /// The warps of a block of the backward: a power of two up to 16. With 0, as the length of
-        /// a row says.
-        backward_warps: i64 = 0,
         /// The tiles that a block of the backward takes one after another. With 0, as `about_rows`
         /// says.
         backward_tiles: i64 = 0,
@@ -376,9 +329,17 @@ impl Norm {
         Ok(self)
     }
 
+    /// The kernels of the forward or of the backward.
+    fn kernels(&self, is_backward: bool, machine: &Machine) -> Result<OperatorKernels, OperatorError> {
+        let sequence = if is_backward { self.backward()? } else { single(&self.text())? };
+        OperatorKernels::compiled(&sequence, machine)
+    }
+
     /// The program of the forward.
     fn text(&self) -> String {
-        let Norm { rows, centred, weight_element, .. } = *self;
+        let Norm { rows, centred, weight_element, residual, .. } = *self;
+        // Rows with a residual are read at the bandwidth of memory as they are.
+        let rows = if centred && !residual { rows.centred() } else { rows };
         let mut head = String::new();
         let mut body = String::new();
         match self.residual {
@@ -427,7 +388,7 @@ impl RmsNorm {
         let norm = Norm {
             operator,
             rows,
-            tiles: GradientTiles::new(rows, Sums::Few).about(self.about_rows, machine).given(operator, given)?,
+            tiles: GradientTiles::new(rows, Sums::Some).about(self.about_rows, machine).given(operator, given)?,
             epsilon,
             centred: false,
             weight,
@@ -454,9 +415,7 @@ impl Operator for RmsNorm {
     }
 
     fn kernels(&self, is_backward: bool, machine: &Machine) -> Result<OperatorKernels, OperatorError> {
-        let norm = self.norm(Some(machine))?;
-        let sequence = if is_backward { norm.backward()? } else { single(&norm.text())? };
-        OperatorKernels::compiled(&sequence, machine)
+        self.norm(Some(machine))?.kernels(is_backward, machine)
     }
 }
 
@@ -470,10 +429,7 @@ impl LayerNorm {
         let norm = Norm {
             operator,
             rows,
-            // With a residual three tiles are in flight.
-            tiles: GradientTiles::new(rows, if residual { Sums::Few } else { Sums::Many })
-                .about(self.about_rows, machine)
-                .given(operator, given)?,
+            tiles: GradientTiles::new(rows, Sums::Some).about(self.about_rows, machine).given(operator, given)?,
             epsilon,
             centred: true,
             weight,
@@ -498,8 +454,6 @@ impl Operator for LayerNorm {
     }
 
     fn kernels(&self, is_backward: bool, machine: &Machine) -> Result<OperatorKernels, OperatorError> {
-        let norm = self.norm(Some(machine))?;
-        let sequence = if is_backward { norm.backward()? } else { single(&norm.text())? };
-        OperatorKernels::compiled(&sequence, machine)
+        self.norm(Some(machine))?.kernels(is_backward, machine)
     }
 }
