@@ -50,8 +50,9 @@ impl Problem {
 
     /// The contiguous mode of A, whose rows may be in groups, or why it must be copied first.
     pub(crate) fn readable_a(&self) -> Result<Contiguous, &'static str> {
-        if implicit::of(self).is_some() {
-            return Ok(Contiguous::Columns);
+        if let Some(fold) = implicit::of(self) {
+            let more = "windows with a stride and padding have more dimensions than a tensor map";
+            return if fold.is_mapped() { Ok(Contiguous::Columns) } else { Err(more) };
         }
         if self.images().is_some() {
             return Err("windows go past its edges, or its channels are not contiguous");

@@ -10,6 +10,12 @@
 //! Two axes along which A has equal strides, one of its rows and one of K, are one dimension of the
 //! tensor map: their coordinates add up. A tensor map has five dimensions. Threads copy the same
 //! boxes by cp.async, which writes zeros where a coordinate is outside.
+//!
+//! Windows of padded images that advance by a stride have two dimensions for a mode of the images:
+//! the pixels at each stride, and the phase, which is the place of a pixel between two of those. So
+//! they have more dimensions than a tensor map, and threads alone copy their boxes. The stride
+//! divides the extent of the mode; otherwise phases have different extents, and the images are
+//! copied with their padding first.
 
 use tilewright_kernel::{Build, KernelError, LayoutArgument, View};
 use tilewright_layout::atoms::{MAX_BOX, MAX_DIMENSIONS};
@@ -39,8 +45,9 @@ pub(crate) struct Fold {
     /// The dimension of A for each further axis of K.
     along: Vec<ImplicitAxis>,
     /// The first coordinate of A along each dimension: negative if images have padding.
-    /// borders.
     origin: Vec<i64>,
+    /// The dimensions along which windows advance by a stride.
+    phases: Vec<Phase>,
     /// The strides of B: from column to column, then along the axes of K.
     b: Vec<i64>,
 }
@@ -52,6 +59,17 @@ struct ImplicitAxis {
     /// How far it shifts the coordinate of an existing dimension; None if it is a dimension of its
     /// own.
     shift: Option<i64>,
+}
+
+/// A dimension of the pixels at each stride of the windows, and that of the pixels between them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Phase {
+    /// The dimension of the pixels at each stride, and that of the phase.
+    dimensions: [usize; 2],
+    /// Pixels of a stride.
+    stride: i64,
+    /// The phase of the first pixel of the padding.
+    first: i64,
 }
 
 /// Extents and strides of a mode, as it was given.
@@ -108,9 +126,9 @@ fn strides(leaves: &[(i64, i64)], parts: &[i64]) -> Option<Vec<i64>> {
     Some(found)
 }
 
-/// Extents and strides of the dimensions of A, how A advances along the axes of K, and its first
-/// coordinates.
-type Dimensions = (Vec<(i64, i64)>, Vec<ImplicitAxis>, Vec<i64>);
+/// Extents and strides of the dimensions of A, how A advances along the axes of K, its first
+/// coordinates, and the dimensions of strides.
+type Dimensions = (Vec<(i64, i64)>, Vec<ImplicitAxis>, Vec<i64>, Vec<Phase>);
 
 /// The dimensions for axes of rows and of K. An axis of K along which A has the stride of an axis
 /// of rows shares its dimension.
@@ -126,19 +144,21 @@ fn joined(rows: Vec<(i64, i64)>, steps: &[(i64, i64)]) -> Dimensions {
         }
     }
     let origin = vec![0; dimensions.len()];
-    (dimensions, along, origin)
+    (dimensions, along, origin, Vec::new())
 }
 
-/// The dimensions for convolution windows: the modes of the images, from their padding on. None if
-/// windows have a stride, or if an axis goes along several modes.
+/// The dimensions for convolution windows: the modes of the images, from their padding on, and the
+/// phases of modes along which windows advance by a stride. None if such a stride does not divide
+/// the extent, or if an axis goes along several modes.
 fn windows(images: &Images, rows: &[(i64, i64)], steps: &[(i64, i64)]) -> Option<Dimensions> {
-    let mut modes = Vec::new();
+    let (mut modes, mut by_strides) = (Vec::new(), Vec::new());
     for (extent, stride) in rows {
         let (mode, by) = images.along(*extent, *stride)?;
-        modes.push(mode);
-        if by > 1 || mode == 0 {
+        if mode == 0 || images.mode(mode).0 % by != 0 {
             return None;
         }
+        modes.push(mode);
+        by_strides.push(by);
     }
     // The first axis of K is the channels.
     if images.along(steps[0].0, 1)?.0 != 0 || images.mode(0).0 != steps[0].0 {
@@ -157,16 +177,29 @@ fn windows(images: &Images, rows: &[(i64, i64)], steps: &[(i64, i64)]) -> Option
     // Two axes along one mode would be one axis. A mode without an axis has no padding, and neither
     // has an image of one column or row: a tensor map has no dimension of extent 1.
     let twice = (0..modes.len()).any(|at| modes[at + 1..].contains(&modes[at]));
-    let left = (1..3).any(|mode| match (modes.contains(&mode), images.mode(mode)) {
-        (true, (extent, ..)) => extent == 1,
-        (false, (.., before)) => before > 0,
+    by_strides.resize(modes.len(), 1);
+    let left = (1..3).any(|mode| match (modes.iter().position(|own| *own == mode), images.mode(mode)) {
+        (Some(at), (extent, ..)) => extent == by_strides[at],
+        (None, (.., before)) => before > 0,
     });
     if twice || left {
         return None;
     }
-    let of = modes.iter().map(|mode| images.mode(*mode));
-    let (dimensions, origin) = of.map(|(extent, stride, before)| ((extent, stride), -before)).unzip();
-    Some((dimensions, along, origin))
+    let (mut dimensions, mut origin, mut phases) = (Vec::new(), Vec::new(), Vec::new());
+    // The whole strides that cover the padding.
+    let ahead = |before: i64, by: i64| (before + by - 1) / by;
+    for (mode, by) in modes.iter().zip(&by_strides) {
+        let (extent, stride, before) = images.mode(*mode);
+        dimensions.push((extent / by, stride * by));
+        origin.push(-ahead(before, *by));
+    }
+    for (at, by) in by_strides.into_iter().enumerate().filter(|(_, by)| *by > 1) {
+        let (_, stride, before) = images.mode(modes[at]);
+        phases.push(Phase { dimensions: [at, dimensions.len()], stride: by, first: ahead(before, by) * by - before });
+        dimensions.push((by, stride));
+        origin.push(0);
+    }
+    Some((dimensions, along, origin, phases))
 }
 
 /// The axes of a problem with folded modes; None if it has none, or if a tensor map cannot express
@@ -200,7 +233,7 @@ pub(crate) fn of(problem: &Problem) -> Option<Fold> {
     }
     let rows: Vec<(i64, i64)> = axes.iter().copied().zip(down).collect();
     let columns: Vec<(i64, i64)> = steps.iter().copied().zip(along_a).collect();
-    let (dimensions, along, origin) = match problem.images() {
+    let (dimensions, along, origin, phases) = match problem.images() {
         None => joined(rows, &columns),
         Some(images) => windows(images, &rows, &columns)?,
     };
@@ -208,11 +241,11 @@ pub(crate) fn of(problem: &Problem) -> Option<Fold> {
     let whole = |stride: &i64| *stride > 0 && stride * bytes % VECTOR == 0;
     let of_b: Vec<i64> = std::iter::once(column).chain(along_b).collect();
     let first = axes.len();
-    let fits = dimensions.len() <= MAX_DIMENSIONS
+    let fits = (dimensions.len() <= MAX_DIMENSIONS || !phases.is_empty())
         && of_b.len() <= MAX_DIMENSIONS
         && dimensions.iter().enumerate().all(|(at, (extent, own))| at == first || *extent == 1 || whole(own))
         && of_b.iter().enumerate().all(|(at, own)| at == 1 || whole(own));
-    let fold = Fold { rows: axes, steps, a: dimensions, along, origin, b: of_b };
+    let fold = Fold { rows: axes, steps, a: dimensions, along, origin, phases, b: of_b };
     // Few boxes, or few k-tiles, would be full.
     let ([m, _, k], depth) = (problem.sizes(), problem.k_tile());
     let few = fold.padded(64) > MAX_WASTE * count(m, 64) * 64 || fold.steps(depth) > MAX_WASTE * count(k, depth);
@@ -220,6 +253,11 @@ pub(crate) fn of(problem: &Problem) -> Option<Fold> {
 }
 
 impl Fold {
+    /// Whether a tensor map has all dimensions of A.
+    pub(crate) fn is_mapped(&self) -> bool {
+        self.a.len() <= MAX_DIMENSIONS
+    }
+
     /// The rows of a tile along each axis: the box with which the fewest tiles cover all rows.
     pub(crate) fn boxes(&self, rows: i64) -> Vec<i64> {
         let mut best: (i64, Vec<i64>) = (i64::MAX, vec![1; self.rows.len()]);
@@ -317,11 +355,26 @@ impl Fold {
         let mut at = boxed.at.clone();
         at.push(first.clone());
         at.resize(self.a.len(), Expr::from(0));
-        for (ImplicitAxis { dimension, shift: by }, digit) in self.along.iter().zip(others) {
-            match by {
-                Some(by) => shift[*dimension] = plus(&shift[*dimension], &times(digit, &Expr::from(*by))?)?,
-                None => at[*dimension] = digit.clone(),
+        for Phase { dimensions: [_, own], first, .. } in &self.phases {
+            at[*own] = Expr::from(*first);
+        }
+        for ((ImplicitAxis { dimension, shift: by }, digit), extent) in
+            self.along.iter().zip(others).zip(&self.steps[1..])
+        {
+            let Some(by) = by else {
+                at[*dimension] = digit.clone();
+                continue;
+            };
+            let mut pixels = times(digit, &Expr::from(*by))?;
+            if let Some(Phase { dimensions: [_, own], stride, first }) =
+                self.phases.iter().find(|phase| phase.dimensions[0] == *dimension)
+            {
+                let strides = count(first + by * extent, *stride);
+                let parts = k.coordinate(&plus(&pixels, &Expr::from(*first))?, &[*stride, strides])?;
+                let [phase, whole] = &parts[..] else { return Err(overflow()) };
+                (at[*own], pixels) = (phase.clone(), whole.clone());
             }
+            shift[*dimension] = plus(&shift[*dimension], &pixels)?;
         }
         let sides = boxed.sides.iter().copied().chain([depth]).chain(std::iter::repeat(1)).take(self.a.len());
         a.domain_offset(&shift)?.local_tile(Tree::flat(sides)?, slots(at)?)

@@ -111,7 +111,14 @@ fn other_images_are_moved_before() {
     assert_eq!(right(&own, &plan(64, 16, 1)), 2, "{own}");
     let open = convolution(columns_first(BF16), extents, 16, Window::of([3, 3]));
     assert_eq!(right(&open, &plan(64, 16, 1)), 2);
-    // Windows that go in steps: to images that have their borders.
+    // Windows with a stride and a border, of one image: phases are two of five dimensions. Of more
+    // images there are six, which no tensor map has.
+    for (images, kernels) in [(1, 1), (2, 2)] {
+        let extents = [c, 8, 6, images];
+        let own = convolution(channels_last(BF16, extents), extents, 16, steps);
+        assert_eq!(right(&own, &plan(64, 16, 1)), kernels, "{own}");
+    }
+    // Strides that do not divide the extents: to images that have their borders.
     assert_eq!(right(&convolution(channels_last(BF16, extents), extents, 16, steps), &plan(64, 16, 1)), 2);
     assert_eq!(right(&convolution(columns_first(Element::F16), extents, 16, steps), &plan(64, 16, 1)), 3);
     // Without borders nothing is moved.
