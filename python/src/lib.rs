@@ -72,7 +72,8 @@ mod _native {
     use super::kernel::fragment::Fragment;
     #[pymodule_export]
     use super::kernel::library::{
-        Plan, plan_layer_norm, plan_product, plan_reduce, plan_relayout, plan_rms_norm, plan_softmax,
+        Plan, is_faster_unpacked, plan_layer_norm, plan_product, plan_reduce, plan_relayout, plan_rms_norm,
+        plan_softmax,
     };
     #[pymodule_export]
     use super::kernel::named::{NamedKernel, blocks_of_machine, named_kernels, target_of_machine};

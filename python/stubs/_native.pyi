@@ -96,6 +96,7 @@ __all__ = [
     "grid_dim",
     "index_of",
     "is_empty",
+    "is_faster_unpacked",
     "is_index",
     "is_tracing",
     "launch_number",
@@ -1105,6 +1106,7 @@ def plan_reduce(
     statistic: str, layout: Any, element: Any, modes: list[int], alignment: int, machine: str
 ) -> Plan: ...
 def plan_product(a: _Matrix, b: _Matrix, d: _Matrix, asked: _Asked, machine: str) -> Plan: ...
+def is_faster_unpacked(element: str, sizes: tuple[int, int, int], machine: str) -> bool: ...
 def operator_programs(
     name: str, options: dict[str, bool | int | float | str], is_backward: bool, machine: str
 ) -> tuple[str, list[Program]]: ...

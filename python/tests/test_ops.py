@@ -378,6 +378,17 @@ def test_linear_layers_of_4_bits_are_those_of_their_numbers(shape: tuple[int, ..
         ops.quantize_int4(weight[:, :-1])
 
 
+def test_many_rows_take_weights_of_4_bits_that_are_written_first() -> None:
+    words, scales = np.zeros((14336, 512), "i4"), np.ones((32, 14336), "f2")
+
+    def text(rows: int, **named: Any) -> str:
+        return str(ops.plan(ops.int4_linear, np.zeros((rows, 4096), "f2"), words, scales, **named))
+
+    assert "int4_weights" not in text(16) and "weights of four bits" in text(16)
+    assert "int4_weights" in text(4096)
+    assert "int4_weights" not in text(4096, invariant=True)
+
+
 def test_results_go_where_they_are_told() -> None:
     x = _array(4, 6)
     for out in (np.empty((4, 6), "f4"), np.empty((6, 4), "f4").T):

@@ -7,7 +7,8 @@
 //! The machine is an H200 unless it is named, as `A100` or `RTX 4090`; the text is for its target.
 //! Each line of the input is `forward` or `both`, the name of an operator and its options,
 //! `name=value`; lines that begin with `#` say nothing. A file is named by its line, the pass and
-//! the number of the launch.
+//! the number of the launch. A line that the card cannot carry out is printed with the reason, and
+//! the kernels of the others are written.
 
 use std::error::Error;
 use std::io::Read as _;
@@ -25,7 +26,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     io::stdin().read_to_string(&mut lines)?;
     let machine: Machine = env::args().nth(2).unwrap_or("H200".into()).parse()?;
     for line in lines.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
-        write(&folder, line, &machine).map_err(|error| format!("{line}: {error}"))?;
+        if let Err(error) = write(&folder, line, &machine) {
+            println!("{line}: {error}");
+        }
     }
     Ok(())
 }

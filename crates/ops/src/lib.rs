@@ -49,7 +49,7 @@ pub use dropout::Dropout;
 pub use embedding::Embedding;
 pub use error::OperatorError;
 pub use experts::{Combine, ExpertPlaces, ExpertProduct, Permute, Route, TILE_ROWS, expert_rows};
-pub use int4::{INT4_GROUP, Int4Linear, Int4Weights};
+pub use int4::{INT4_GROUP, Int4Weights};
 pub use optimizer::AdamW;
 pub use options::{OptionValue, Options};
 pub use quantize::{Dequantize, Quantize};

@@ -7,8 +7,8 @@ use crate::error::OperatorError;
 use crate::options::{FromOptions, Options};
 use crate::{
     Activation, AdamW, AppendToCache, Attention, AttentionDecode, Combine, CrossEntropy, Dequantize, Dropout,
-    Embedding, ExpertPlaces, ExpertProduct, Int4Linear, Int4Weights, LayerNorm, LogSoftmax, Operator, OperatorKernels,
-    Permute, Quantize, RmsNorm, Rope, Route, Softmax,
+    Embedding, ExpertPlaces, ExpertProduct, Int4Weights, LayerNorm, LogSoftmax, Operator, OperatorKernels, Permute,
+    Quantize, RmsNorm, Rope, Route, Softmax,
 };
 
 /// An operator of the table.
@@ -58,7 +58,6 @@ pub const OPERATORS: &[OperatorEntry] = &[
     entry::<AdamW>("A step of AdamW"),
     entry::<Quantize>("A matrix in e4m3 with a scale for each block"),
     entry::<Dequantize>("The matrix of numbers of e4m3 and their scales"),
-    entry::<Int4Linear>("Rows times weights of four bits with scales for groups"),
     entry::<Int4Weights>("The matrix of weights of four bits and their scales"),
 ];
 

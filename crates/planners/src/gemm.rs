@@ -28,6 +28,7 @@
 //! prepare      copies of operands that TMA or cp.async cannot read
 //! lines        a plan in words                      definition what an element of D should be
 //! product      the kernels of a problem             products   the kernels of a list
+//! unpacked     whether weights of four bits are better written in 16 bits first
 //! check        products run by the interpreter and compared with their definition
 //! ```
 //!
@@ -52,6 +53,7 @@ mod product;
 mod products;
 mod schedule;
 mod step;
+mod unpacked;
 
 pub use check::ProductReport;
 pub use definition::Expected;
@@ -67,3 +69,4 @@ pub use problem::{Fused, Problem};
 pub use product::{Product, product};
 pub use products::Products;
 pub use step::{ProductTensor, Step, StepKind};
+pub use unpacked::is_faster_unpacked;

@@ -32,7 +32,7 @@ use crate::weights::Weights;
 const BYTES_OF_THREAD: i64 = 32;
 
 /// How often rings are given less room, and how many bytes less at least.
-const ATTEMPTS: usize = 3;
+const ATTEMPTS: usize = 8;
 const LESS_BYTES: i64 = 8 << 10;
 
 /// The machine whose costs decide where none is named: the kernel runs on every target.

@@ -8,7 +8,7 @@ use tilewright_kernel::program::operation::BlockScaled;
 use tilewright_kernel::ptx::Target;
 use tilewright_kernel::{Kernel, LaunchArguments};
 use tilewright_layout::Layout;
-use tilewright_planners::gemm::{Fused, Matrix, Pairs, Problem, ProductTensor, Scales};
+use tilewright_planners::gemm::{self, Fused, Matrix, Pairs, Problem, ProductTensor, Scales};
 use tilewright_planners::{Computation, Expression, Norm, Place, PlanError, Planned, Planner, RowMatrix, Statistic};
 
 use super::operand;
@@ -357,6 +357,22 @@ impl GemmOptions {
         let problem = if self.fast { problem.fast() } else { problem };
         if self.invariant { problem.batch_invariant().map_err(refuse) } else { Ok(problem) }
     }
+}
+
+/// Whether a GEMM of weights of four bits takes less time on a machine, by the model, if the weights
+/// are first written in the type of A. `sizes` are M, N and K.
+#[pyfunction]
+pub fn is_faster_unpacked(py: Python<'_>, element: &str, sizes: [i64; 3], machine: &str) -> PyResult<bool> {
+    let [m, n, k] = sizes;
+    let contiguous = |element: &str, [rows, columns]: [i64; 2]| {
+        matrix(py, &(element.to_string(), [rows, columns, 1], [columns, 1, 0], 0))
+    };
+    let (a, d, words) = (contiguous(element, [m, k])?, contiguous(element, [m, n])?, contiguous("i32", [n, k / 8])?);
+    let scales = matrix(py, &(element.to_string(), [n, k / 128, 1], [1, n, 0], 0))?;
+    let machine = self::machine(py, machine)?;
+    let problem = Problem::of_int4(a, words, scales, d);
+    let found = problem.and_then(|problem| gemm::is_faster_unpacked(&problem, &machine));
+    found.map_err(|error| refusal::of(py, &error))
 }
 
 /// The kernels that multiply A (M,K) by B (N,K) into D (M,N), or batches of them. Tensors are A, B,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from .. import _definitions as definitions
@@ -9,15 +10,9 @@ from .. import _native, gpu
 from .._arrays import empty
 from .._definitions import INT4_GROUP, is_jax
 from .._operators import Options, Result, again, alignment, launch, machine_of, planned
-from ._common import autocast, by_definition, contiguous, records, stored, through_jax, through_torch
+from ._common import autocast, by_definition, check_out, contiguous, overlaps, records, stored, through_jax, through_torch
 from ._invariance import is_invariant
-from ._products import flat_rows, linear
-
-#: Rows beyond which weights are made numbers of 16 bits first: on an H200, with weights of 14336 x 4096, that
-#: takes 76 us for any number up to 96, and the other way 50 us for 32 rows and 91 us for 48.
-_FEW_ROWS = 32
-#: The most parts of K.
-_MOST_SPLITS = 64
+from ._products import flat_rows, linear, product_into
 
 
 def quantize_int4(weight: Any) -> tuple[Any, Any]:
@@ -51,12 +46,11 @@ def int4_linear(
     word has eight weights from -8 to 7; its bits, four by four from the lowest, are those of K 0 2 4 6
     1 3 5 7. ``quantize_int4`` makes both. ``bias`` is (N).
 
-    Up to 32 rows are multiplied by the weights as they are: the sum of each 128 products is multiplied by
-    its scale and added in f32, and K is divided into as many parts as fill the device, whatever the
-    number of rows is. More rows are multiplied by the weights in the type of ``x``, which are written to
-    a workspace first. With ``invariant`` there is one way for every number of rows, so that a row has
-    the same bits: the first one. The derivative by ``x`` takes the second way; weights and scales have
-    no derivatives.
+    The GEMM is that of ``gpu.gemm(x, weight, int4=scales)``: the accumulator of each 128 elements along K
+    is multiplied by its scale and added in f32. Many rows may take less time, by the model of the device,
+    if the weights are first written to a workspace in the type of ``x``; they are then multiplied by
+    ``linear``. With ``invariant`` all numbers of rows take the first way, and a row has the same bits
+    in each. The derivative by ``x`` takes the second way. Weights and scales have no derivatives.
 
     >>> import numpy as np
     >>> x, weight = np.ones((2, 128), np.float16), np.full((3, 128), -3.5, np.float16)
@@ -73,46 +67,23 @@ def int4_linear(
     shape = (*x.shape[:-1], weight.shape[0])
     if by_definition(on, x, scales, bias, integers=(weight,)):
         return stored(out, definitions.int4_linear(x, weight, scales, bias, is_same))
-    if out is not None and tuple(out.shape) != shape:
-        raise ValueError(f"out has the shape {tuple(out.shape)}, and the result {shape}")
-    rows = flat_rows(x)
+    if out is not None:
+        check_out(out, shape, x, "float32")
     if 0 in shape:
         return empty(x, shape) if out is None else out
-    if rows.shape[0] > _FEW_ROWS and not is_same:
+    rows = flat_rows(x)
+    if not is_same and _is_faster_unpacked(_native.array_axes(x)[0], (*rows.shape, shape[-1]), machine_of(x)):
         return linear(x, int4_weights(weight, scales, on=on), bias, out=out, invariant=False, on=on)
-    y = _few_rows(rows, weight, scales, bias, on).reshape(shape)
-    return y if out is None else gpu.relayout(y, out, on=on)
+    named: dict[str, Any] = {"int4": scales, "invariant": is_same, **({} if bias is None else {"function": "x + bias", "bias": bias})}
+    into = None if overlaps(out, x, scales, bias) else out
+    y = product_into(into, shape, rows, weight, on, **named)
+    return y if into is out else gpu.relayout(y, out, on=on)
 
 
-def _few_rows(x: Any, weight: Any, scales: Any, bias: Any, on: str | None) -> Any:
-    element = _native.array_axes(x)[0]
-    count, length = x.shape
-    columns, machine = weight.shape[0], machine_of(x)
-    # The tile does not decide in which order a row adds, so its rows may follow those of x.
-    tile = next(own for own in (8, 16, 32, 64) if own >= min(count, 64))
-    options: Options = (
-        ("length", length),
-        ("element", element),
-        ("rows", tile),
-        ("splits", _splits(machine, columns, length // INT4_GROUP)),
-        ("bias", bias is not None),
-        ("alignment", alignment(element, columns)),
-    )
-    inputs = {"x": x, "w": weight, "scales": scales, **({} if bias is None else {"bias": bias})}
-    inputs = {name: contiguous(array, on) for name, array in inputs.items()}
-    arrays, call = tuple(inputs.values()), ("int4_linear", options)
-    if on is None and (found := again(call, arrays)) is not None:
-        return found
-    kernels = planned("int4_linear", options, False, machine)
-    results = {"y": Result((count, columns), element)}
-    return launch(kernels, inputs, results, {"M": count, "N": columns}, on, call=call, called=arrays)[0]
-
-
-def _splits(machine: str, columns: int, groups: int) -> int:
-    """Into how many parts K is divided: as many as fill a machine with one tile of rows."""
-    blocks = _native.blocks_of_machine(machine)
-    most = max(1, min(_MOST_SPLITS, blocks // -(-columns // 16)))
-    return max(own for own in range(1, most + 1) if groups % own == 0)
+@functools.lru_cache(maxsize=1024)
+def _is_faster_unpacked(element: str, sizes: tuple[int, int, int], machine: str) -> bool:
+    rows, length, columns = sizes
+    return _native.is_faster_unpacked(element, (rows, columns, length), machine)
 
 
 def int4_weights(weight: Any, scales: Any, *, on: str | None = None) -> Any:

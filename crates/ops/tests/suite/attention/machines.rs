@@ -75,7 +75,9 @@ fn kernels_for_each_card_compute_what_their_programs_mean() {
 fn kernels_fit_each_card() {
     let wide = Attention { causal: true, softcap: 30.0, ..grouped(2, 1, 256) };
     let biased = Attention { bias: true, slopes: true, ..grouped(2, 1, 128) };
-    for options in [wide, biased] {
+    let packed = Attention { packed: true, causal: true, ..grouped(4, 1, 128) };
+    let packed_wide = Attention { packed: true, ..grouped(2, 1, 256) };
+    for options in [wide, biased, packed, packed_wide] {
         fits(&options, [70, 70], &["A100", "RTX 3090", "RTX 5090"], false);
     }
 }

@@ -82,6 +82,17 @@ impl Problem {
         self.int4.as_ref()
     }
 
+    /// The GEMM by the same weights in the type of A, `(N,K)` with K contiguous; None without weights
+    /// of four bits.
+    pub(crate) fn unpacked(&self) -> Result<Option<Problem>, PlanError> {
+        if self.int4.is_none() {
+            return Ok(None);
+        }
+        let [_, n, k] = self.mma_sizes();
+        let b = Matrix::rows(self.operand_type(), [n, k])?;
+        Ok(Some(Problem { b, int4: None, ..self.clone() }))
+    }
+
     /// The type of random numbers for a tensor of this type: words of weights may have any bits.
     pub fn random_type(&self, operand: ProductTensor, element: Element) -> Element {
         if operand == ProductTensor::B && self.int4.is_some() { Element::U32 } else { element }
