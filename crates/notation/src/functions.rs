@@ -19,6 +19,7 @@ mod threads;
 mod tiled;
 mod tiling;
 
+use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 
 use tilewright_layout::{OuterMap, Tree};
@@ -76,26 +77,71 @@ impl std::fmt::Debug for Function {
     }
 }
 
+/// The documentation of a function, to which its implementation is added.
+pub(crate) struct Row {
+    signature: &'static str,
+    summary: &'static str,
+    example: &'static str,
+    result: &'static str,
+}
+
+/// A row of the table: how the function is called, and what its result is.
+const fn function(signature: &'static str, summary: &'static str) -> Row {
+    Row { signature, summary, example: "", result: "" }
+}
+
+impl Row {
+    /// The row with a call and the value of the call.
+    const fn example(self, example: &'static str, result: &'static str) -> Row {
+        Row { example, result, ..self }
+    }
+
+    /// The function of this row, with the number of arguments that it takes. [`SECTIONS`] says the
+    /// heading.
+    const fn run(self, arguments: RangeInclusive<usize>, run: Run) -> Function {
+        let Row { signature, summary, example, result } = self;
+        let (least, most) = (*arguments.start(), *arguments.end());
+        let mut end = 0;
+        while end < signature.len() && signature.as_bytes()[end] != b'(' {
+            end += 1;
+        }
+        let name = signature.split_at(end).0;
+        Function { name, signature, summary, example, result, section: "", least, most, run }
+    }
+}
+
+/// The functions below each heading.
+const SECTIONS: &[(&str, &[Function])] = &[
+    ("Size and structure", structure::QUESTIONS),
+    ("Modes", structure::MODES),
+    ("Making layouts", making::MAKING),
+    ("Coordinates and slices", coordinates::COORDINATES),
+    ("Simplifying", algebra::SIMPLIFYING),
+    ("Composition, complement, inverses", algebra::ALGEBRA),
+    ("Element width", algebra::WIDTH),
+    ("Division", tiling::DIVISION),
+    ("Product", tiling::PRODUCT),
+    ("Threads and vectors", threads::THREADS),
+    ("Tiles of blocks and parts of threads", tiled::PARTS),
+    ("Tiles of blocks and parts of threads", partitions::PARTS),
+    ("Bits", bits::BITS),
+    ("Linear layouts", linear::LINEAR),
+    ("Numbers in tuples", numbers::NUMBERS),
+    ("Common shapes", numbers::SHAPES),
+    ("Equality and fit", comparing::EQUALITY),
+    ("Orders of coordinates", comparing::ORDER),
+    ("Properties", predicates::PREDICATES),
+    ("Morphisms", morphisms::MORPHISMS),
+    ("Morphisms", morphism_predicates::MORPHISMS),
+    ("Refinements and spans", spans::SPANS),
+];
+
 static FUNCTIONS: LazyLock<Vec<Function>> = LazyLock::new(|| {
-    [
-        structure::FUNCTIONS,
-        making::FUNCTIONS,
-        coordinates::FUNCTIONS,
-        algebra::FUNCTIONS,
-        tiling::FUNCTIONS,
-        threads::FUNCTIONS,
-        tiled::FUNCTIONS,
-        partitions::FUNCTIONS,
-        bits::FUNCTIONS,
-        linear::FUNCTIONS,
-        numbers::FUNCTIONS,
-        comparing::FUNCTIONS,
-        predicates::FUNCTIONS,
-        morphisms::FUNCTIONS,
-        morphism_predicates::FUNCTIONS,
-        spans::FUNCTIONS,
-    ]
-    .concat()
+    let below = |(section, rows): &(&'static str, &'static [Function])| {
+        let section = *section;
+        rows.iter().map(move |row| Function { section, ..*row })
+    };
+    SECTIONS.iter().flat_map(below).collect()
 });
 
 /// The index of each function, by name.

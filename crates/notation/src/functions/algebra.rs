@@ -5,14 +5,10 @@ use tilewright_layout::{
     AnyLayout, Composed, CoordinateStep, Extent, Layout, LayoutError, OuterMap, Stride, Swizzle, Tree,
 };
 
-use super::{Function, bits, numeric};
+use super::{Function, bits, function, numeric};
 use crate::arguments::{Arguments, Fault, at};
 use crate::reading::{launch_tree, single};
 use crate::value::Value;
-
-const SIMPLIFYING: &str = "Simplifying";
-const ALGEBRA: &str = "Composition, complement, inverses";
-const WIDTH: &str = "Element width";
 
 /// `A o B` and `composition(A, B)`.
 pub(crate) fn compose(a: Arguments<'_>) -> Result<Value, Fault> {
@@ -146,220 +142,113 @@ fn widened(
     }
 }
 
-pub(super) const FUNCTIONS: &[Function] = &[
-    Function {
-        name: "coalesce",
-        signature: "coalesce(A) or coalesce(A, profile)",
-        summary: "the same function with the fewest modes, over all modes or within each leaf of a profile",
-        example: "coalesce((2,(1,6)):(1,(6,2)))",
-        result: "12:1",
-        section: SIMPLIFYING,
-        least: 1,
-        most: 2,
-        run: |a| match a.len() {
-            1 => Ok(a.layout(0)?.coalesce()?.into()),
-            _ => Ok(a.layout(0)?.coalesce_by(&a.profile(1)?)?.into()),
-        },
-    },
-    Function {
-        name: "coalesce_z",
-        signature: "coalesce_z(A)",
-        summary: "as coalesce, but the same function on all integers, also past the end",
-        example: "coalesce_z((4,1):(1,0))",
-        result: "(4,1):(1,0)",
-        section: SIMPLIFYING,
-        least: 1,
-        most: 1,
-        run: |a| Ok(a.layout(0)?.coalesce_z()?.into()),
-    },
-    Function {
-        name: "filter_zeros",
-        signature: "filter_zeros(A) or filter_zeros(shape, stride)",
-        summary: "A with extent 1 for each mode of stride 0",
-        example: "filter_zeros((4,3):(1,0))",
-        result: "(4,1):(1,0)",
-        section: SIMPLIFYING,
-        least: 1,
-        most: 2,
-        run: |a| match a.len() {
+pub(super) const SIMPLIFYING: &[Function] = &[
+    function(
+        "coalesce(A) or coalesce(A, profile)",
+        "the same function with the fewest modes, over all modes or within each leaf of a profile",
+    )
+    .example("coalesce((2,(1,6)):(1,(6,2)))", "12:1")
+    .run(1..=2, |a| match a.len() {
+        1 => Ok(a.layout(0)?.coalesce()?.into()),
+        _ => Ok(a.layout(0)?.coalesce_by(&a.profile(1)?)?.into()),
+    }),
+    function("coalesce_z(A)", "as coalesce, but the same function on all integers, also past the end")
+        .example("coalesce_z((4,1):(1,0))", "(4,1):(1,0)")
+        .run(1..=1, |a| Ok(a.layout(0)?.coalesce_z()?.into())),
+    function("filter_zeros(A) or filter_zeros(shape, stride)", "A with extent 1 for each mode of stride 0")
+        .example("filter_zeros((4,3):(1,0))", "(4,1):(1,0)")
+        .run(1..=2, |a| match a.len() {
             1 => Ok(a.layout(0)?.filter_zeros()?.into()),
             _ => numeric!(a, a.tuples(0, 1)?, (shape, stride) => shape.filter_zeros(&stride)?),
-        },
-    },
-    Function {
-        name: "filter",
-        signature: "filter(A) or filter(A, profile)",
-        summary: "filter_zeros, then coalesce",
-        example: "filter((4,3):(1,0))",
-        result: "4:1",
-        section: SIMPLIFYING,
-        least: 1,
-        most: 2,
-        run: |a| match a.len() {
+        }),
+    function("filter(A) or filter(A, profile)", "filter_zeros, then coalesce")
+        .example("filter((4,3):(1,0))", "4:1")
+        .run(1..=2, |a| match a.len() {
             1 => Ok(a.layout(0)?.filter()?.into()),
             _ => Ok(a.layout(0)?.filter_by(&a.profile(1)?)?.into()),
+        }),
+];
+
+pub(super) const ALGEBRA: &[Function] = &[
+    function(
+        "composition(A, B)",
+        "the layout R with R(c) = A(B(c)), where B is a layout, a tiler, or a shape (by mode); also written A o B",
+    )
+    .example("composition((6,2):(8,2), (4,3):(3,1))", "((2,2),3):((24,2),8)")
+    .run(2..=2, compose),
+    function("composition_within(A, B)", "composition, refused if B has values outside of the domain of A")
+        .example("composition_within(12:2, (3,4):(1,3))", "(3,4):(2,6)")
+        .run(2..=2, |a| Ok(a.layout(0)?.compose_within(&*a.layout(1)?)?.into())),
+    function(
+        "complement(A) or complement(A, target)",
+        "the layout that together with A covers [0, target) exactly; without a target it has no end",
+    )
+    .example("complement(4:2, 24)", "(2,3):(1,8)")
+    .run(1..=2, |a| match a.len() {
+        1 => Ok(a.layout(0)?.complement_open()?.into()),
+        _ => match (a.get(0), a.get(1)) {
+            (Some(Value::Layout(AnyLayout::Integer(layout))), Some(Value::Int(target))) => {
+                Ok(layout.complement(target)?.into())
+            }
+            _ => Ok(a.layout(0)?.complement(&*a.shape(1)?)?.into()),
         },
-    },
-    Function {
-        name: "composition",
-        signature: "composition(A, B)",
-        summary: "the layout R with R(c) = A(B(c)), where B is a layout, a tiler, or a shape (by mode); also written A o B",
-        example: "composition((6,2):(8,2), (4,3):(3,1))",
-        result: "((2,2),3):((24,2),8)",
-        section: ALGEBRA,
-        least: 2,
-        most: 2,
-        run: compose,
-    },
-    Function {
-        name: "composition_within",
-        signature: "composition_within(A, B)",
-        summary: "composition, refused if B has values outside of the domain of A",
-        example: "composition_within(12:2, (3,4):(1,3))",
-        result: "(3,4):(2,6)",
-        section: ALGEBRA,
-        least: 2,
-        most: 2,
-        run: |a| Ok(a.layout(0)?.compose_within(&*a.layout(1)?)?.into()),
-    },
-    Function {
-        name: "complement",
-        signature: "complement(A) or complement(A, target)",
-        summary: "the layout that together with A covers [0, target) exactly; without a target it has no end",
-        example: "complement(4:2, 24)",
-        result: "(2,3):(1,8)",
-        section: ALGEBRA,
-        least: 1,
-        most: 2,
-        run: |a| match a.len() {
-            1 => Ok(a.layout(0)?.complement_open()?.into()),
-            _ => match (a.get(0), a.get(1)) {
-                (Some(Value::Layout(AnyLayout::Integer(layout))), Some(Value::Int(target))) => {
-                    Ok(layout.complement(target)?.into())
-                }
-                _ => Ok(a.layout(0)?.complement(&*a.shape(1)?)?.into()),
-            },
-        },
-    },
-    Function {
-        name: "weak_complement",
-        signature: "weak_complement(A) or weak_complement(A, target)",
-        summary: "a layout of the offsets of as many disjoint copies of A as fit; padding of A leaves holes",
-        example: "weak_complement((4,6):(1,6), 72)",
-        result: "2:36",
-        section: ALGEBRA,
-        least: 1,
-        most: 2,
-        run: |a| match a.len() {
-            1 => Ok(a.layout(0)?.weak_complement_open()?.into()),
-            _ => Ok(a.layout(0)?.weak_complement(&*a.shape(1)?)?.into()),
-        },
-    },
-    Function {
-        name: "right_inverse",
-        signature: "right_inverse(A)",
-        summary: "the largest R with A(R(i)) = i: the index of each offset, up to the first missing offset",
-        example: "right_inverse((4,3):(3,1))",
-        result: "(3,4):(4,1)",
-        section: ALGEBRA,
-        least: 1,
-        most: 1,
-        run: |a| match a.get(0) {
-            Some(Value::Matrix(matrix)) => Ok(matrix.right_inverse()?.into()),
-            Some(Value::Swizzle(swizzle)) => Ok((*swizzle).into()),
-            _ => Ok(a.layout(0)?.right_inverse()?.into()),
-        },
-    },
-    Function {
-        name: "left_inverse",
-        signature: "left_inverse(A)",
-        summary: "an R with A(R(A(k))) = A(k): it maps each offset of A to an index with that offset",
-        example: "left_inverse((4,8):(1,5))",
-        result: "(5,8):(1,4)",
-        section: ALGEBRA,
-        least: 1,
-        most: 1,
-        run: |a| match a.get(0) {
+    }),
+    function(
+        "weak_complement(A) or weak_complement(A, target)",
+        "a layout of the offsets of as many disjoint copies of A as fit; padding of A leaves holes",
+    )
+    .example("weak_complement((4,6):(1,6), 72)", "2:36")
+    .run(1..=2, |a| match a.len() {
+        1 => Ok(a.layout(0)?.weak_complement_open()?.into()),
+        _ => Ok(a.layout(0)?.weak_complement(&*a.shape(1)?)?.into()),
+    }),
+    function(
+        "right_inverse(A)",
+        "the largest R with A(R(i)) = i: the index of each offset, up to the first missing offset",
+    )
+    .example("right_inverse((4,3):(3,1))", "(3,4):(4,1)")
+    .run(1..=1, |a| match a.get(0) {
+        Some(Value::Matrix(matrix)) => Ok(matrix.right_inverse()?.into()),
+        Some(Value::Swizzle(swizzle)) => Ok((*swizzle).into()),
+        _ => Ok(a.layout(0)?.right_inverse()?.into()),
+    }),
+    function("left_inverse(A)", "an R with A(R(A(k))) = A(k): it maps each offset of A to an index with that offset")
+        .example("left_inverse((4,8):(1,5))", "(5,8):(1,4)")
+        .run(1..=1, |a| match a.get(0) {
             Some(Value::Matrix(matrix)) => Ok(matrix.left_inverse()?.into()),
             Some(Value::Swizzle(swizzle)) => Ok((*swizzle).into()),
             _ => Ok(a.layout(0)?.left_inverse()?.into()),
-        },
-    },
-    Function {
-        name: "nullspace",
-        signature: "nullspace(A)",
-        summary: "the layout of the indices of the modes of stride 0, on which A is 0",
-        example: "nullspace((2,4,6):(1,2,0))",
-        result: "6:8",
-        section: ALGEBRA,
-        least: 1,
-        most: 1,
-        run: |a| Ok(a.layout(0)?.nullspace()?.into()),
-    },
-    Function {
-        name: "layout_add",
-        signature: "layout_add(A, B)",
-        summary: "the layout R with R(i) = A(i) + B(i)",
-        example: "layout_add((4,3):(1,4), (4,3):(3,1))",
-        result: "(4,3):(4,5)",
-        section: ALGEBRA,
-        least: 2,
-        most: 2,
-        run: |a| Ok(a.layout(0)?.add(&*a.layout(1)?)?.into()),
-    },
-    Function {
-        name: "upcast",
-        signature: "upcast(A, n)",
-        summary: "the layout for elements n times as wide, rounded up as in CuTe",
-        example: "upcast((2,8,9):(16,1,32), 2)",
-        result: "(2,4,9):(8,1,16)",
-        section: WIDTH,
-        least: 2,
-        most: 2,
-        run: |a| {
+        }),
+    function("nullspace(A)", "the layout of the indices of the modes of stride 0, on which A is 0")
+        .example("nullspace((2,4,6):(1,2,0))", "6:8")
+        .run(1..=1, |a| Ok(a.layout(0)?.nullspace()?.into())),
+    function("layout_add(A, B)", "the layout R with R(i) = A(i) + B(i)")
+        .example("layout_add((4,3):(1,4), (4,3):(3,1))", "(4,3):(4,5)")
+        .run(2..=2, |a| Ok(a.layout(0)?.add(&*a.layout(1)?)?.into())),
+];
+
+pub(super) const WIDTH: &[Function] = &[
+    function("upcast(A, n)", "the layout for elements n times as wide, rounded up as in CuTe")
+        .example("upcast((2,8,9):(16,1,32), 2)", "(2,4,9):(8,1,16)")
+        .run(2..=2, |a| {
             let n = a.int(1)?;
             widened(&a, 0, |layout| layout.upcast(n), |swizzle| swizzle.upcast(n))
-        },
-    },
-    Function {
-        name: "downcast",
-        signature: "downcast(A, n)",
-        summary: "the layout for elements of 1/n the width",
-        example: "downcast((5,12):(24,1), 2)",
-        result: "(5,24):(48,1)",
-        section: WIDTH,
-        least: 2,
-        most: 2,
-        run: |a| {
+        }),
+    function("downcast(A, n)", "the layout for elements of 1/n the width")
+        .example("downcast((5,12):(24,1), 2)", "(5,24):(48,1)")
+        .run(2..=2, |a| {
             let n = a.int(1)?;
             widened(&a, 0, |layout| layout.downcast(n), |swizzle| swizzle.downcast(n))
-        },
-    },
-    Function {
-        name: "recast_layout",
-        signature: "recast_layout(new_bits, old_bits, layout)",
-        summary: "the layout of the same memory for elements of another width",
-        example: "recast_layout(16, 32, (4,8):(1,4))",
-        result: "(8,8):(1,8)",
-        section: WIDTH,
-        least: 3,
-        most: 3,
-        run: |a| {
+        }),
+    function("recast_layout(new_bits, old_bits, layout)", "the layout of the same memory for elements of another width")
+        .example("recast_layout(16, 32, (4,8):(1,4))", "(8,8):(1,8)")
+        .run(3..=3, |a| {
             // As a method, the layout comes first.
             let (layout, new, old) = if let Some(Value::Int(_)) = a.get(0) { (2, 0, 1) } else { (0, 1, 2) };
             let (new, old) = (a.int(new)?, a.int(old)?);
             widened(&a, layout, |layout| layout.recast(new, old), |swizzle| swizzle.recast(new, old))
-        },
-    },
-    Function {
-        name: "max_alignment",
-        signature: "max_alignment(A)",
-        summary: "the largest number of elements that are always contiguous and aligned; with sizes known at launch, as far as their facts prove",
-        example: "max_alignment((4,8):(1,6))",
-        result: "2",
-        section: WIDTH,
-        least: 1,
-        most: 1,
-        run: |a| Ok(a.layout(0)?.max_alignment()?.into()),
-    },
+        }),
+    function("max_alignment(A)", "the largest number of elements that are always contiguous and aligned; with sizes known at launch, as far as their facts prove")
+        .example("max_alignment((4,8):(1,6))", "2")
+        .run(1..=1, |a| Ok(a.layout(0)?.max_alignment()?.into())),
 ];

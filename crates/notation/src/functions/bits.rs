@@ -3,11 +3,9 @@
 
 use tilewright_layout::{AnyLayout, BitMatrix, BitXor, Layout, LayoutError, OuterMap, Xor};
 
-use super::Function;
+use super::{Function, function};
 use crate::arguments::{Arguments, Fault, at};
 use crate::value::Value;
-
-const BITS: &str = "Bits";
 
 /// A linear map over bits as a matrix: a matrix, a swizzle, or a layout that is one.
 fn matrix(a: &Arguments<'_>, argument: usize) -> Result<BitMatrix, Fault> {
@@ -60,141 +58,67 @@ fn overflow(op: &'static str) -> LayoutError {
     LayoutError::Overflow { op }
 }
 
-pub(super) const FUNCTIONS: &[Function] = &[
-    Function {
-        name: "bit_matrix",
-        signature: "bit_matrix(A)",
-        summary: "a swizzle, or a layout whose extents are powers of two, as a linear map over bits",
-        example: "bit_matrix((8,8):(^1,^9))",
-        result: "F2<6>[1,2,4,9,18,36]",
-        section: BITS,
-        least: 1,
-        most: 1,
-        run: |a| Ok(matrix(&a, 0)?.into()),
-    },
-    Function {
-        name: "bit_xor",
-        signature: "bit_xor(bits, into, from)",
-        summary: "the map that XORs the bits from 'from' on into the bits from 'into' on",
-        example: "bit_xor(3, 4, 3)",
-        result: "F2<7>[1,2,4,24,48,96,64]",
-        section: BITS,
-        least: 3,
-        most: 3,
-        run: |a| {
+pub(super) const BITS: &[Function] = &[
+    function("bit_matrix(A)", "a swizzle, or a layout whose extents are powers of two, as a linear map over bits")
+        .example("bit_matrix((8,8):(^1,^9))", "F2<6>[1,2,4,9,18,36]")
+        .run(1..=1, |a| Ok(matrix(&a, 0)?.into())),
+    function("bit_xor(bits, into, from)", "the map that XORs the bits from 'from' on into the bits from 'into' on")
+        .example("bit_xor(3, 4, 3)", "F2<7>[1,2,4,24,48,96,64]")
+        .run(3..=3, |a| {
             let map = BitXor::new(a.int(0)?, a.int(1)?, a.int(2)?)?;
             match map.swizzle() {
                 Some(swizzle) => Ok(swizzle.into()),
                 None => Ok(map.matrix().into()),
             }
+        }),
+    function("bit_rank(M)", "the rank of a linear map over bits")
+        .example("bit_rank((4,4):(^1,^1))", "2")
+        .run(1..=1, |a| Ok(whole(matrix(&a, 0)?.rank()))),
+    function("bit_kernel(M)", "a basis of the kernel of a linear map over bits")
+        .example("bit_kernel((4,4):(^1,^1))", "(5,10)")
+        .run(1..=1, |a| basis(matrix(&a, 0)?.kernel())),
+    function("bit_image(M)", "a basis of the image of a linear map over bits")
+        .example("bit_image((4,4):(^1,^1))", "(1,2)")
+        .run(1..=1, |a| basis(matrix(&a, 0)?.image())),
+    function("bit_inverse(M)", "the inverse of a linear map over bits")
+        .example("bit_inverse(F2<2>[2,3])", "F2<2>[3,1]")
+        .run(1..=1, |a| Ok(matrix(&a, 0)?.inverse()?.into())),
+    function("left_divide(M, N)", "the linear map X over bits with M(X(i)) = N(i)")
+        .example("left_divide(F2<2>[2,3], F2<2>[1,2])", "F2<2>[3,1]")
+        .run(2..=2, |a| Ok(matrix(&a, 0)?.left_divide(&matrix(&a, 1)?)?.into())),
+    function(
+        "to_layout(A) or to_layout(M, shape)",
+        "the equal layout with integer strides, and its first offset; for a matrix, with the given shape",
+    )
+    .example("to_layout(F2<3>[4,1,2], (2,4))", "(2,4):(4,1)")
+    .run(1..=2, |a| match (a.get(0), a.len()) {
+        (Some(Value::Matrix(_)), 1) => a.kind(1, "a shape"),
+        (_, 2) => Ok(matrix(&a, 0)?.to_layout(&a.integer_shape(1)?)?.into()),
+        _ => match &*a.layout(0)?.by_index()? {
+            AnyLayout::Integer(layout) => Ok(layout.clone().into()),
+            AnyLayout::Xor(layout) => Ok(layout.integers()?.into()),
+            AnyLayout::Composed(map) => {
+                let (layout, offset) = map.to_layout()?;
+                Ok(if offset == 0 { layout.into() } else { Value::List(vec![layout.into(), offset.into()]) })
+            }
+            _ => a.kind(0, "a layout of known numbers"),
         },
-    },
-    Function {
-        name: "bit_rank",
-        signature: "bit_rank(M)",
-        summary: "the rank of a linear map over bits",
-        example: "bit_rank((4,4):(^1,^1))",
-        result: "2",
-        section: BITS,
-        least: 1,
-        most: 1,
-        run: |a| Ok(whole(matrix(&a, 0)?.rank())),
-    },
-    Function {
-        name: "bit_kernel",
-        signature: "bit_kernel(M)",
-        summary: "a basis of the kernel of a linear map over bits",
-        example: "bit_kernel((4,4):(^1,^1))",
-        result: "(5,10)",
-        section: BITS,
-        least: 1,
-        most: 1,
-        run: |a| basis(matrix(&a, 0)?.kernel()),
-    },
-    Function {
-        name: "bit_image",
-        signature: "bit_image(M)",
-        summary: "a basis of the image of a linear map over bits",
-        example: "bit_image((4,4):(^1,^1))",
-        result: "(1,2)",
-        section: BITS,
-        least: 1,
-        most: 1,
-        run: |a| basis(matrix(&a, 0)?.image()),
-    },
-    Function {
-        name: "bit_inverse",
-        signature: "bit_inverse(M)",
-        summary: "the inverse of a linear map over bits",
-        example: "bit_inverse(F2<2>[2,3])",
-        result: "F2<2>[3,1]",
-        section: BITS,
-        least: 1,
-        most: 1,
-        run: |a| Ok(matrix(&a, 0)?.inverse()?.into()),
-    },
-    Function {
-        name: "left_divide",
-        signature: "left_divide(M, N)",
-        summary: "the linear map X over bits with M(X(i)) = N(i)",
-        example: "left_divide(F2<2>[2,3], F2<2>[1,2])",
-        result: "F2<2>[3,1]",
-        section: BITS,
-        least: 2,
-        most: 2,
-        run: |a| Ok(matrix(&a, 0)?.left_divide(&matrix(&a, 1)?)?.into()),
-    },
-    Function {
-        name: "to_layout",
-        signature: "to_layout(A) or to_layout(M, shape)",
-        summary: "the equal layout with integer strides, and its first offset; for a matrix, with the given shape",
-        example: "to_layout(F2<3>[4,1,2], (2,4))",
-        result: "(2,4):(4,1)",
-        section: BITS,
-        least: 1,
-        most: 2,
-        run: |a| match (a.get(0), a.len()) {
-            (Some(Value::Matrix(_)), 1) => a.kind(1, "a shape"),
-            (_, 2) => Ok(matrix(&a, 0)?.to_layout(&a.integer_shape(1)?)?.into()),
-            _ => match &*a.layout(0)?.by_index()? {
-                AnyLayout::Integer(layout) => Ok(layout.clone().into()),
-                AnyLayout::Xor(layout) => Ok(layout.integers()?.into()),
-                AnyLayout::Composed(map) => {
-                    let (layout, offset) = map.to_layout()?;
-                    Ok(if offset == 0 { layout.into() } else { Value::List(vec![layout.into(), offset.into()]) })
-                }
-                _ => a.kind(0, "a layout of known numbers"),
-            },
-        },
-    },
-    Function {
-        name: "to_composed",
-        signature: "to_composed(M, shape) or to_composed(F)",
-        summary: "a linear map over bits (with a shape) or a linear layout as a layout, with a swizzle if needed",
-        example: "to_composed(F2<4>[1,2,5,10], (4,4))",
-        result: "S<2,0,2> o 0 o (4,4):(1,4)",
-        section: BITS,
-        least: 1,
-        most: 2,
-        run: |a| match a.len() {
-            1 => a.kind(0, "a linear layout, or a matrix and a shape,"),
-            _ => Ok(matrix(&a, 0)?.to_composed(&a.integer_shape(1)?)?.into()),
-        },
-    },
-    Function {
-        name: "to_xor",
-        signature: "to_xor(A)",
-        summary: "the equal layout with XOR strides",
-        example: "to_xor(S<3,0,3> o 0 o (8,8):(1,8))",
-        result: "(8,8):(^1,^9)",
-        section: BITS,
-        least: 1,
-        most: 1,
-        run: |a| match a.get(0) {
+    }),
+    function(
+        "to_composed(M, shape) or to_composed(F)",
+        "a linear map over bits (with a shape) or a linear layout as a layout, with a swizzle if needed",
+    )
+    .example("to_composed(F2<4>[1,2,5,10], (4,4))", "S<2,0,2> o 0 o (4,4):(1,4)")
+    .run(1..=2, |a| match a.len() {
+        1 => a.kind(0, "a linear layout, or a matrix and a shape,"),
+        _ => Ok(matrix(&a, 0)?.to_composed(&a.integer_shape(1)?)?.into()),
+    }),
+    function("to_xor(A)", "the equal layout with XOR strides")
+        .example("to_xor(S<3,0,3> o 0 o (8,8):(1,8))", "(8,8):(^1,^9)")
+        .run(1..=1, |a| match a.get(0) {
             Some(Value::Matrix(_) | Value::Swizzle(_)) => Ok(Layout::<Xor>::of_bit_matrix(&matrix(&a, 0)?)?.into()),
             _ => Ok(a.layout(0)?.to_xor()?.into()),
-        },
-    },
+        }),
 ];
 
 /// The composition of two maps on offsets, or of one with a composed layout; none if neither is

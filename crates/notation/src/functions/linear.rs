@@ -2,11 +2,9 @@
 
 use tilewright_layout::{LinearLayout, Tree};
 
-use super::{Function, Run};
+use super::{Function, Run, function};
 use crate::arguments::{Arguments, Fault};
 use crate::value::Value;
-
-const LINEAR: &str = "Linear layouts";
 
 fn linear<'a>(a: &Arguments<'a>, argument: usize) -> Result<&'a LinearLayout, Fault> {
     match a.get(argument) {
@@ -49,17 +47,10 @@ pub(super) fn apply(map: &LinearLayout, indices: &[i64]) -> Result<Value, Fault>
     }
 }
 
-pub(super) const FUNCTIONS: &[Function] = &[
-    Function {
-        name: "linear_layout",
-        signature: "linear_layout(A)",
-        summary: "a layout, swizzled or not, as a linear layout: its modes are the inputs dim0, dim1, .., its value is the output offset",
-        example: "linear_layout(S<1,0,2> o 0 o (2,4):(4,1))",
-        result: "dim0=[(5)] dim1=[(1),(2)] -> offset:8",
-        section: LINEAR,
-        least: 1,
-        most: 1,
-        run: |a| {
+pub(super) const LINEAR: &[Function] = &[
+    function("linear_layout(A)", "a layout, swizzled or not, as a linear layout: its modes are the inputs dim0, dim1, .., its value is the output offset")
+        .example("linear_layout(S<1,0,2> o 0 o (2,4):(4,1))", "dim0=[(5)] dim1=[(1),(2)] -> offset:8")
+        .run(1..=1, |a| {
             let layout = a.layout(0)?;
             let map = layout.composed()?.into_owned();
             // A number is one input, also where the layout that has the values has several modes.
@@ -67,42 +58,17 @@ pub(super) const FUNCTIONS: &[Function] = &[
             let map = if single { map.group(0..map.rank())? } else { map };
             let names: Vec<String> = (0..map.rank()).map(|mode| format!("dim{mode}")).collect();
             Ok(LinearLayout::of_composed(names.iter().map(String::as_str), "offset", &map)?.into())
-        },
-    },
-    Function {
-        name: "pseudo_inverse",
-        signature: "pseudo_inverse(F)",
-        summary: "a linear layout that maps every value of F to indices with that value",
-        example: "pseudo_inverse(register=[(0,1)] lane=[(1,0),(2,0)] -> row:4 column:2)",
-        result: "row=[(0,1),(0,2)] column=[(1,0)] -> register:2 lane:4",
-        section: LINEAR,
-        least: 1,
-        most: 1,
-        run: |a| Ok(linear(&a, 0)?.pseudo_inverse().into()),
-    },
-    Function {
-        name: "linear_product",
-        signature: "linear_product(F, G)",
-        summary: "F on the low bits of each name and G on those above; composition, left_divide, bit_inverse, to_composed and the like also take linear layouts",
-        example: "linear_product(register=[(1)] -> row:2, lane=[(1,0),(0,1)] -> row:2 column:2)",
-        result: "register=[(1,0)] lane=[(2,0),(0,1)] -> row:4 column:2",
-        section: LINEAR,
-        least: 2,
-        most: 2,
-        run: |a| Ok(linear(&a, 0)?.product(linear(&a, 1)?)?.into()),
-    },
-    Function {
-        name: "linear_quotient",
-        signature: "linear_quotient(F, tile)",
-        summary: "the linear layout G with linear_product(tile, G) = F",
-        example: "linear_quotient(register=[(1,0),(0,1)] lane=[(2,0)] -> row:4 column:2, register=[(1)] -> row:2)",
-        result: "register=[(0,1)] lane=[(1,0)] -> row:2 column:2",
-        section: LINEAR,
-        least: 2,
-        most: 2,
-        run: |a| match linear(&a, 0)?.quotient(linear(&a, 1)?) {
+        }),
+    function("pseudo_inverse(F)", "a linear layout that maps every value of F to indices with that value")
+        .example("pseudo_inverse(register=[(0,1)] lane=[(1,0),(2,0)] -> row:4 column:2)", "row=[(0,1),(0,2)] column=[(1,0)] -> register:2 lane:4")
+        .run(1..=1, |a| Ok(linear(&a, 0)?.pseudo_inverse().into())),
+    function("linear_product(F, G)", "F on the low bits of each name and G on those above; composition, left_divide, bit_inverse, to_composed and the like also take linear layouts")
+        .example("linear_product(register=[(1)] -> row:2, lane=[(1,0),(0,1)] -> row:2 column:2)", "register=[(1,0)] lane=[(2,0),(0,1)] -> row:4 column:2")
+        .run(2..=2, |a| Ok(linear(&a, 0)?.product(linear(&a, 1)?)?.into())),
+    function("linear_quotient(F, tile)", "the linear layout G with linear_product(tile, G) = F")
+        .example("linear_quotient(register=[(1,0),(0,1)] lane=[(2,0)] -> row:4 column:2, register=[(1)] -> row:2)", "register=[(0,1)] lane=[(1,0)] -> row:2 column:2")
+        .run(2..=2, |a| match linear(&a, 0)?.quotient(linear(&a, 1)?) {
             Some(quotient) => Ok(quotient.into()),
             None => a.kind(1, "a tile that the linear layout is a product of"),
-        },
-    },
+        }),
 ];

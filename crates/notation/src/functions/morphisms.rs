@@ -6,11 +6,9 @@ use tilewright_layout::morphism::{
 };
 use tilewright_layout::{AnyTree, Tree};
 
-use super::{Function, MANY, Run, spans};
+use super::{Function, MANY, Run, function, spans};
 use crate::arguments::{Arguments, Fault};
 use crate::value::Value;
-
-pub(super) const MORPHISMS: &str = "Morphisms";
 
 pub(super) fn morphism<'a>(a: &Arguments<'a>, argument: usize) -> Result<&'a NestMorphism, Fault> {
     match a.get(argument) {
@@ -75,215 +73,86 @@ pub(crate) fn of_morphism(function: &str) -> Option<Run> {
     })
 }
 
-pub(super) const FUNCTIONS: &[Function] = &[
-    Function {
-        name: "morphism",
-        signature: "morphism(A)",
-        summary: "the standard morphism of tuples that encodes a layout",
-        example: "morphism((2,2):(5,50))",
-        result: "(2,2) -> (5,2,5,2) : (2,4)",
-        section: MORPHISMS,
-        least: 1,
-        most: 1,
-        run: |a| Ok(standard_representation(&*a.integer_layout(0)?)?.into()),
-    },
-    Function {
-        name: "encoded",
-        signature: "encoded(f)",
-        summary: "the layout that a morphism or a span encodes",
-        example: "encoded((4,5) -> (4,16,5) : (1,3))",
-        result: "(4,5):(1,64)",
-        section: MORPHISMS,
-        least: 1,
-        most: 1,
-        run: |a| match spans::encoded(&a) {
+pub(super) const MORPHISMS: &[Function] = &[
+    function("morphism(A)", "the standard morphism of tuples that encodes a layout")
+        .example("morphism((2,2):(5,50))", "(2,2) -> (5,2,5,2) : (2,4)")
+        .run(1..=1, |a| Ok(standard_representation(&*a.integer_layout(0)?)?.into())),
+    function("encoded(f)", "the layout that a morphism or a span encodes")
+        .example("encoded((4,5) -> (4,16,5) : (1,3))", "(4,5):(1,64)")
+        .run(1..=1, |a| match spans::encoded(&a) {
             Some(layout) => layout,
             None => Ok(morphism(&a, 0)?.encoded_layout()?.into()),
-        },
-    },
-    Function {
-        name: "standard_form",
-        signature: "standard_form(f)",
-        summary: "the morphism that encodes the same layout, with no superfluous entry in its codomain",
-        example: "standard_form((4,5) -> (4,2,8,5,7) : (1,4))",
-        result: "(4,5) -> (4,16,5) : (1,3)",
-        section: MORPHISMS,
-        least: 1,
-        most: 1,
-        run: |a| Ok(morphism(&a, 0)?.standard_form()?.into()),
-    },
-    Function {
-        name: "mutual_refinement",
-        signature: "mutual_refinement(S, T)",
-        summary: "S and T refined such that the leaves of the first are the first leaves of the second",
-        example: "mutual_refinement((6,6), (12,3,6))",
-        result: "((6,(2,3)),((6,2),3,6))",
-        section: MORPHISMS,
-        least: 2,
-        most: 2,
-        run: |a| {
-            let mutual = mutual_refinement(&a.integer_shape(0)?, &a.integer_shape(1)?)?;
-            Ok(Tree::tuple([mutual.first().fine(), mutual.second().fine()])?.into())
-        },
-    },
-    Function {
-        name: "refines",
-        signature: "refines(S, T)",
-        summary: "whether S is T with entries replaced by tuples of the same size",
-        example: "refines(((2,3),4), (6,4))",
-        result: "true",
-        section: MORPHISMS,
-        least: 2,
-        most: 2,
-        run: |a| Ok(refines(&a.integer_shape(0)?, &a.integer_shape(1)?).into()),
-    },
-    Function {
-        name: "pullback",
-        signature: "pullback(f, T)",
-        summary: "f with its codomain refined to T, and its domain accordingly",
-        example: "pullback((6,4) -> (4,6,6) : (2,*), (4,(2,3),6))",
-        result: "((2,3),4) -> (4,(2,3),6) : ((2,3),*)",
-        section: MORPHISMS,
-        least: 2,
-        most: 2,
-        run: |a| {
+        }),
+    function(
+        "standard_form(f)",
+        "the morphism that encodes the same layout, with no superfluous entry in its codomain",
+    )
+    .example("standard_form((4,5) -> (4,2,8,5,7) : (1,4))", "(4,5) -> (4,16,5) : (1,3)")
+    .run(1..=1, |a| Ok(morphism(&a, 0)?.standard_form()?.into())),
+    function(
+        "mutual_refinement(S, T)",
+        "S and T refined such that the leaves of the first are the first leaves of the second",
+    )
+    .example("mutual_refinement((6,6), (12,3,6))", "((6,(2,3)),((6,2),3,6))")
+    .run(2..=2, |a| {
+        let mutual = mutual_refinement(&a.integer_shape(0)?, &a.integer_shape(1)?)?;
+        Ok(Tree::tuple([mutual.first().fine(), mutual.second().fine()])?.into())
+    }),
+    function("refines(S, T)", "whether S is T with entries replaced by tuples of the same size")
+        .example("refines(((2,3),4), (6,4))", "true")
+        .run(2..=2, |a| Ok(refines(&a.integer_shape(0)?, &a.integer_shape(1)?).into())),
+    function("pullback(f, T)", "f with its codomain refined to T, and its domain accordingly")
+        .example("pullback((6,4) -> (4,6,6) : (2,*), (4,(2,3),6))", "((2,3),4) -> (4,(2,3),6) : ((2,3),*)")
+        .run(2..=2, |a| {
             let f = morphism(&a, 0)?;
             Ok(f.pullback(&Refinement::new(&a.integer_shape(1)?, &f.codomain())?)?.morphism.into())
-        },
-    },
-    Function {
-        name: "pushforward",
-        signature: "pushforward(f, S)",
-        summary: "f with its domain refined to S, and its codomain accordingly",
-        example: "pushforward((12,3) -> (3,12) : (2,1), ((6,2),3))",
-        result: "((6,2),3) -> (3,(6,2)) : ((2,3),1)",
-        section: MORPHISMS,
-        least: 2,
-        most: 2,
-        run: |a| {
+        }),
+    function("pushforward(f, S)", "f with its domain refined to S, and its codomain accordingly")
+        .example("pushforward((12,3) -> (3,12) : (2,1), ((6,2),3))", "((6,2),3) -> (3,(6,2)) : ((2,3),1)")
+        .run(2..=2, |a| {
             let f = morphism(&a, 0)?;
             Ok(f.pushforward(&Refinement::new(&a.integer_shape(1)?, &f.domain())?)?.morphism.into())
-        },
-    },
-    Function {
-        name: "weak_composite",
-        signature: "weak_composite(g, f)",
-        summary: "g after f, both refined until codomain and domain match: the function of the composition, with more modes",
-        example: "weak_composite((12,3,6) -> (12,6,3) : (1,3,2), (6,6) -> (6,6) : (1,2))",
-        result: "(6,(2,3)) -> ((6,2),6,3) : (1,(2,4))",
-        section: MORPHISMS,
-        least: 2,
-        most: 2,
-        run: |a| Ok(weak_composite(morphism(&a, 0)?, morphism(&a, 1)?)?.into()),
-    },
-    Function {
-        name: "composition_by_refinement",
-        signature: "composition_by_refinement(A, B)",
-        summary: "A after B by mutual refinement of their morphisms; refused where that does not apply, though A o B may exist",
-        example: "composition_by_refinement((12,3,6):(1,72,12), (6,6):(1,6))",
-        result: "(6,(2,3)):(1,(6,72))",
-        section: MORPHISMS,
-        least: 2,
-        most: 2,
-        run: |a| Ok(compose_by_refinement(&*a.integer_layout(0)?, &*a.integer_layout(1)?)?.into()),
-    },
-    Function {
-        name: "concat",
-        signature: "concat(f, g)",
-        summary: "the sum of two morphisms into one tuple with disjoint images",
-        example: "concat((4) -> (4,2,8) : (1), (8) -> (4,2,8) : (3))",
-        result: "((4),(8)) -> (4,2,8) : ((1),(3))",
-        section: MORPHISMS,
-        least: 2,
-        most: 2,
-        run: |a| Ok(morphism(&a, 0)?.concat(morphism(&a, 1)?)?.into()),
-    },
-    Function {
-        name: "restrict",
-        signature: "restrict(f, place...)",
-        summary: "a morphism on some of the entries of its domain, which keep their nesting",
-        example: "restrict((4,5) -> (4,7,5) : (1,3), 2)",
-        result: "(5) -> (4,7,5) : (3)",
-        section: MORPHISMS,
-        least: 1,
-        most: MANY,
-        run: |a| Ok(morphism(&a, 0)?.restrict(&places(&a)?)?.into()),
-    },
-    Function {
-        name: "factorise",
-        signature: "factorise(f, place...)",
-        summary: "a morphism into some of the entries of its codomain, which include its image",
-        example: "factorise((4,5) -> (4,7,5) : (1,3), 1, 3)",
-        result: "(4,5) -> (4,5) : (1,2)",
-        section: MORPHISMS,
-        least: 1,
-        most: MANY,
-        run: |a| Ok(morphism(&a, 0)?.factorise(&places(&a)?)?.into()),
-    },
-    Function {
-        name: "domain",
-        signature: "domain(f)",
-        summary: "the domain of a morphism",
-        example: "domain(((2,2),3) -> (5,2,2,3) : ((2,*),4))",
-        result: "((2,2),3)",
-        section: MORPHISMS,
-        least: 1,
-        most: 1,
-        run: |a| Ok(morphism(&a, 0)?.domain().into()),
-    },
-    Function {
-        name: "codomain",
-        signature: "codomain(f)",
-        summary: "the codomain of a morphism",
-        example: "codomain(((2,2),3) -> (5,2,2,3) : ((2,*),4))",
-        result: "(5,2,2,3)",
-        section: MORPHISMS,
-        least: 1,
-        most: 1,
-        run: |a| Ok(morphism(&a, 0)?.codomain().into()),
-    },
-    Function {
-        name: "squeeze",
-        signature: "squeeze(f)",
-        summary: "a morphism without the entries 1 of its domain and codomain",
-        example: "squeeze(((1,4),1) -> (4,2,1) : ((*,1),3))",
-        result: "((4)) -> (4,2) : ((1))",
-        section: MORPHISMS,
-        least: 1,
-        most: 1,
-        run: |a| Ok(morphism(&a, 0)?.squeeze()?.into()),
-    },
-    Function {
-        name: "sort",
-        signature: "sort(f)",
-        summary: "a morphism with its domain, as a flat tuple, in the order of its codomain",
-        example: "sort((2,(3,5)) -> (5,3,2) : (3,(2,1)))",
-        result: "(5,3,2) -> (5,3,2) : (1,2,3)",
-        section: MORPHISMS,
-        least: 1,
-        most: 1,
-        run: |a| Ok(morphism(&a, 0)?.sort()?.into()),
-    },
-    Function {
-        name: "is_isomorphism",
-        signature: "is_isomorphism(f)",
-        summary: "whether a morphism is a permutation of entries, so that it has an inverse",
-        example: "is_isomorphism((4,5) -> (5,4) : (2,1))",
-        result: "true",
-        section: MORPHISMS,
-        least: 1,
-        most: 1,
-        run: |a| Ok(morphism(&a, 0)?.is_isomorphism().into()),
-    },
-    Function {
-        name: "inverse",
-        signature: "inverse(f)",
-        summary: "the inverse of a morphism that is a permutation of entries",
-        example: "inverse((4,5) -> (5,4) : (2,1))",
-        result: "(5,4) -> (4,5) : (2,1)",
-        section: MORPHISMS,
-        least: 1,
-        most: 1,
-        run: |a| Ok(morphism(&a, 0)?.inverse()?.into()),
-    },
+        }),
+    function(
+        "weak_composite(g, f)",
+        "g after f, both refined until codomain and domain match: the function of the composition, with more modes",
+    )
+    .example(
+        "weak_composite((12,3,6) -> (12,6,3) : (1,3,2), (6,6) -> (6,6) : (1,2))",
+        "(6,(2,3)) -> ((6,2),6,3) : (1,(2,4))",
+    )
+    .run(2..=2, |a| Ok(weak_composite(morphism(&a, 0)?, morphism(&a, 1)?)?.into())),
+    function(
+        "composition_by_refinement(A, B)",
+        "A after B by mutual refinement of their morphisms; refused where that does not apply, though A o B may exist",
+    )
+    .example("composition_by_refinement((12,3,6):(1,72,12), (6,6):(1,6))", "(6,(2,3)):(1,(6,72))")
+    .run(2..=2, |a| Ok(compose_by_refinement(&*a.integer_layout(0)?, &*a.integer_layout(1)?)?.into())),
+    function("concat(f, g)", "the sum of two morphisms into one tuple with disjoint images")
+        .example("concat((4) -> (4,2,8) : (1), (8) -> (4,2,8) : (3))", "((4),(8)) -> (4,2,8) : ((1),(3))")
+        .run(2..=2, |a| Ok(morphism(&a, 0)?.concat(morphism(&a, 1)?)?.into())),
+    function("restrict(f, place...)", "a morphism on some of the entries of its domain, which keep their nesting")
+        .example("restrict((4,5) -> (4,7,5) : (1,3), 2)", "(5) -> (4,7,5) : (3)")
+        .run(1..=MANY, |a| Ok(morphism(&a, 0)?.restrict(&places(&a)?)?.into())),
+    function("factorise(f, place...)", "a morphism into some of the entries of its codomain, which include its image")
+        .example("factorise((4,5) -> (4,7,5) : (1,3), 1, 3)", "(4,5) -> (4,5) : (1,2)")
+        .run(1..=MANY, |a| Ok(morphism(&a, 0)?.factorise(&places(&a)?)?.into())),
+    function("domain(f)", "the domain of a morphism")
+        .example("domain(((2,2),3) -> (5,2,2,3) : ((2,*),4))", "((2,2),3)")
+        .run(1..=1, |a| Ok(morphism(&a, 0)?.domain().into())),
+    function("codomain(f)", "the codomain of a morphism")
+        .example("codomain(((2,2),3) -> (5,2,2,3) : ((2,*),4))", "(5,2,2,3)")
+        .run(1..=1, |a| Ok(morphism(&a, 0)?.codomain().into())),
+    function("squeeze(f)", "a morphism without the entries 1 of its domain and codomain")
+        .example("squeeze(((1,4),1) -> (4,2,1) : ((*,1),3))", "((4)) -> (4,2) : ((1))")
+        .run(1..=1, |a| Ok(morphism(&a, 0)?.squeeze()?.into())),
+    function("sort(f)", "a morphism with its domain, as a flat tuple, in the order of its codomain")
+        .example("sort((2,(3,5)) -> (5,3,2) : (3,(2,1)))", "(5,3,2) -> (5,3,2) : (1,2,3)")
+        .run(1..=1, |a| Ok(morphism(&a, 0)?.sort()?.into())),
+    function("is_isomorphism(f)", "whether a morphism is a permutation of entries, so that it has an inverse")
+        .example("is_isomorphism((4,5) -> (5,4) : (2,1))", "true")
+        .run(1..=1, |a| Ok(morphism(&a, 0)?.is_isomorphism().into())),
+    function("inverse(f)", "the inverse of a morphism that is a permutation of entries")
+        .example("inverse((4,5) -> (5,4) : (2,1))", "(5,4) -> (4,5) : (2,1)")
+        .run(1..=1, |a| Ok(morphism(&a, 0)?.inverse()?.into())),
 ];

@@ -6,13 +6,10 @@ use tilewright_layout::{
     greatest_common_domain,
 };
 
-use super::{Function, MANY, numeric};
+use super::{Function, MANY, function, numeric};
 use crate::arguments::{Arguments, Fault, among};
 use crate::reading::single;
 use crate::value::Value;
-
-const NUMBERS: &str = "Numbers in tuples";
-const SHAPES: &str = "Common shapes";
 
 /// All arguments as one tuple.
 fn all(a: &Arguments<'_>) -> Result<Tree<i64>, Fault> {
@@ -106,256 +103,98 @@ fn left(a: &Arguments<'_>, rounded: fn(&Expr, &Expr) -> Option<Expr>) -> Result<
     Ok(rest.ok_or(LayoutError::Overflow { op: a.function })?.into())
 }
 
-pub(super) const FUNCTIONS: &[Function] = &[
-    Function {
-        name: "product",
-        signature: "product(t)",
-        summary: "the product of all numbers of a tuple",
-        example: "product((4,(2,3)))",
-        result: "24",
-        section: NUMBERS,
-        least: 1,
-        most: 1,
-        run: |a| numeric!(a, 0, shape => shape.product()?),
-    },
-    Function {
-        name: "product_each",
-        signature: "product_each(t)",
-        summary: "the product of each mode",
-        example: "product_each((2,(3,4)))",
-        result: "(2,12)",
-        section: NUMBERS,
-        least: 1,
-        most: 1,
-        run: |a| numeric!(a, 0, shape => shape.product_each()?),
-    },
-    Function {
-        name: "product_like",
-        signature: "product_like(t, guide)",
-        summary: "the product of the mode at each leaf of the guide",
-        example: "product_like((2,(3,4)), (1,1))",
-        result: "(2,12)",
-        section: NUMBERS,
-        least: 2,
-        most: 2,
-        run: |a| numeric!(a, 0, shape => shape.product_like(&a.profile(1)?)?),
-    },
-    Function {
-        name: "inner_product",
-        signature: "inner_product(a, b)",
-        summary: "the sum of the products of corresponding numbers",
-        example: "inner_product((2,(3,4)), (1,(10,100)))",
-        result: "432",
-        section: NUMBERS,
-        least: 2,
-        most: 2,
-        run: |a| match (&*a.any_tree(0)?, &*a.any_tree(1)?) {
+pub(super) const NUMBERS: &[Function] = &[
+    function("product(t)", "the product of all numbers of a tuple")
+        .example("product((4,(2,3)))", "24")
+        .run(1..=1, |a| numeric!(a, 0, shape => shape.product()?)),
+    function("product_each(t)", "the product of each mode")
+        .example("product_each((2,(3,4)))", "(2,12)")
+        .run(1..=1, |a| numeric!(a, 0, shape => shape.product_each()?)),
+    function("product_like(t, guide)", "the product of the mode at each leaf of the guide")
+        .example("product_like((2,(3,4)), (1,1))", "(2,12)")
+        .run(2..=2, |a| numeric!(a, 0, shape => shape.product_like(&a.profile(1)?)?)),
+    function("inner_product(a, b)", "the sum of the products of corresponding numbers")
+        .example("inner_product((2,(3,4)), (1,(10,100)))", "432")
+        .run(2..=2, |a| match (&*a.any_tree(0)?, &*a.any_tree(1)?) {
             (AnyTree::Integer(x), AnyTree::Integer(y)) => Ok(x.inner_product(y)?.into()),
             (x, y) => match (x.launch(), y.coordinate()) {
                 (Some(x), Some(y)) => Ok(x.inner_product(&y)?.into()),
                 (None, _) => a.kind(0, "a number or a tuple of numbers"),
                 _ => a.kind(1, "a tuple of numbers or of coordinate steps"),
             },
-        },
-    },
-    Function {
-        name: "elem_scale",
-        signature: "elem_scale(a, b)",
-        summary: "each number of a times the product of the corresponding mode of b",
-        example: "elem_scale((2,(3,4)), (10,(1,(2,3))))",
-        result: "(20,(3,24))",
-        section: NUMBERS,
-        least: 2,
-        most: 2,
-        run: |a| numeric!(a, a.tuples(0, 1)?, (x, y) => x.elem_scale(&y)?),
-    },
-    Function {
-        name: "tuple_add",
-        signature: "tuple_add(a, b)",
-        summary: "the elementwise sum; missing modes count as 0",
-        example: "tuple_add((1,2,3), (4,5))",
-        result: "(5,7,3)",
-        section: NUMBERS,
-        least: 2,
-        most: 2,
-        run: |a| numeric!(a, a.tuples(0, 1)?, (x, y) => x.tuple_add(&y)?),
-    },
-    Function {
-        name: "tuple_sub",
-        signature: "tuple_sub(a, b)",
-        summary: "the elementwise difference; missing modes count as 0",
-        example: "tuple_sub((5,8,3), (1,2))",
-        result: "(4,6,3)",
-        section: NUMBERS,
-        least: 2,
-        most: 2,
-        run: |a| numeric!(a, a.tuples(0, 1)?, (x, y) => x.tuple_sub(&y)?),
-    },
-    Function {
-        name: "ceil_div",
-        signature: "ceil_div(a, b)",
-        summary: "a divided by b, rounded up; for a tiler b, the number of tiles that cover the shape a",
-        example: "ceil_div((5,6,7), (4,4))",
-        result: "(2,2,7)",
-        section: NUMBERS,
-        least: 2,
-        most: 2,
-        run: |a| match a.get(1) {
+        }),
+    function("elem_scale(a, b)", "each number of a times the product of the corresponding mode of b")
+        .example("elem_scale((2,(3,4)), (10,(1,(2,3))))", "(20,(3,24))")
+        .run(2..=2, |a| numeric!(a, a.tuples(0, 1)?, (x, y) => x.elem_scale(&y)?)),
+    function("tuple_add(a, b)", "the elementwise sum; missing modes count as 0")
+        .example("tuple_add((1,2,3), (4,5))", "(5,7,3)")
+        .run(2..=2, |a| numeric!(a, a.tuples(0, 1)?, (x, y) => x.tuple_add(&y)?)),
+    function("tuple_sub(a, b)", "the elementwise difference; missing modes count as 0")
+        .example("tuple_sub((5,8,3), (1,2))", "(4,6,3)")
+        .run(2..=2, |a| numeric!(a, a.tuples(0, 1)?, (x, y) => x.tuple_sub(&y)?)),
+    function("ceil_div(a, b)", "a divided by b, rounded up; for a tiler b, the number of tiles that cover the shape a")
+        .example("ceil_div((5,6,7), (4,4))", "(2,2,7)")
+        .run(2..=2, |a| match a.get(1) {
             Some(Value::Layout(_) | Value::Tiler(_)) => {
                 Ok(a.tiler(1)?.tiles_of(&*a.shape(0)?).map_err(among(0, 1))?.into())
             }
             _ => numeric!(a, a.shapes(0, 1)?, (x, y) => x.ceil_div(&y)?),
-        },
-    },
-    Function {
-        name: "floor_div",
-        signature: "floor_div(a, b)",
-        summary: "a divided by b, rounded down: the number of whole tiles",
-        example: "floor_div((5,6,7), (4,4))",
-        result: "(1,1,7)",
-        section: NUMBERS,
-        least: 2,
-        most: 2,
-        run: |a| numeric!(a, a.shapes(0, 1)?, (x, y) => x.floor_div(&y)?),
-    },
-    Function {
-        name: "shape_div",
-        signature: "shape_div(a, b, rounding)",
-        summary: "a divided by b, if one divides the other; with rounding=ceil or floor, as ceil_div or floor_div",
-        example: "shape_div(((8,10),(6,4)), ((2,5),(3,2)))",
-        result: "((4,2),(2,2))",
-        section: NUMBERS,
-        least: 2,
-        most: 3,
-        run: |a| match a.word(2).as_deref() {
-            None if a.len() == 2 => numeric!(a, a.shapes(0, 1)?, (x, y) => x.shape_div(&y)?),
-            Some("ceil") => numeric!(a, a.shapes(0, 1)?, (x, y) => x.ceil_div(&y)?),
-            Some("floor") => numeric!(a, a.shapes(0, 1)?, (x, y) => x.floor_div(&y)?),
-            _ => a.kind(2, "ceil or floor"),
-        },
-    },
-    Function {
-        name: "round_up",
-        signature: "round_up(a, b)",
-        summary: "the least multiple of b that is at least a",
-        example: "round_up((5,9), (4,8))",
-        result: "(8,16)",
-        section: NUMBERS,
-        least: 2,
-        most: 2,
-        run: |a| numeric!(a, a.tuples(0, 1)?, (x, y) => x.round_up(&y)?),
-    },
-    Function {
-        name: "max",
-        signature: "max(a, ...)",
-        summary: "the largest of all numbers",
-        example: "max((4,(2,9)), 3)",
-        result: "9",
-        section: NUMBERS,
-        least: 1,
-        most: MANY,
-        run: |a| extreme(&a, Tree::max, Expr::maximum),
-    },
-    Function {
-        name: "min",
-        signature: "min(a, ...)",
-        summary: "the least of all numbers",
-        example: "min((4,(2,9)), 3)",
-        result: "2",
-        section: NUMBERS,
-        least: 1,
-        most: MANY,
-        run: |a| extreme(&a, Tree::min, Expr::minimum),
-    },
-    Function {
-        name: "mod",
-        signature: "mod(a, b)",
-        summary: "the remainder of a/b with the quotient rounded down; it has the sign of b",
-        example: "mod(-5, 8)",
-        result: "3",
-        section: NUMBERS,
-        least: 2,
-        most: 2,
-        run: |a| left(&a, Expr::floor_div),
-    },
-    Function {
-        name: "rem",
-        signature: "rem(a, b)",
-        summary: "the remainder of a/b with the quotient rounded toward zero; it has the sign of a; also written a%b",
-        example: "rem(-5, 8)",
-        result: "-5",
-        section: NUMBERS,
-        least: 2,
-        most: 2,
-        run: |a| left(&a, |a, b| a.divide(b).map(|(quotient, _)| quotient)),
-    },
-    Function {
-        name: "gcd",
-        signature: "gcd(a, ...)",
-        summary: "the greatest common divisor of all numbers",
-        example: "gcd((12,(18,30)))",
-        result: "6",
-        section: NUMBERS,
-        least: 1,
-        most: MANY,
-        run: common_divisor,
-    },
-    Function {
-        name: "sum",
-        signature: "sum(a, ...)",
-        summary: "the sum of all numbers",
-        example: "sum((1,(2,3)))",
-        result: "6",
-        section: NUMBERS,
-        least: 1,
-        most: MANY,
-        run: |a| match all(&a) {
-            Ok(numbers) => Ok(numbers.sum()?.into()),
-            Err(_) => Ok(all_symbols(&a)?.sum()?.into()),
-        },
-    },
-    Function {
-        name: "greatest_common_domain",
-        signature: "greatest_common_domain(a, b)",
-        summary: "the greatest layout of indices each of whose modes is within one mode of either shape",
-        example: "greatest_common_domain((5,3,4), (10,6))",
-        result: "(5,2):(1,30)",
-        section: SHAPES,
-        least: 2,
-        most: 2,
-        run: |a| numeric!(a, a.shapes(0, 1)?, (x, y) => greatest_common_domain(&x, &y)?),
-    },
-    Function {
-        name: "common_refinement",
-        signature: "common_refinement(a, b)",
-        summary: "the coarsest flat shape that refines both",
-        example: "common_refinement((4,6), (2,12))",
-        result: "(2,2,6)",
-        section: SHAPES,
-        least: 2,
-        most: 2,
-        run: |a| numeric!(a, a.shapes(0, 1)?, (x, y) => common_refinement(&x, &y)?),
-    },
-    Function {
-        name: "common_coarsening",
-        signature: "common_coarsening(a, b)",
-        summary: "the finest flat shape that both refine",
-        example: "common_coarsening((2,3,4), (3,2,2,2))",
-        result: "(6,4)",
-        section: SHAPES,
-        least: 2,
-        most: 2,
-        run: |a| numeric!(a, a.shapes(0, 1)?, (x, y) => common_coarsening(&x, &y)?),
-    },
-    Function {
-        name: "domain_distribute",
-        signature: "domain_distribute(a, b)",
-        summary: "an even distribution of the coordinates of a shape over size(b) workers",
-        example: "domain_distribute((15,14), 6)",
-        result: "(3,2):(1,15)",
-        section: SHAPES,
-        least: 2,
-        most: 2,
-        run: |a| numeric!(a, a.shapes(0, 1)?, (x, y) => domain_distribute(&x, &y)?),
-    },
+        }),
+    function("floor_div(a, b)", "a divided by b, rounded down: the number of whole tiles")
+        .example("floor_div((5,6,7), (4,4))", "(1,1,7)")
+        .run(2..=2, |a| numeric!(a, a.shapes(0, 1)?, (x, y) => x.floor_div(&y)?)),
+    function(
+        "shape_div(a, b, rounding)",
+        "a divided by b, if one divides the other; with rounding=ceil or floor, as ceil_div or floor_div",
+    )
+    .example("shape_div(((8,10),(6,4)), ((2,5),(3,2)))", "((4,2),(2,2))")
+    .run(2..=3, |a| match a.word(2).as_deref() {
+        None if a.len() == 2 => numeric!(a, a.shapes(0, 1)?, (x, y) => x.shape_div(&y)?),
+        Some("ceil") => numeric!(a, a.shapes(0, 1)?, (x, y) => x.ceil_div(&y)?),
+        Some("floor") => numeric!(a, a.shapes(0, 1)?, (x, y) => x.floor_div(&y)?),
+        _ => a.kind(2, "ceil or floor"),
+    }),
+    function("round_up(a, b)", "the least multiple of b that is at least a")
+        .example("round_up((5,9), (4,8))", "(8,16)")
+        .run(2..=2, |a| numeric!(a, a.tuples(0, 1)?, (x, y) => x.round_up(&y)?)),
+    function("max(a, ...)", "the largest of all numbers")
+        .example("max((4,(2,9)), 3)", "9")
+        .run(1..=MANY, |a| extreme(&a, Tree::max, Expr::maximum)),
+    function("min(a, ...)", "the least of all numbers")
+        .example("min((4,(2,9)), 3)", "2")
+        .run(1..=MANY, |a| extreme(&a, Tree::min, Expr::minimum)),
+    function("mod(a, b)", "the remainder of a/b with the quotient rounded down; it has the sign of b")
+        .example("mod(-5, 8)", "3")
+        .run(2..=2, |a| left(&a, Expr::floor_div)),
+    function(
+        "rem(a, b)",
+        "the remainder of a/b with the quotient rounded toward zero; it has the sign of a; also written a%b",
+    )
+    .example("rem(-5, 8)", "-5")
+    .run(2..=2, |a| left(&a, |a, b| a.divide(b).map(|(quotient, _)| quotient))),
+    function("gcd(a, ...)", "the greatest common divisor of all numbers")
+        .example("gcd((12,(18,30)))", "6")
+        .run(1..=MANY, common_divisor),
+    function("sum(a, ...)", "the sum of all numbers").example("sum((1,(2,3)))", "6").run(1..=MANY, |a| match all(&a) {
+        Ok(numbers) => Ok(numbers.sum()?.into()),
+        Err(_) => Ok(all_symbols(&a)?.sum()?.into()),
+    }),
+];
+
+pub(super) const SHAPES: &[Function] = &[
+    function(
+        "greatest_common_domain(a, b)",
+        "the greatest layout of indices each of whose modes is within one mode of either shape",
+    )
+    .example("greatest_common_domain((5,3,4), (10,6))", "(5,2):(1,30)")
+    .run(2..=2, |a| numeric!(a, a.shapes(0, 1)?, (x, y) => greatest_common_domain(&x, &y)?)),
+    function("common_refinement(a, b)", "the coarsest flat shape that refines both")
+        .example("common_refinement((4,6), (2,12))", "(2,2,6)")
+        .run(2..=2, |a| numeric!(a, a.shapes(0, 1)?, (x, y) => common_refinement(&x, &y)?)),
+    function("common_coarsening(a, b)", "the finest flat shape that both refine")
+        .example("common_coarsening((2,3,4), (3,2,2,2))", "(6,4)")
+        .run(2..=2, |a| numeric!(a, a.shapes(0, 1)?, (x, y) => common_coarsening(&x, &y)?)),
+    function("domain_distribute(a, b)", "an even distribution of the coordinates of a shape over size(b) workers")
+        .example("domain_distribute((15,14), 6)", "(3,2):(1,15)")
+        .run(2..=2, |a| numeric!(a, a.shapes(0, 1)?, (x, y) => domain_distribute(&x, &y)?)),
 ];

@@ -11,13 +11,11 @@ use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{AnyCoord, AnyLayout, Extent, Layout, LayoutError, Tree};
 
 use super::tiled::{Tiled, instruction};
-use super::{Function, find};
+use super::{Function, find, function};
 use crate::arguments::{Arguments, Fault, is_map};
 use crate::reading::tuple_of;
 use crate::reading::{coordinate, single};
 use crate::value::{Value, list_of};
-
-const PARTS: &str = "Tiles of blocks and parts of threads";
 
 /// Another function of the language, of these values; what it refuses is about the layout that is
 /// the last argument.
@@ -197,135 +195,38 @@ fn retile(a: &Arguments<'_>, end: CopyEnd) -> Result<Value, Fault> {
     }
 }
 
-/// A row of the table.
-pub(super) const fn row(
-    name: &'static str,
-    signature: &'static str,
-    summary: &'static str,
-    (example, result): (&'static str, &'static str),
-    (least, most): (usize, usize),
-    run: fn(Arguments<'_>) -> Result<Value, Fault>,
-) -> Function {
-    Function { name, signature, summary, example, result, section: PARTS, least, most, run }
-}
-
-pub(super) const FUNCTIONS: &[Function] = &[
-    row(
-        "local_tile",
-        "local_tile(A, tiler, coord, proj)",
-        "the tile of A at a coordinate, (tile modes, modes with _); proj selects the modes of tiler and coord that A has",
-        ("local_tile((128,64):(64,1), (32,16,8), (1,0,_), proj=(1,None,1))", "1:1 o 2048 o (32,8,8):(64,1,8)"),
-        (3, 4),
-        local_tile,
-    ),
-    row(
-        "partition_A",
-        "partition_A(tiled, A)",
-        "the part of operand A (M,K) of a thread, (values, atoms along M, along K); for the tiled product itself, of all threads",
-        (
-            "partition_A(get_slice(make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN), 5), (32,32):(32,1))",
-            "1:1 o 34 o ((2,2,2),2,2):((1,256,8),512,16)",
-        ),
-        (2, 2),
-        |a| mma_part(&a, Operand::A),
-    ),
-    row(
-        "partition_B",
-        "partition_B(tiled, A)",
-        "the part of operand B (N,K) of a thread, (values, atoms along N, along K); for the tiled product itself, of all threads",
-        (
-            "partition_B(get_slice(make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN), 5), (32,32):(32,1))",
-            "1:1 o 34 o ((2,2),4,2):((1,8),256,16)",
-        ),
-        (2, 2),
-        |a| mma_part(&a, Operand::B),
-    ),
-    row(
-        "partition_C",
-        "partition_C(tiled, A)",
-        "the part of the accumulator C (M,N) of a thread, (values, atoms along M, along N); for the tiled product itself, of all threads",
-        (
-            "partition_C(get_slice(make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN), 5), (32,32):(32,1))",
-            "1:1 o 34 o ((2,2),2,4):((1,256),512,8)",
-        ),
-        (2, 2),
-        |a| mma_part(&a, Operand::C),
-    ),
-    row(
-        "partition_S",
-        "partition_S(tiled, A)",
-        "the source part of a thread, (values, tiles along each mode); for the tiled copy itself, of all threads",
-        (
-            "partition_S(get_slice(make_tiled_copy_tv(UniversalCopy_uint64_t, 16, (8,8):(8,1), (1,4)), 9), (16,64):(64,1))",
-            "1:1 o 68 o ((4,1),2,2):((1,0),512,32)",
-        ),
-        (2, 2),
-        |a| copy_part(&a, CopyEnd::Source),
-    ),
-    row(
-        "partition_D",
-        "partition_D(tiled, A)",
-        "the destination part of a thread, (values, tiles along each mode); for the tiled copy itself, of all threads",
-        (
-            "partition_D(get_slice(make_tiled_copy_tv(UniversalCopy_uint64_t, 16, (8,8):(8,1), (1,4)), 9), (16,64):(1,16))",
-            "1:1 o 65 o ((4,1),2,2):((16,0),8,512)",
-        ),
-        (2, 2),
-        |a| copy_part(&a, CopyEnd::Destination),
-    ),
-    row(
-        "make_fragment_A",
-        "make_fragment_A(tiled, A)",
-        "the register layout of a thread's part of operand A",
-        (
-            "make_fragment_A(get_slice(make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN), 5), (32,32):(32,1))",
-            "((2,2,2),2,2):((1,2,4),16,8)",
-        ),
-        (2, 2),
-        |a| fragment(&a, mma_part(&a, Operand::A)?),
-    ),
-    row(
-        "make_fragment_B",
-        "make_fragment_B(tiled, A)",
-        "the register layout of a thread's part of operand B",
-        (
-            "make_fragment_B(get_slice(make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN), 5), (32,32):(32,1))",
-            "((2,2),4,2):((1,2),8,4)",
-        ),
-        (2, 2),
-        |a| fragment(&a, mma_part(&a, Operand::B)?),
-    ),
-    row(
-        "make_fragment_C",
-        "make_fragment_C(tiled, A)",
-        "the register layout of a thread's part of the accumulator C",
-        (
-            "make_fragment_C(get_slice(make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN), 5), (32,32):(32,1))",
-            "((2,2),2,4):((1,2),16,4)",
-        ),
-        (2, 2),
-        |a| fragment(&a, mma_part(&a, Operand::C)?),
-    ),
-    row(
-        "retile_S",
-        "retile_S(copy, fragment)",
-        "registers of another partition, with the modes of the source part of a thread of the copy, (values, repetitions)",
-        (
-            "retile_S(make_tiled_copy_C(UniversalCopy_uint64_t, make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN)), ((2,2),2,4):((1,2),16,4))",
-            "((2,2),2,4):((1,2),16,4)",
-        ),
-        (2, 2),
-        |a| retile(&a, CopyEnd::Source),
-    ),
-    row(
-        "retile_D",
-        "retile_D(copy, fragment)",
-        "registers of another partition, with the modes of the destination part of a thread of the copy, (values, repetitions)",
-        (
-            "retile_D(make_tiled_copy_A(SM75_U32x4_LDSM_N, make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN, (2,2,1))), ((2,2,2),2,2):((1,2,4),16,8))",
-            "(((2,4),1),2,2):(((1,2),0),16,8)",
-        ),
-        (2, 2),
-        |a| retile(&a, CopyEnd::Destination),
-    ),
+pub(super) const PARTS: &[Function] = &[
+    function("local_tile(A, tiler, coord, proj)", "the tile of A at a coordinate, (tile modes, modes with _); proj selects the modes of tiler and coord that A has")
+        .example("local_tile((128,64):(64,1), (32,16,8), (1,0,_), proj=(1,None,1))", "1:1 o 2048 o (32,8,8):(64,1,8)")
+        .run(3..=4, local_tile),
+    function("partition_A(tiled, A)", "the part of operand A (M,K) of a thread, (values, atoms along M, along K); for the tiled product itself, of all threads")
+        .example("partition_A(get_slice(make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN), 5), (32,32):(32,1))", "1:1 o 34 o ((2,2,2),2,2):((1,256,8),512,16)")
+        .run(2..=2, |a| mma_part(&a, Operand::A)),
+    function("partition_B(tiled, A)", "the part of operand B (N,K) of a thread, (values, atoms along N, along K); for the tiled product itself, of all threads")
+        .example("partition_B(get_slice(make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN), 5), (32,32):(32,1))", "1:1 o 34 o ((2,2),4,2):((1,8),256,16)")
+        .run(2..=2, |a| mma_part(&a, Operand::B)),
+    function("partition_C(tiled, A)", "the part of the accumulator C (M,N) of a thread, (values, atoms along M, along N); for the tiled product itself, of all threads")
+        .example("partition_C(get_slice(make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN), 5), (32,32):(32,1))", "1:1 o 34 o ((2,2),2,4):((1,256),512,8)")
+        .run(2..=2, |a| mma_part(&a, Operand::C)),
+    function("partition_S(tiled, A)", "the source part of a thread, (values, tiles along each mode); for the tiled copy itself, of all threads")
+        .example("partition_S(get_slice(make_tiled_copy_tv(UniversalCopy_uint64_t, 16, (8,8):(8,1), (1,4)), 9), (16,64):(64,1))", "1:1 o 68 o ((4,1),2,2):((1,0),512,32)")
+        .run(2..=2, |a| copy_part(&a, CopyEnd::Source)),
+    function("partition_D(tiled, A)", "the destination part of a thread, (values, tiles along each mode); for the tiled copy itself, of all threads")
+        .example("partition_D(get_slice(make_tiled_copy_tv(UniversalCopy_uint64_t, 16, (8,8):(8,1), (1,4)), 9), (16,64):(1,16))", "1:1 o 65 o ((4,1),2,2):((16,0),8,512)")
+        .run(2..=2, |a| copy_part(&a, CopyEnd::Destination)),
+    function("make_fragment_A(tiled, A)", "the register layout of a thread's part of operand A")
+        .example("make_fragment_A(get_slice(make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN), 5), (32,32):(32,1))", "((2,2,2),2,2):((1,2,4),16,8)")
+        .run(2..=2, |a| fragment(&a, mma_part(&a, Operand::A)?)),
+    function("make_fragment_B(tiled, A)", "the register layout of a thread's part of operand B")
+        .example("make_fragment_B(get_slice(make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN), 5), (32,32):(32,1))", "((2,2),4,2):((1,2),8,4)")
+        .run(2..=2, |a| fragment(&a, mma_part(&a, Operand::B)?)),
+    function("make_fragment_C(tiled, A)", "the register layout of a thread's part of the accumulator C")
+        .example("make_fragment_C(get_slice(make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN), 5), (32,32):(32,1))", "((2,2),2,4):((1,2),16,4)")
+        .run(2..=2, |a| fragment(&a, mma_part(&a, Operand::C)?)),
+    function("retile_S(copy, fragment)", "registers of another partition, with the modes of the source part of a thread of the copy, (values, repetitions)")
+        .example("retile_S(make_tiled_copy_C(UniversalCopy_uint64_t, make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN)), ((2,2),2,4):((1,2),16,4))", "((2,2),2,4):((1,2),16,4)")
+        .run(2..=2, |a| retile(&a, CopyEnd::Source)),
+    function("retile_D(copy, fragment)", "registers of another partition, with the modes of the destination part of a thread of the copy, (values, repetitions)")
+        .example("retile_D(make_tiled_copy_A(SM75_U32x4_LDSM_N, make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN, (2,2,1))), ((2,2,2),2,2):((1,2,4),16,8))", "(((2,4),1),2,2):(((1,2),0),16,8)")
+        .run(2..=2, |a| retile(&a, CopyEnd::Destination)),
 ];

@@ -1,107 +1,33 @@
 //! Properties of layouts as functions.
 
-use super::Function;
+use super::{Function, function};
 
-const PREDICATES: &str = "Properties";
-
-pub(super) const FUNCTIONS: &[Function] = &[
-    Function {
-        name: "is_injective",
-        signature: "is_injective(A)",
-        summary: "whether different coordinates have different offsets",
-        example: "is_injective((2,2):(2,3))",
-        result: "true",
-        section: PREDICATES,
-        least: 1,
-        most: 1,
-        run: |a| Ok(a.layout(0)?.is_injective()?.into()),
-    },
-    Function {
-        name: "is_surjective",
-        signature: "is_surjective(A)",
-        summary: "whether the offsets are exactly those from 0 up to the cosize: none missing, none negative",
-        example: "is_surjective((2,4):(1,2))",
-        result: "true",
-        section: PREDICATES,
-        least: 1,
-        most: 1,
-        run: |a| Ok(a.layout(0)?.is_surjective()?.into()),
-    },
-    Function {
-        name: "is_bijective",
-        signature: "is_bijective(A)",
-        summary: "whether the offsets are those from 0 up to the size, each once",
-        example: "is_bijective((4,3):(3,1))",
-        result: "true",
-        section: PREDICATES,
-        least: 1,
-        most: 1,
-        run: |a| Ok(a.layout(0)?.is_bijective()?.into()),
-    },
-    Function {
-        name: "is_compact",
-        signature: "is_compact(A)",
-        summary: "whether the memory has no holes and no shared elements: the same as is_bijective",
-        example: "is_compact((4,3):(3,1))",
-        result: "true",
-        section: PREDICATES,
-        least: 1,
-        most: 1,
-        run: |a| Ok(a.layout(0)?.is_compact()?.into()),
-    },
-    Function {
-        name: "is_contiguous",
-        signature: "is_contiguous(A)",
-        summary: "whether the offsets form an interval without a hole",
-        example: "is_contiguous((2,4):(1,2))",
-        result: "true",
-        section: PREDICATES,
-        least: 1,
-        most: 1,
-        run: |a| Ok(a.layout(0)?.is_contiguous()?.into()),
-    },
-    Function {
-        name: "is_ordered",
-        signature: "is_ordered(A)",
-        summary: "whether the offsets increase strictly with the index",
-        example: "is_ordered((4,3):(3,1))",
-        result: "false",
-        section: PREDICATES,
-        least: 1,
-        most: 1,
-        run: |a| Ok(a.layout(0)?.is_ordered()?.into()),
-    },
-    Function {
-        name: "is_tractable",
-        signature: "is_tractable(A)",
-        summary: "whether, sorted by stride, extent * stride of each mode divides the next stride: the layouts of tuple morphisms",
-        example: "is_tractable((2,2):(2,3))",
-        result: "false",
-        section: PREDICATES,
-        least: 1,
-        most: 1,
-        run: |a| Ok(a.layout(0)?.is_tractable()?.into()),
-    },
-    Function {
-        name: "image",
-        signature: "image(A)",
-        summary: "the offsets of the layout, in increasing order",
-        example: "image((3,2):(1,4))",
-        result: "(0,1,2,4,5,6)",
-        section: PREDICATES,
-        least: 1,
-        most: 1,
-        run: |a| Ok(a.layout(0)?.image()?.into()),
-    },
-    Function {
-        name: "coshape",
-        signature: "coshape(A)",
-        summary: "the shape of the codomain: the cosize, or one extent for each mode of a coordinate",
-        example: "coshape((2,3):(1,4))",
-        result: "10",
-        section: PREDICATES,
-        least: 1,
-        most: 1,
-        run: |a| Ok(a.layout(0)?.coshape()?.into()),
-    },
+pub(super) const PREDICATES: &[Function] = &[
+    function("is_injective(A)", "whether different coordinates have different offsets")
+        .example("is_injective((2,2):(2,3))", "true")
+        .run(1..=1, |a| Ok(a.layout(0)?.is_injective()?.into())),
+    function("is_surjective(A)", "whether the offsets are exactly those from 0 up to the cosize: none missing, none negative")
+        .example("is_surjective((2,4):(1,2))", "true")
+        .run(1..=1, |a| Ok(a.layout(0)?.is_surjective()?.into())),
+    function("is_bijective(A)", "whether the offsets are those from 0 up to the size, each once")
+        .example("is_bijective((4,3):(3,1))", "true")
+        .run(1..=1, |a| Ok(a.layout(0)?.is_bijective()?.into())),
+    function("is_compact(A)", "whether the memory has no holes and no shared elements: the same as is_bijective")
+        .example("is_compact((4,3):(3,1))", "true")
+        .run(1..=1, |a| Ok(a.layout(0)?.is_compact()?.into())),
+    function("is_contiguous(A)", "whether the offsets form an interval without a hole")
+        .example("is_contiguous((2,4):(1,2))", "true")
+        .run(1..=1, |a| Ok(a.layout(0)?.is_contiguous()?.into())),
+    function("is_ordered(A)", "whether the offsets increase strictly with the index")
+        .example("is_ordered((4,3):(3,1))", "false")
+        .run(1..=1, |a| Ok(a.layout(0)?.is_ordered()?.into())),
+    function("is_tractable(A)", "whether, sorted by stride, extent * stride of each mode divides the next stride: the layouts of tuple morphisms")
+        .example("is_tractable((2,2):(2,3))", "false")
+        .run(1..=1, |a| Ok(a.layout(0)?.is_tractable()?.into())),
+    function("image(A)", "the offsets of the layout, in increasing order")
+        .example("image((3,2):(1,4))", "(0,1,2,4,5,6)")
+        .run(1..=1, |a| Ok(a.layout(0)?.image()?.into())),
+    function("coshape(A)", "the shape of the codomain: the cosize, or one extent for each mode of a coordinate")
+        .example("coshape((2,3):(1,4))", "10")
+        .run(1..=1, |a| Ok(a.layout(0)?.coshape()?.into())),
 ];

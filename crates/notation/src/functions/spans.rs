@@ -7,12 +7,10 @@
 use tilewright_layout::morphism::{NestMorphism, Ref, Span};
 use tilewright_layout::{AnyLayout, AnyTree, Tree};
 
-use super::Function;
+use super::{Function, function};
 use crate::arguments::{Arguments, Fault};
 use crate::reading::integer_tree;
 use crate::value::{Value, list_of};
-
-const SPANS: &str = "Refinements and spans";
 
 /// The refinement that a tuple is.
 fn refinement(a: &Arguments<'_>, argument: usize) -> Result<Ref, Fault> {
@@ -45,74 +43,26 @@ pub(super) fn encoded(a: &Arguments<'_>) -> Option<Result<Value, Fault>> {
     matches!(a.get(0), Some(Value::List(_))).then(|| Ok(span(a, 0)?.encoded_layout()?.into()))
 }
 
-pub(super) const FUNCTIONS: &[Function] = &[
-    Function {
-        name: "graft",
-        signature: "graft(S, T)",
-        summary: "the refinement S with its leaves split into the modes of T of the same sizes",
-        example: "graft((6,(4,4)), ((2,3),4,(2,2)))",
-        result: "((2,3),(4,(2,2)))",
-        section: SPANS,
-        least: 2,
-        most: 2,
-        run: |a| Ok(refinement(&a, 0)?.compose(&refinement(&a, 1)?)?.tree().clone().into()),
-    },
-    Function {
-        name: "factorisation",
-        signature: "factorisation(S)",
-        summary: "the factorisation below a refinement: the leaves of each mode, without their nesting",
-        example: "factorisation(((2,(3,5)),4))",
-        result: "((2,3,5),4)",
-        section: SPANS,
-        least: 1,
-        most: 1,
-        run: |a| Ok(Ref::from_fact(&refinement(&a, 0)?.to_fact()?)?.tree().clone().into()),
-    },
-    Function {
-        name: "refined_sizes",
-        signature: "refined_sizes(S)",
-        summary: "the coarser tuple of a refinement: the sizes of its modes",
-        example: "refined_sizes(((2,(3,5)),4))",
-        result: "(30,4)",
-        section: SPANS,
-        least: 1,
-        most: 1,
-        run: |a| Ok(Tree::flat(refinement(&a, 0)?.codomain().iter().copied())?.into()),
-    },
-    Function {
-        name: "span",
-        signature: "span(A)",
-        summary: "a layout, a morphism or a refinement as a span: the sizes of the modes split into leaves, and the map of the leaves",
-        example: "span(((2,2),3):((6,1),2))",
-        result: "(((2,2),3),(2,2,3) -> (2,3,2) : (3,1,2))",
-        section: SPANS,
-        least: 1,
-        most: 1,
-        run: |a| match a.get(0) {
+pub(super) const SPANS: &[Function] = &[
+    function("graft(S, T)", "the refinement S with its leaves split into the modes of T of the same sizes")
+        .example("graft((6,(4,4)), ((2,3),4,(2,2)))", "((2,3),(4,(2,2)))")
+        .run(2..=2, |a| Ok(refinement(&a, 0)?.compose(&refinement(&a, 1)?)?.tree().clone().into())),
+    function("factorisation(S)", "the factorisation below a refinement: the leaves of each mode, without their nesting")
+        .example("factorisation(((2,(3,5)),4))", "((2,3,5),4)")
+        .run(1..=1, |a| Ok(Ref::from_fact(&refinement(&a, 0)?.to_fact()?)?.tree().clone().into())),
+    function("refined_sizes(S)", "the coarser tuple of a refinement: the sizes of its modes")
+        .example("refined_sizes(((2,(3,5)),4))", "(30,4)")
+        .run(1..=1, |a| Ok(Tree::flat(refinement(&a, 0)?.codomain().iter().copied())?.into())),
+    function("span(A)", "a layout, a morphism or a refinement as a span: the sizes of the modes split into leaves, and the map of the leaves")
+        .example("span(((2,2),3):((6,1),2))", "(((2,2),3),(2,2,3) -> (2,3,2) : (3,1,2))")
+        .run(1..=1, |a| match a.get(0) {
             Some(Value::Layout(AnyLayout::Integer(layout))) => pair(&Span::of_layout(layout)?),
             _ => pair(&span(&a, 0)?),
-        },
-    },
-    Function {
-        name: "span_composition",
-        signature: "span_composition(s, t)",
-        summary: "s after t: the morphism of t pulled back along the refinement of s",
-        example: "span_composition((4,(2,3)), (4,6) -> (4,6) : (1,2))",
-        result: "((4,(2,3)),(4,2,3) -> (4,2,3) : (1,2,3))",
-        section: SPANS,
-        least: 2,
-        most: 2,
-        run: |a| pair(&span(&a, 0)?.compose(&span(&a, 1)?)?),
-    },
-    Function {
-        name: "span_sum",
-        signature: "span_sum(s, t)",
-        summary: "the sum of two spans",
-        example: "span_sum((4,(2,3)), (5) -> (5) : (1))",
-        result: "((4,(2,3),5),(4,2,3,5) -> (4,2,3,5) : (1,2,3,4))",
-        section: SPANS,
-        least: 2,
-        most: 2,
-        run: |a| pair(&span(&a, 0)?.sum(&span(&a, 1)?)?),
-    },
+        }),
+    function("span_composition(s, t)", "s after t: the morphism of t pulled back along the refinement of s")
+        .example("span_composition((4,(2,3)), (4,6) -> (4,6) : (1,2))", "((4,(2,3)),(4,2,3) -> (4,2,3) : (1,2,3))")
+        .run(2..=2, |a| pair(&span(&a, 0)?.compose(&span(&a, 1)?)?)),
+    function("span_sum(s, t)", "the sum of two spans")
+        .example("span_sum((4,(2,3)), (5) -> (5) : (1))", "((4,(2,3),5),(4,2,3,5) -> (4,2,3,5) : (1,2,3,4))")
+        .run(2..=2, |a| pair(&span(&a, 0)?.sum(&span(&a, 1)?)?)),
 ];

@@ -4,13 +4,10 @@ use std::borrow::Cow;
 
 use tilewright_layout::{AnyLayout, AnyTree, Layout, LayoutError, Profile};
 
-use super::{Function, MANY, nested, nested_with};
+use super::{Function, MANY, function, nested, nested_with};
 use crate::arguments::{Arguments, Fault, Nested, shape_of};
 use crate::reading::{any_tree, compact};
 use crate::value::Value;
-
-const QUESTIONS: &str = "Size and structure";
-const MODES: &str = "Modes";
 
 /// The mode that the numbers from argument `first` on lead to.
 fn descend(a: &Arguments<'_>, first: usize) -> Result<Value, Fault> {
@@ -49,85 +46,41 @@ fn number(count: usize) -> Value {
     Value::Int(i64::try_from(count).unwrap_or(i64::MAX))
 }
 
-pub(super) const FUNCTIONS: &[Function] = &[
-    Function {
-        name: "size",
-        signature: "size(A, mode...)",
-        summary: "the number of coordinates: the product of the extents",
-        example: "size((4,8):(8,1))",
-        result: "32",
-        section: QUESTIONS,
-        least: 1,
-        most: MANY,
-        run: |a| match descend(&a, 1)? {
+pub(super) const QUESTIONS: &[Function] = &[
+    function("size(A, mode...)", "the number of coordinates: the product of the extents")
+        .example("size((4,8):(8,1))", "32")
+        .run(1..=MANY, |a| match descend(&a, 1)? {
             Value::Layout(layout) => Ok(layout.size().into()),
             value => Ok(product(&a, &value)?.into()),
-        },
-    },
-    Function {
-        name: "cosize",
-        signature: "cosize(A, mode...)",
-        summary: "the largest offset plus one",
-        example: "cosize((2,3):(1,4))",
-        result: "10",
-        section: QUESTIONS,
-        least: 1,
-        most: MANY,
-        run: |a| match descend(&a, 1)? {
+        }),
+    function("cosize(A, mode...)", "the largest offset plus one").example("cosize((2,3):(1,4))", "10").run(
+        1..=MANY,
+        |a| match descend(&a, 1)? {
             Value::Layout(layout) => Ok(layout.cosize()?.into()),
             value => Ok(product(&a, &value)?.into()),
         },
-    },
-    Function {
-        name: "rank",
-        signature: "rank(A, mode...)",
-        summary: "the number of modes at the top level",
-        example: "rank((4,(2,3)):(1,(4,8)))",
-        result: "2",
-        section: QUESTIONS,
-        least: 1,
-        most: MANY,
-        run: |a| match descend(&a, 1)? {
+    ),
+    function("rank(A, mode...)", "the number of modes at the top level").example("rank((4,(2,3)):(1,(4,8)))", "2").run(
+        1..=MANY,
+        |a| match descend(&a, 1)? {
             Value::List(values) => Ok(number(values.len())),
             Value::Tiler(tiler) => Ok(number(tiler.rank())),
             value => Ok(number(nesting(&a, &value)?.rank())),
         },
-    },
-    Function {
-        name: "depth",
-        signature: "depth(A, mode...)",
-        summary: "the nesting depth: 0 for a single mode",
-        example: "depth((4,(2,3)):(1,(4,8)))",
-        result: "2",
-        section: QUESTIONS,
-        least: 1,
-        most: MANY,
-        run: |a| Ok(number(nesting(&a, &descend(&a, 1)?)?.depth())),
-    },
-    Function {
-        name: "shape",
-        signature: "shape(A, mode...)",
-        summary: "the extents",
-        example: "shape((4,(2,3)):(1,(4,8)))",
-        result: "(4,(2,3))",
-        section: QUESTIONS,
-        least: 1,
-        most: MANY,
-        run: |a| {
+    ),
+    function("depth(A, mode...)", "the nesting depth: 0 for a single mode")
+        .example("depth((4,(2,3)):(1,(4,8)))", "2")
+        .run(1..=MANY, |a| Ok(number(nesting(&a, &descend(&a, 1)?)?.depth()))),
+    function("shape(A, mode...)", "the extents").example("shape((4,(2,3)):(1,(4,8)))", "(4,(2,3))").run(
+        1..=MANY,
+        |a| {
             let value = descend(&a, 1)?;
             Ok(extents(&a, &value)?.into_owned().into())
         },
-    },
-    Function {
-        name: "stride",
-        signature: "stride(A, mode...)",
-        summary: "the strides",
-        example: "stride((4,(2,3)):(1,(4,8)))",
-        result: "(1,(4,8))",
-        section: QUESTIONS,
-        least: 1,
-        most: MANY,
-        run: |a| {
+    ),
+    function("stride(A, mode...)", "the strides").example("stride((4,(2,3)):(1,(4,8)))", "(1,(4,8))").run(
+        1..=MANY,
+        |a| {
             let value = descend(&a, 1)?;
             let layout = match value {
                 Value::Layout(layout) => layout,
@@ -141,53 +94,25 @@ pub(super) const FUNCTIONS: &[Function] = &[
                 None => a.kind(0, "a layout or a shape; a composed layout has no strides"),
             }
         },
-    },
-    Function {
-        name: "get",
-        signature: "get(A, mode...)",
-        summary: "the mode with this number, and so on inwards; also written A[k]",
-        example: "get((4,(2,3)):(1,(4,8)), 1, 0)",
-        result: "2:4",
-        section: MODES,
-        least: 1,
-        most: MANY,
-        run: get,
-    },
-    Function {
-        name: "flatten",
-        signature: "flatten(A)",
-        summary: "the same leaves in one flat tuple",
-        example: "flatten((4,(2,3)):(1,(4,8)))",
-        result: "(4,2,3):(1,4,8)",
-        section: MODES,
-        least: 1,
-        most: 1,
-        run: |a| nested!(a, x => x.flatten()?),
-    },
-    Function {
-        name: "unflatten",
-        signature: "unflatten(A, profile)",
-        summary: "the same leaves in the nesting of the second argument",
-        example: "unflatten((4,2,3):(1,4,8), (1,(1,1)))",
-        result: "(4,(2,3)):(1,(4,8))",
-        section: MODES,
-        least: 2,
-        most: 2,
-        run: |a| {
+    ),
+];
+
+pub(super) const MODES: &[Function] = &[
+    function("get(A, mode...)", "the mode with this number, and so on inwards; also written A[k]")
+        .example("get((4,(2,3)):(1,(4,8)), 1, 0)", "2:4")
+        .run(1..=MANY, get),
+    function("flatten(A)", "the same leaves in one flat tuple")
+        .example("flatten((4,(2,3)):(1,(4,8)))", "(4,2,3):(1,4,8)")
+        .run(1..=1, |a| nested!(a, x => x.flatten()?)),
+    function("unflatten(A, profile)", "the same leaves in the nesting of the second argument")
+        .example("unflatten((4,2,3):(1,4,8), (1,(1,1)))", "(4,(2,3)):(1,(4,8))")
+        .run(2..=2, |a| {
             let profile = a.profile(1)?;
             nested!(a, x => x.unflatten(&profile)?)
-        },
-    },
-    Function {
-        name: "group",
-        signature: "group(A, begin, end) or group(A, modes)",
-        summary: "the modes from begin to end (excluded), or those of a tuple, grouped into one mode at the position of the first",
-        example: "group((2,3,5):(1,2,6), 0, 2)",
-        result: "((2,3),5):((1,2),6)",
-        section: MODES,
-        least: 2,
-        most: 3,
-        run: |a| {
+        }),
+    function("group(A, begin, end) or group(A, modes)", "the modes from begin to end (excluded), or those of a tuple, grouped into one mode at the position of the first")
+        .example("group((2,3,5):(1,2,6), 0, 2)", "((2,3),5):((1,2),6)")
+        .run(2..=3, |a| {
             if a.len() == 3 {
                 let range = a.mode(1)?..a.mode(2)?;
                 return nested!(a, x => x.group(range)?);
@@ -209,150 +134,61 @@ pub(super) const FUNCTIONS: &[Function] = &[
                 let order: Vec<usize> = start.into_iter().chain(modes.iter().copied()).chain(end).collect();
                 x.select(&order)?.group(before..before + modes.len())?
             })
-        },
-    },
-    Function {
-        name: "take",
-        signature: "take(A, begin, end)",
-        summary: "the modes from begin to end (excluded)",
-        example: "take((2,3,5):(1,2,6), 1, 3)",
-        result: "(3,5):(2,6)",
-        section: MODES,
-        least: 3,
-        most: 3,
-        run: |a| {
+        }),
+    function("take(A, begin, end)", "the modes from begin to end (excluded)")
+        .example("take((2,3,5):(1,2,6), 1, 3)", "(3,5):(2,6)")
+        .run(3..=3, |a| {
             let range = a.mode(1)?..a.mode(2)?;
             nested!(a, x => x.take(range)?)
-        },
-    },
-    Function {
-        name: "select",
-        signature: "select(A, mode...)",
-        summary: "the modes with these numbers, in this order",
-        example: "select((2,3,5):(1,2,6), 2, 0)",
-        result: "(5,2):(6,1)",
-        section: MODES,
-        least: 1,
-        most: MANY,
-        run: |a| {
+        }),
+    function("select(A, mode...)", "the modes with these numbers, in this order")
+        .example("select((2,3,5):(1,2,6), 2, 0)", "(5,2):(6,1)")
+        .run(1..=MANY, |a| {
             let modes = a.modes(1)?;
             nested!(a, x => x.select(&modes)?)
-        },
-    },
-    Function {
-        name: "append",
-        signature: "append(A, B)",
-        summary: "the modes of A, then B as one mode",
-        example: "append((2,3):(1,2), 5:6)",
-        result: "(2,3,5):(1,2,6)",
-        section: MODES,
-        least: 2,
-        most: 2,
-        run: |a| nested_with!(a, 1, (x, mode) => x.append(&mode)),
-    },
-    Function {
-        name: "prepend",
-        signature: "prepend(A, B)",
-        summary: "B as one mode, then the modes of A",
-        example: "prepend((2,3):(1,2), 5:6)",
-        result: "(5,2,3):(6,1,2)",
-        section: MODES,
-        least: 2,
-        most: 2,
-        run: |a| nested_with!(a, 1, (x, mode) => x.prepend(&mode)),
-    },
-    Function {
-        name: "append_to_rank",
-        signature: "append_to_rank(A, rank, filler = 1:0)",
-        summary: "A with the filler appended until it has this many modes",
-        example: "append_to_rank((2,3):(1,2), 3)",
-        result: "(2,3,1):(1,2,0)",
-        section: MODES,
-        least: 2,
-        most: 3,
-        run: |a| pad(&a, Side::End),
-    },
-    Function {
-        name: "prepend_to_rank",
-        signature: "prepend_to_rank(A, rank, filler = 1:0)",
-        summary: "A with the filler put before it until it has this many modes",
-        example: "prepend_to_rank((2,3):(1,2), 3)",
-        result: "(1,2,3):(0,1,2)",
-        section: MODES,
-        least: 2,
-        most: 3,
-        run: |a| pad(&a, Side::Begin),
-    },
-    Function {
-        name: "replace",
-        signature: "replace(A, mode, B)",
-        summary: "A with this mode replaced by B",
-        example: "replace((2,3):(1,2), 1, 5:6)",
-        result: "(2,5):(1,6)",
-        section: MODES,
-        least: 3,
-        most: 3,
-        run: |a| {
+        }),
+    function("append(A, B)", "the modes of A, then B as one mode")
+        .example("append((2,3):(1,2), 5:6)", "(2,3,5):(1,2,6)")
+        .run(2..=2, |a| nested_with!(a, 1, (x, mode) => x.append(&mode))),
+    function("prepend(A, B)", "B as one mode, then the modes of A")
+        .example("prepend((2,3):(1,2), 5:6)", "(5,2,3):(6,1,2)")
+        .run(2..=2, |a| nested_with!(a, 1, (x, mode) => x.prepend(&mode))),
+    function("append_to_rank(A, rank, filler = 1:0)", "A with the filler appended until it has this many modes")
+        .example("append_to_rank((2,3):(1,2), 3)", "(2,3,1):(1,2,0)")
+        .run(2..=3, |a| pad(&a, Side::End)),
+    function("prepend_to_rank(A, rank, filler = 1:0)", "A with the filler put before it until it has this many modes")
+        .example("prepend_to_rank((2,3):(1,2), 3)", "(1,2,3):(0,1,2)")
+        .run(2..=3, |a| pad(&a, Side::Begin)),
+    function("replace(A, mode, B)", "A with this mode replaced by B")
+        .example("replace((2,3):(1,2), 1, 5:6)", "(2,5):(1,6)")
+        .run(3..=3, |a| {
             let mode = a.mode(1)?;
             nested_with!(a, 2, (x, by) => x.replace(mode, &by))
-        },
-    },
-    Function {
-        name: "remove",
-        signature: "remove(A, mode)",
-        summary: "A without this mode",
-        example: "remove((2,3,5):(1,2,6), 1)",
-        result: "(2,5):(1,6)",
-        section: MODES,
-        least: 2,
-        most: 2,
-        run: |a| {
+        }),
+    function("remove(A, mode)", "A without this mode")
+        .example("remove((2,3,5):(1,2,6), 1)", "(2,5):(1,6)")
+        .run(2..=2, |a| {
             let mode = a.mode(1)?;
             nested!(a, x => x.remove(mode)?)
-        },
-    },
-    Function {
-        name: "reverse",
-        signature: "reverse(A)",
-        summary: "the modes in reverse order, at every level",
-        example: "reverse((4,(2,3)):(1,(4,8)))",
-        result: "((3,2),4):((8,4),1)",
-        section: MODES,
-        least: 1,
-        most: 1,
-        run: |a| nested!(a, x => x.reverse()?),
-    },
-    Function {
-        name: "zip",
-        signature: "zip(A) or zip(A, B)",
-        summary: "modes of modes transposed: mode j holds mode j of every mode, or of A and of B",
-        example: "zip((2,3):(1,2), (5,7):(6,30))",
-        result: "((2,5),(3,7)):((1,6),(2,30))",
-        section: MODES,
-        least: 1,
-        most: 2,
-        run: |a| match a.len() {
+        }),
+    function("reverse(A)", "the modes in reverse order, at every level")
+        .example("reverse((4,(2,3)):(1,(4,8)))", "((3,2),4):((8,4),1)")
+        .run(1..=1, |a| nested!(a, x => x.reverse()?)),
+    function("zip(A) or zip(A, B)", "modes of modes transposed: mode j holds mode j of every mode, or of A and of B")
+        .example("zip((2,3):(1,2), (5,7):(6,30))", "((2,5),(3,7)):((1,6),(2,30))")
+        .run(1..=2, |a| match a.len() {
             1 => nested!(a, x => x.zip()?),
             _ => nested_with!(a, 1, (x, other) => x.zip_with(&other)),
-        },
-    },
-    Function {
-        name: "unzip",
-        signature: "unzip(A, guide)",
-        summary: "((A,a),(B,b),c) as ((A,B),(a,b,c)), down to the leaves of the guide",
-        example: "unzip(((2,3),(5,7)):((1,2),(6,30)), (1,1))",
-        result: "((2,5),(3,7)):((1,6),(2,30))",
-        section: MODES,
-        least: 2,
-        most: 2,
-        run: |a| {
+        }),
+    function("unzip(A, guide)", "((A,a),(B,b),c) as ((A,B),(a,b,c)), down to the leaves of the guide")
+        .example("unzip(((2,3),(5,7)):((1,2),(6,30)), (1,1))", "((2,5),(3,7)):((1,6),(2,30))")
+        .run(2..=2, |a| {
             let guide = a.profile(1)?;
             match a.nested(0)? {
                 Nested::Tree(tree) if !tree.is_leaf() => Ok(tree.zip_by(&guide)?.into()),
                 _ => Ok(a.layout(0)?.unzip(&guide)?.into()),
             }
-        },
-    },
+        }),
 ];
 
 /// Where modes are added.

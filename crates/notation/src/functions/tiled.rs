@@ -10,8 +10,8 @@ use tilewright_layout::atoms::{AtomError, CopyAtom, CopyEnd, MmaAtom, Operand, T
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Layout, Tiler};
 
-use super::Function;
-use super::partitions::{all, row};
+use super::partitions::all;
+use super::{Function, function};
 use crate::arguments::{Arguments, Fault};
 use crate::reading::single;
 use crate::value::{Value, list_of};
@@ -142,117 +142,38 @@ impl From<AtomError> for Fault {
     }
 }
 
-pub(super) const FUNCTIONS: &[Function] = &[
-    row(
-        "make_tiled_mma",
-        "make_tiled_mma(atom, atom_layout_mnk, permutation_mnk)",
-        "an instruction repeated over threads and values; UniversalFMA<F32,F32,F32,F32> is written UniversalFMA_F32_F32_F32_F32",
-        ("make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN, (2,2,1))", "(SM80_16x8x16_F32F16F16F32_TN,(2,2,1):(1,2,0),_)"),
-        (1, 3),
-        make_tiled_mma,
-    ),
-    row(
-        "make_tiled_copy_tv",
-        "make_tiled_copy_tv(atom, bits, thr_layout, val_layout)",
-        "a copy of elements of so many bits repeated over threads and values; <uint128_t> is written _uint128_t",
-        (
-            "make_tiled_copy_tv(UniversalCopy_uint64_t, 16, (32,8):(8,1), (1,4))",
-            "(UniversalCopy_uint64_t,16,((8,32),4):((128,1),32),(32,32))",
-        ),
-        (4, 4),
-        make_tiled_copy_tv,
-    ),
-    row(
-        "make_tiled_copy_A",
-        "make_tiled_copy_A(atom, mma)",
-        "a tiled copy with the thread-value layout of operand A of a tiled product",
-        (
-            "make_tiled_copy_A(SM75_U32x4_LDSM_N, make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN))",
-            "(SM75_U32x4_LDSM_N,(SM80_16x8x16_F32F16F16F32_TN,(1,1,1):(0,0,0),_),0)",
-        ),
-        (2, 2),
-        |a| make_tiled_copy(a, 0),
-    ),
-    row(
-        "make_tiled_copy_B",
-        "make_tiled_copy_B(atom, mma)",
-        "a tiled copy with the thread-value layout of operand B of a tiled product",
-        (
-            "make_tiled_copy_B(SM75_U32x2_LDSM_N, make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN))",
-            "(SM75_U32x2_LDSM_N,(SM80_16x8x16_F32F16F16F32_TN,(1,1,1):(0,0,0),_),1)",
-        ),
-        (2, 2),
-        |a| make_tiled_copy(a, 1),
-    ),
-    row(
-        "make_tiled_copy_C",
-        "make_tiled_copy_C(atom, mma)",
-        "a tiled copy with the thread-value layout of the accumulator C of a tiled product",
-        (
-            "make_tiled_copy_C(UniversalCopy_uint32_t, make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN))",
-            "(UniversalCopy_uint32_t,(SM80_16x8x16_F32F16F16F32_TN,(1,1,1):(0,0,0),_),2)",
-        ),
-        (2, 2),
-        |a| make_tiled_copy(a, 2),
-    ),
-    row(
-        "get_slice",
-        "get_slice(tiled, thread)",
-        "a thread of a tiled copy or product",
-        (
-            "get_slice(make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN), 5)",
-            "((SM80_16x8x16_F32F16F16F32_TN,(1,1,1):(0,0,0),_),5)",
-        ),
-        (2, 2),
-        get_slice,
-    ),
-    row(
-        "layoutA_TV",
-        "layoutA_TV(mma)",
-        "the thread-value layout of operand A: from (thread, value) to the index in its tile",
-        (
-            "layoutA_TV(make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN))",
-            "((4,8),((2,2,2),(1,1))):((32,1),((16,8,128),(0,0)))",
-        ),
-        (1, 1),
-        |a| thread_values(&a, Ok(Operand::A)),
-    ),
-    row(
-        "layoutB_TV",
-        "layoutB_TV(mma)",
-        "the thread-value layout of operand B: from (thread, value) to the index in its tile",
-        ("layoutB_TV(make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN))", "((4,8),((2,2),(1,1))):((16,1),((8,64),(0,0)))"),
-        (1, 1),
-        |a| thread_values(&a, Ok(Operand::B)),
-    ),
-    row(
-        "layoutC_TV",
-        "layoutC_TV(mma)",
-        "the thread-value layout of the accumulator C: from (thread, value) to the index in its tile",
-        ("layoutC_TV(make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN))", "((4,8),((2,2),(1,1))):((32,1),((16,8),(0,0)))"),
-        (1, 1),
-        |a| thread_values(&a, Ok(Operand::C)),
-    ),
-    row(
-        "layoutS_TV",
-        "layoutS_TV(copy)",
-        "the source layout of a tiled copy: from (thread, value) to the index in the tile",
-        (
-            "layoutS_TV(make_tiled_copy_tv(UniversalCopy_uint64_t, 16, (32,8):(8,1), (1,4)))",
-            "((1,(8,32)),(4,1)):((0,(128,1)),(32,0))",
-        ),
-        (1, 1),
-        |a| thread_values(&a, Err(CopyEnd::Source)),
-    ),
-    row(
-        "layoutD_TV",
-        "layoutD_TV(copy)",
-        "the destination layout of a tiled copy: from (thread, value) to the index in the tile",
-        (
-            "layoutD_TV(make_tiled_copy_tv(UniversalCopy_uint64_t, 16, (32,8):(8,1), (1,4)))",
-            "((1,(8,32)),(4,1)):((0,(128,1)),(32,0))",
-        ),
-        (1, 1),
-        |a| thread_values(&a, Err(CopyEnd::Destination)),
-    ),
+pub(super) const PARTS: &[Function] = &[
+    function("make_tiled_mma(atom, atom_layout_mnk, permutation_mnk)", "an instruction repeated over threads and values; UniversalFMA<F32,F32,F32,F32> is written UniversalFMA_F32_F32_F32_F32")
+        .example("make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN, (2,2,1))", "(SM80_16x8x16_F32F16F16F32_TN,(2,2,1):(1,2,0),_)")
+        .run(1..=3, make_tiled_mma),
+    function("make_tiled_copy_tv(atom, bits, thr_layout, val_layout)", "a copy of elements of so many bits repeated over threads and values; <uint128_t> is written _uint128_t")
+        .example("make_tiled_copy_tv(UniversalCopy_uint64_t, 16, (32,8):(8,1), (1,4))", "(UniversalCopy_uint64_t,16,((8,32),4):((128,1),32),(32,32))")
+        .run(4..=4, make_tiled_copy_tv),
+    function("make_tiled_copy_A(atom, mma)", "a tiled copy with the thread-value layout of operand A of a tiled product")
+        .example("make_tiled_copy_A(SM75_U32x4_LDSM_N, make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN))", "(SM75_U32x4_LDSM_N,(SM80_16x8x16_F32F16F16F32_TN,(1,1,1):(0,0,0),_),0)")
+        .run(2..=2, |a| make_tiled_copy(a, 0)),
+    function("make_tiled_copy_B(atom, mma)", "a tiled copy with the thread-value layout of operand B of a tiled product")
+        .example("make_tiled_copy_B(SM75_U32x2_LDSM_N, make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN))", "(SM75_U32x2_LDSM_N,(SM80_16x8x16_F32F16F16F32_TN,(1,1,1):(0,0,0),_),1)")
+        .run(2..=2, |a| make_tiled_copy(a, 1)),
+    function("make_tiled_copy_C(atom, mma)", "a tiled copy with the thread-value layout of the accumulator C of a tiled product")
+        .example("make_tiled_copy_C(UniversalCopy_uint32_t, make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN))", "(UniversalCopy_uint32_t,(SM80_16x8x16_F32F16F16F32_TN,(1,1,1):(0,0,0),_),2)")
+        .run(2..=2, |a| make_tiled_copy(a, 2)),
+    function("get_slice(tiled, thread)", "a thread of a tiled copy or product")
+        .example("get_slice(make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN), 5)", "((SM80_16x8x16_F32F16F16F32_TN,(1,1,1):(0,0,0),_),5)")
+        .run(2..=2, get_slice),
+    function("layoutA_TV(mma)", "the thread-value layout of operand A: from (thread, value) to the index in its tile")
+        .example("layoutA_TV(make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN))", "((4,8),((2,2,2),(1,1))):((32,1),((16,8,128),(0,0)))")
+        .run(1..=1, |a| thread_values(&a, Ok(Operand::A))),
+    function("layoutB_TV(mma)", "the thread-value layout of operand B: from (thread, value) to the index in its tile")
+        .example("layoutB_TV(make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN))", "((4,8),((2,2),(1,1))):((16,1),((8,64),(0,0)))")
+        .run(1..=1, |a| thread_values(&a, Ok(Operand::B))),
+    function("layoutC_TV(mma)", "the thread-value layout of the accumulator C: from (thread, value) to the index in its tile")
+        .example("layoutC_TV(make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN))", "((4,8),((2,2),(1,1))):((32,1),((16,8),(0,0)))")
+        .run(1..=1, |a| thread_values(&a, Ok(Operand::C))),
+    function("layoutS_TV(copy)", "the source layout of a tiled copy: from (thread, value) to the index in the tile")
+        .example("layoutS_TV(make_tiled_copy_tv(UniversalCopy_uint64_t, 16, (32,8):(8,1), (1,4)))", "((1,(8,32)),(4,1)):((0,(128,1)),(32,0))")
+        .run(1..=1, |a| thread_values(&a, Err(CopyEnd::Source))),
+    function("layoutD_TV(copy)", "the destination layout of a tiled copy: from (thread, value) to the index in the tile")
+        .example("layoutD_TV(make_tiled_copy_tv(UniversalCopy_uint64_t, 16, (32,8):(8,1), (1,4)))", "((1,(8,32)),(4,1)):((0,(128,1)),(32,0))")
+        .run(1..=1, |a| thread_values(&a, Err(CopyEnd::Destination))),
 ];
