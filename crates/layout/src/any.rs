@@ -138,6 +138,33 @@ macro_rules! of_every_kind {
 }
 use of_every_kind;
 
+/// The parameters of a type of any kind, of which only some kinds have any.
+macro_rules! with_parameters {
+    ($(#[$example:meta])* $Any:ident: $($open:ident),+; $($known:ident),+) => {
+        impl $Any {
+            /// The parameters in it, each once: the numbers that become known at launch.
+            pub fn parameters(&self) -> Vec<Parameter> {
+                match self {
+                    $($Any::$open(held) => held.parameters(),)+
+                    $($Any::$known(_) => Vec::new(),)+
+                }
+            }
+
+            /// The same with numbers substituted for the given parameters.
+            ///
+            /// Errors: as [`Symbolic::substitute`].
+            $(#[$example])*
+            pub fn substitute(&self, values: &Values) -> Result<$Any, LayoutError> {
+                Ok(match self {
+                    $($Any::$open(held) => held.substitute(values)?.into(),)+
+                    $($Any::$known(_) => self.clone(),)+
+                })
+            }
+        }
+    };
+}
+use with_parameters;
+
 /// The value of an expression for two layouts taken to the kind in which they meet; composed ones
 /// are refused.
 macro_rules! paired {

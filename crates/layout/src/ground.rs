@@ -7,3 +7,5 @@ pub(crate) mod bounds;
 pub(crate) mod parameter;
 pub(crate) mod profile;
 pub(crate) mod tree;
+mod variants;
+pub(crate) mod words;

@@ -15,7 +15,7 @@
 pub(crate) mod error;
 pub(crate) mod evidence;
 pub mod interrupt;
-mod message;
+pub(crate) mod message;
 pub(crate) mod nearest;
 mod pages;
 pub(crate) mod questions;

@@ -17,7 +17,6 @@
 //! | are they, through the same swizzle? | [`identical_composed`] |
 //! | do different coordinates have different offsets? | [`injective`] |
 //! | is a declared type the one that was inferred? | [`result_type`] |
-//! | is a composed layout a type of its own? | [`composed_type`] |
 //!
 //! The algebra decides; what is here finds the place to point at.
 //!
@@ -49,6 +48,7 @@ mod types;
 
 use core::fmt;
 
+use crate::refusal::message::ModeName;
 use crate::{LayoutError, Tree, Truth};
 
 pub use congruence::{Incongruent, MissingMode, congruent, mode_at, weakly_congruent};
@@ -59,7 +59,7 @@ pub use equality::{
     identical_composed,
 };
 pub use injectivity::{Injective, SharedOffset, injective};
-pub use types::{Mismatch, Trivial, composed_type, result_type};
+pub use types::{Mismatch, result_type};
 
 /// The answer to a question: that it holds, with `H`, or that it fails, with `F`, or why it is not
 /// decided.
@@ -91,14 +91,6 @@ impl<H, F> Verdict<H, F> {
             Verdict::Holds(_) => Truth::Proved,
             Verdict::Fails(_) => Truth::Refuted,
             Verdict::Undecided(_) => Truth::Open,
-        }
-    }
-
-    /// What was established, where it holds.
-    pub fn established(self) -> Option<H> {
-        match self {
-            Verdict::Holds(holds) => Some(holds),
-            Verdict::Fails(_) | Verdict::Undecided(_) => None,
         }
     }
 
@@ -141,12 +133,7 @@ impl fmt::Display for In<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             [] => Ok(()),
-            [mode] => write!(f, "in mode {mode}, "),
-            [first, rest @ ..] => {
-                write!(f, "in mode [{first}")?;
-                rest.iter().try_for_each(|mode| write!(f, ",{mode}"))?;
-                f.write_str("], ")
-            }
+            path => write!(f, "in {}, ", ModeName(path)),
         }
     }
 }

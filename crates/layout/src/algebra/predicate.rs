@@ -29,7 +29,7 @@ use crate::limits::{MAX_CASES, MAX_IMAGE};
 use crate::refusal::error::{Fits, LayoutError};
 use crate::refusal::interrupt;
 use crate::value::layout::{Layout, index_steps};
-use crate::value::number::{Extent, gcd};
+use crate::value::number::{Extent, Stride, gcd};
 
 /// One mode with more than one position.
 #[derive(Clone, Copy)]
@@ -290,17 +290,22 @@ impl Layout {
     /// assert_eq!(layout.image().unwrap(), [-4, -2, -1, 0, 1, 3]);
     /// ```
     pub fn image(&self) -> Result<Vec<i64>, LayoutError> {
-        let moving = self.filter_zeros();
-        let size = moving.size();
-        if size > MAX_IMAGE {
-            let (what, wanted) = ("the size without modes of stride 0", "at most 1048576");
-            return Err(LayoutError::Argument { op: "image", what, value: size, wanted });
-        }
-        let mut values = (0..size).map(|index| moving.eval(&index)).collect::<Result<Vec<i64>, LayoutError>>()?;
-        values.sort_unstable();
-        values.dedup();
-        Ok(values)
+        distinct_values(self)
     }
+}
+
+/// The values of a layout, each once, in increasing order.
+pub(crate) fn distinct_values<D: Stride<Extent = i64> + Ord>(layout: &Layout<D>) -> Result<Vec<D>, LayoutError> {
+    let moving = layout.filter_zeros();
+    let size = moving.size();
+    if size > MAX_IMAGE {
+        let (what, wanted) = ("the size without modes of stride 0", "at most 1048576");
+        return Err(LayoutError::Argument { op: "image", what, value: size, wanted });
+    }
+    let mut values = (0..size).map(|index| moving.eval(&index)).collect::<Result<Vec<D>, LayoutError>>()?;
+    values.sort_unstable();
+    values.dedup();
+    Ok(values)
 }
 
 fn common(a: u64, b: u64) -> u64 {

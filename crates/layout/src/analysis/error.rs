@@ -7,10 +7,9 @@ use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
-use core::error::Error;
 use core::fmt;
 
-use crate::{Condition, Extent, LayoutError, Question, Refusal};
+use crate::{Condition, Extent, LayoutError, Question};
 
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -127,22 +126,6 @@ impl AnalysisError {
         AnalysisError::Later { index, question: Box::new(Question::new(Condition::Known, offset, &N::from(0))) }
     }
 
-    /// The stable code of this kind of error.
-    pub fn code(&self) -> &'static str {
-        match self {
-            AnalysisError::Width { .. } => "E0601",
-            AnalysisError::Split { .. } => "E0602",
-            AnalysisError::Misaligned { .. } => "E0603",
-            AnalysisError::TooLarge { .. } => "E0604",
-            AnalysisError::Outside { .. } => "E0605",
-            AnalysisError::Shape { .. } => "E0606",
-            AnalysisError::Memory { .. } => "E0607",
-            AnalysisError::Open { .. } | AnalysisError::Later { .. } => "E0608",
-            AnalysisError::NotPermutation { .. } => "E0609",
-            AnalysisError::Layout(error) => error.code(),
-        }
-    }
-
     /// A hint on how to fix it, as a sentence; None if the message is complete.
     pub fn help(&self) -> Option<String> {
         let help = match self {
@@ -169,12 +152,6 @@ impl AnalysisError {
             AnalysisError::Layout(error) => return error.help(),
         };
         Some(help.to_owned())
-    }
-}
-
-impl From<LayoutError> for AnalysisError {
-    fn from(error: LayoutError) -> AnalysisError {
-        AnalysisError::Layout(error)
     }
 }
 
@@ -214,14 +191,8 @@ impl fmt::Display for AnalysisError {
     }
 }
 
-impl Error for AnalysisError {}
-
-impl Refusal for AnalysisError {
-    fn code(&self) -> &'static str {
-        AnalysisError::code(self)
-    }
-
-    fn help(&self) -> Option<String> {
-        AnalysisError::help(self)
-    }
+crate::refusal! {
+    AnalysisError from Layout:
+    Width "E0601", Split "E0602", Misaligned "E0603", TooLarge "E0604", Outside "E0605",
+    Shape "E0606", Memory "E0607", Open "E0608", Later "E0608", NotPermutation "E0609",
 }

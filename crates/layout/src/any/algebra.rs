@@ -88,6 +88,35 @@ complements! {
     weak_complement, weak_complement_open;
 }
 
+macro_rules! compact_like {
+    ($($(#[$about:meta])* $name:ident, $op:literal;)*) => {
+        impl AnyLayout {
+            $(
+                $(#[$about])*
+                pub fn $name(&self) -> Result<AnyLayout, LayoutError> {
+                    match &*self.by_index()? {
+                        AnyLayout::Composed(map) => Ok(map.inner().$name()?.into()),
+                        AnyLayout::Launch(layout) => Ok(layout.$name()?.into()),
+                        map => Ok(map.integer_in($op, RefusedOperand::First)?.$name()?.into()),
+                    }
+                }
+            )*
+        }
+    };
+}
+
+compact_like! {
+    /// The compact layout of the same shape with modes in the same order of strides:
+    /// [`Layout::layout_like`].
+    ///
+    /// Errors: as [`Layout::layout_like`]; coordinates or bit vectors ([`LayoutError::Kind`]).
+    layout_like, "make_layout_like";
+    /// The compact layout for a thread's own copy: [`Layout::fragment_like`].
+    ///
+    /// Errors: as [`AnyLayout::layout_like`].
+    fragment_like, "make_fragment_like";
+}
+
 /// A complement with the extents of its target, where one of them has no name to be multiplied by.
 ///
 /// `whole` is the complement in the product of the target, `open` the one without an end, whose
@@ -207,29 +236,6 @@ impl AnyLayout {
     fn numbers(&self, op: &'static str, other: &AnyLayout) -> Result<(Layout<Expr>, Layout<Expr>), LayoutError> {
         let (a, b) = (self.launch_in(op, RefusedOperand::First)?, other.launch_in(op, RefusedOperand::Second)?);
         Ok((a.into_owned(), b.into_owned()))
-    }
-
-    /// The compact layout of the same shape with modes in the same order of strides:
-    /// [`Layout::layout_like`].
-    ///
-    /// Errors: as [`Layout::layout_like`]; coordinates or bit vectors ([`LayoutError::Kind`]).
-    pub fn layout_like(&self) -> Result<AnyLayout, LayoutError> {
-        match &*self.by_index()? {
-            AnyLayout::Composed(map) => Ok(map.inner().layout_like()?.into()),
-            AnyLayout::Launch(layout) => Ok(layout.layout_like()?.into()),
-            map => Ok(map.integer_in("make_layout_like", RefusedOperand::First)?.layout_like()?.into()),
-        }
-    }
-
-    /// The compact layout for a thread's own copy: [`Layout::fragment_like`].
-    ///
-    /// Errors: as [`AnyLayout::layout_like`].
-    pub fn fragment_like(&self) -> Result<AnyLayout, LayoutError> {
-        match &*self.by_index()? {
-            AnyLayout::Composed(map) => Ok(map.inner().fragment_like()?.into()),
-            AnyLayout::Launch(layout) => Ok(layout.fragment_like()?.into()),
-            map => Ok(map.integer_in("make_fragment_like", RefusedOperand::First)?.fragment_like()?.into()),
-        }
     }
 
     /// The largest value plus one: [`Layout::cosize`].

@@ -250,47 +250,6 @@ impl AnyLayout {
         }
     }
 
-    /// Copies side by side in every mode, `((block,copies),..)`: [`Layout::blocked_product`].
-    ///
-    /// Errors: as [`Layout::blocked_product`]; a layout of a kind that does not arrange the block
-    /// ([`LayoutError::Kind`]).
-    pub fn blocked_product(&self, by: &AnyLayout) -> Result<AnyLayout, LayoutError> {
-        const OP: &str = "blocked_product";
-        if by.is_map_of_bits() {
-            let by = by.composed_in(OP, RefusedOperand::Second)?;
-            return match self {
-                AnyLayout::Xor(whole) => Ok(whole.blocked_product(&indices(&by)?)?.into()),
-                whole => Ok(whole.composed_in(OP, RefusedOperand::First)?.blocked_product_composed(&by)?.into()),
-            };
-        }
-        combined! {
-            AnyLayout, OP, self, by,
-            (map, tile) => Ok(map.blocked_product(tile)?.into()),
-            picked (map, place) => Ok(map.blocked_product(place)?.into()),
-            seen (map, place) => Ok(map.blocked_product(place)?.into()),
-        }
-    }
-
-    /// Copies interleaved in every mode, `((copies,block),..)`: [`Layout::raked_product`].
-    ///
-    /// Errors: as [`AnyLayout::blocked_product`].
-    pub fn raked_product(&self, by: &AnyLayout) -> Result<AnyLayout, LayoutError> {
-        const OP: &str = "raked_product";
-        if by.is_map_of_bits() {
-            let by = by.composed_in(OP, RefusedOperand::Second)?;
-            return match self {
-                AnyLayout::Xor(whole) => Ok(whole.raked_product(&indices(&by)?)?.into()),
-                whole => Ok(whole.composed_in(OP, RefusedOperand::First)?.raked_product_composed(&by)?.into()),
-            };
-        }
-        combined! {
-            AnyLayout, OP, self, by,
-            (map, tile) => Ok(map.raked_product(tile)?.into()),
-            picked (map, place) => Ok(map.raked_product(place)?.into()),
-            seen (map, place) => Ok(map.raked_product(place)?.into()),
-        }
-    }
-
     /// The block repeated until it covers a shape: [`Layout::tile_to_shape`].
     ///
     /// Errors: as [`Layout::tile_to_shape`]; the target is no tuple of numbers, or of numbers known
@@ -318,6 +277,45 @@ impl AnyLayout {
             layout => Ok(layout.launch_in(OP, RefusedOperand::First)?.tile_to_shape(&target, order)?.into()),
         }
     }
+}
+
+/// Products whose modes are paired one by one.
+macro_rules! paired_products {
+    ($($(#[$about:meta])* $name:ident, $composed:ident;)*) => {
+        impl AnyLayout {
+            $(
+                $(#[$about])*
+                pub fn $name(&self, by: &AnyLayout) -> Result<AnyLayout, LayoutError> {
+                    const OP: &str = stringify!($name);
+                    if by.is_map_of_bits() {
+                        let by = by.composed_in(OP, RefusedOperand::Second)?;
+                        return match self {
+                            AnyLayout::Xor(whole) => Ok(whole.$name(&indices(&by)?)?.into()),
+                            whole => Ok(whole.composed_in(OP, RefusedOperand::First)?.$composed(&by)?.into()),
+                        };
+                    }
+                    combined! {
+                        AnyLayout, OP, self, by,
+                        (map, tile) => Ok(map.$name(tile)?.into()),
+                        picked (map, place) => Ok(map.$name(place)?.into()),
+                        seen (map, place) => Ok(map.$name(place)?.into()),
+                    }
+                }
+            )*
+        }
+    };
+}
+
+paired_products! {
+    /// Copies side by side in every mode, `((block,copies),..)`: [`Layout::blocked_product`].
+    ///
+    /// Errors: as [`Layout::blocked_product`]; a layout of a kind that does not arrange the block
+    /// ([`LayoutError::Kind`]).
+    blocked_product, blocked_product_composed;
+    /// Copies interleaved in every mode, `((copies,block),..)`: [`Layout::raked_product`].
+    ///
+    /// Errors: as [`AnyLayout::blocked_product`].
+    raked_product, raked_product_composed;
 }
 
 /// A map of bit vectors: a layout with XOR strides, where one is it.

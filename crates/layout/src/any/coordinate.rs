@@ -63,31 +63,11 @@ impl AnyCoord {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-
-    /// The parameters in it, each once: the numbers that become known at launch.
-    pub fn parameters(&self) -> Vec<Parameter> {
-        match self {
-            AnyCoord::Integer(_) => Vec::new(),
-            AnyCoord::Launch(coord) => coord.parameters(),
-        }
-    }
-
-    /// The same with numbers substituted for the given parameters.
-    ///
-    /// Errors: as [`Symbolic::substitute`].
-    pub fn substitute(&self, values: &Values) -> Result<AnyCoord, LayoutError> {
-        Ok(match self {
-            AnyCoord::Integer(_) => self.clone(),
-            AnyCoord::Launch(coord) => coord.substitute(values)?.into(),
-        })
-    }
 }
 
-impl From<Coord> for AnyCoord {
-    fn from(coord: Coord) -> AnyCoord {
-        AnyCoord::Integer(coord)
-    }
-}
+super::with_parameters!(AnyCoord: Launch; Integer);
+
+crate::from_variants!(AnyCoord: Integer(Coord));
 
 impl From<Coord<Expr>> for AnyCoord {
     fn from(coord: Coord<Expr>) -> AnyCoord {

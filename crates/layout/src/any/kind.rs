@@ -9,51 +9,43 @@ use alloc::boxed::Box;
 use super::{AnyLayout, CoordinateStep, convert, wrong_kind};
 use crate::composed::Composed;
 use crate::coordinate::Coordinate;
+use crate::ground::words::words;
 use crate::refusal::error::{LayoutError, RefusedOperand};
 use crate::symbolic::Expr;
 use crate::value::layout::Layout;
 use crate::xor::Xor;
 
-/// The kind of a layout.
-///
-/// ```
-/// use tilewright_layout::{AnyLayout, Kind};
-///
-/// let kind = |text: &str| text.parse::<AnyLayout>().unwrap().kind();
-/// assert_eq!(kind("(4,8):(8,1)"), Kind::Integer);
-/// assert_eq!(kind("(4,M):(M,1)").join(kind("S<1,0,1> o 0 o 4:1")), Some(Kind::LaunchComposed));
-/// assert_eq!(Kind::Xor.join(Kind::Coordinate), None);
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
-    /// Integers.
-    Integer,
-    /// Numbers known at launch.
-    Launch,
-    /// Coordinate steps.
-    Coordinate,
-    /// XOR steps.
-    Xor,
-    /// Composed of several maps.
-    Composed,
-    /// The same with sizes known at launch.
-    LaunchComposed,
-    /// The same, seen through coordinates.
-    CoordinateComposed,
+words! {
+    /// The kind of a layout.
+    ///
+    /// ```
+    /// use tilewright_layout::{AnyLayout, Kind};
+    ///
+    /// let kind = |text: &str| text.parse::<AnyLayout>().unwrap().kind();
+    /// assert_eq!(kind("(4,8):(8,1)"), Kind::Integer);
+    /// assert_eq!(kind("(4,M):(M,1)").join(kind("S<1,0,1> o 0 o 4:1")), Some(Kind::LaunchComposed));
+    /// assert_eq!(Kind::Xor.join(Kind::Coordinate), None);
+    /// ```
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Kind {
+        /// Integers.
+        Integer = "layout",
+        /// Numbers known at launch.
+        Launch = "layout known at launch",
+        /// Coordinate steps.
+        Coordinate = "coordinate layout",
+        /// XOR steps.
+        Xor = "XOR layout",
+        /// Composed of several maps.
+        Composed = "composed layout",
+        /// The same with sizes known at launch.
+        LaunchComposed = "composed layout known at launch",
+        /// The same, seen through coordinates.
+        CoordinateComposed = "composed layout of coordinates",
+    }
 }
 
 impl Kind {
-    /// All of them.
-    pub const ALL: [Kind; 7] = [
-        Kind::Integer,
-        Kind::Launch,
-        Kind::Coordinate,
-        Kind::Xor,
-        Kind::Composed,
-        Kind::LaunchComposed,
-        Kind::CoordinateComposed,
-    ];
-
     /// The kind in which layouts of both meet; none if numbers would meet coordinates.
     ///
     /// Integers meet XOR steps as such, which only strides of 0 are. A layout that has no
@@ -68,19 +60,6 @@ impl Kind {
             (Launch, Xor | Composed) => Some(LaunchComposed),
             (Integer | Launch | Xor | Composed, high) => Some(high),
             _ => None,
-        }
-    }
-
-    /// The name of layouts of this kind: `XOR layout`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Integer => "layout",
-            Kind::Launch => "layout known at launch",
-            Kind::Coordinate => "coordinate layout",
-            Kind::Xor => "XOR layout",
-            Kind::Composed => "composed layout",
-            Kind::LaunchComposed => "composed layout known at launch",
-            Kind::CoordinateComposed => "composed layout of coordinates",
         }
     }
 }
@@ -256,12 +235,7 @@ impl AnyLayout {
     }
 }
 
-impl From<Layout> for AnyLayout {
-    #[inline]
-    fn from(layout: Layout) -> AnyLayout {
-        AnyLayout::Integer(layout)
-    }
-}
+crate::from_variants!(AnyLayout: Integer(Layout), CoordinateComposed(Composed<CoordinateStep>));
 
 impl From<Layout<Expr>> for AnyLayout {
     fn from(layout: Layout<Expr>) -> AnyLayout {
@@ -314,11 +288,5 @@ impl From<Composed<Expr>> for AnyLayout {
             Some(known) => known.into(),
             None => AnyLayout::LaunchComposed(Box::new(map)),
         }
-    }
-}
-
-impl From<Composed<CoordinateStep>> for AnyLayout {
-    fn from(map: Composed<CoordinateStep>) -> AnyLayout {
-        AnyLayout::CoordinateComposed(Box::new(map))
     }
 }

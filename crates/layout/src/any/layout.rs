@@ -265,40 +265,6 @@ impl AnyLayout {
         }
     }
 
-    /// The parameters in it, each once: the numbers that become known at launch.
-    pub fn parameters(&self) -> Vec<Parameter> {
-        match self {
-            AnyLayout::Integer(_) | AnyLayout::Xor(_) | AnyLayout::Composed(_) => Vec::new(),
-            AnyLayout::Launch(layout) => layout.parameters(),
-            AnyLayout::Coordinate(layout) => layout.parameters(),
-            AnyLayout::LaunchComposed(map) => map.parameters(),
-            AnyLayout::CoordinateComposed(map) => map.parameters(),
-        }
-    }
-
-    /// The same with numbers substituted for the given parameters.
-    ///
-    /// Errors: as [`Symbolic::substitute`].
-    ///
-    /// ```
-    /// use tilewright_layout::AnyLayout;
-    /// use tilewright_layout::symbolic::Values;
-    ///
-    /// let layout: AnyLayout = "(M{div=8},8):(8,1)".parse().unwrap();
-    /// let mut values = Values::new();
-    /// values.set_named("M", 64);
-    /// assert_eq!(layout.substitute(&values).unwrap().to_string(), "(64,8):(8,1)");
-    /// ```
-    pub fn substitute(&self, values: &Values) -> Result<AnyLayout, LayoutError> {
-        Ok(match self {
-            AnyLayout::Integer(_) | AnyLayout::Xor(_) | AnyLayout::Composed(_) => self.clone(),
-            AnyLayout::Launch(layout) => layout.substitute(values)?.into(),
-            AnyLayout::Coordinate(layout) => layout.substitute(values)?.into(),
-            AnyLayout::LaunchComposed(map) => map.substitute(values)?.into(),
-            AnyLayout::CoordinateComposed(map) => map.substitute(values)?.into(),
-        })
-    }
-
     /// The same in its least kind; results of `From` and of every operation have it already.
     pub fn reduced(self) -> AnyLayout {
         match self {
@@ -335,4 +301,18 @@ impl AnyLayout {
             None => wrong_kind(OP, RefusedOperand::First, "a layout of a kind that the other can be"),
         }
     }
+}
+
+super::with_parameters! {
+    ///
+    /// ```
+    /// use tilewright_layout::AnyLayout;
+    /// use tilewright_layout::symbolic::Values;
+    ///
+    /// let layout: AnyLayout = "(M{div=8},8):(8,1)".parse().unwrap();
+    /// let mut values = Values::new();
+    /// values.set_named("M", 64);
+    /// assert_eq!(layout.substitute(&values).unwrap().to_string(), "(64,8):(8,1)");
+    /// ```
+    AnyLayout: Launch, Coordinate, LaunchComposed, CoordinateComposed; Integer, Xor, Composed
 }

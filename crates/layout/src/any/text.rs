@@ -8,6 +8,7 @@ use core::str::FromStr;
 use super::tree::with_tree;
 use super::{AnyCoord, AnyLayout, AnyTiler, AnyTree, CoordinateStep, convert};
 use crate::composed::Composed;
+use crate::ground::words::debug_as_text;
 use crate::refusal::error::LayoutError;
 use crate::symbolic::{Declarations, Expr, Symbolic};
 use crate::tile::tiler::{Tiler, read_tiler};
@@ -63,11 +64,7 @@ impl fmt::Display for AnyCoord {
     }
 }
 
-impl fmt::Debug for AnyCoord {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "AnyCoord({self})")
-    }
-}
+debug_as_text!(AnyCoord);
 
 impl fmt::Display for AnyTiler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -80,11 +77,7 @@ impl fmt::Display for AnyTiler {
     }
 }
 
-impl fmt::Debug for AnyTiler {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "AnyTiler({self})")
-    }
-}
+debug_as_text!(AnyTiler);
 
 /// One way to read a text.
 type Reading<T> = fn(&str) -> Result<T, LayoutError>;

@@ -163,35 +163,11 @@ impl AnyTiler {
     pub fn leaves(&self) -> usize {
         with_tiler!(self, tiler => leaves(tiler), map => map.leaves())
     }
-
-    /// The parameters in it, each once: the numbers that become known at launch.
-    pub fn parameters(&self) -> Vec<Parameter> {
-        match self {
-            AnyTiler::Integer(_) => Vec::new(),
-            AnyTiler::Launch(tiler) => tiler.parameters(),
-            AnyTiler::Coordinate(tiler) => tiler.parameters(),
-            AnyTiler::Map(map) => map.parameters(),
-        }
-    }
-
-    /// The same with numbers substituted for the given parameters.
-    ///
-    /// Errors: as [`Symbolic::substitute`].
-    pub fn substitute(&self, values: &Values) -> Result<AnyTiler, LayoutError> {
-        Ok(match self {
-            AnyTiler::Integer(_) => self.clone(),
-            AnyTiler::Launch(tiler) => tiler.substitute(values)?.into(),
-            AnyTiler::Coordinate(tiler) => tiler.substitute(values)?.into(),
-            AnyTiler::Map(map) => map.substitute(values)?.into(),
-        })
-    }
 }
 
-impl From<Tiler> for AnyTiler {
-    fn from(tiler: Tiler) -> AnyTiler {
-        AnyTiler::Integer(tiler)
-    }
-}
+super::with_parameters!(AnyTiler: Launch, Coordinate, Map; Integer);
+
+crate::from_variants!(AnyTiler: Integer(Tiler));
 
 impl From<Tiler<Expr>> for AnyTiler {
     fn from(tiler: Tiler<Expr>) -> AnyTiler {

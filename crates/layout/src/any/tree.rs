@@ -236,27 +236,9 @@ impl AnyTree {
     pub fn mode(&self, mode: usize) -> Option<AnyTree> {
         with_tree!(self, tree => tree.mode(mode).map(AnyTree::from))
     }
-
-    /// The parameters in it, each once: the numbers that become known at launch.
-    pub fn parameters(&self) -> Vec<Parameter> {
-        match self {
-            AnyTree::Integer(_) | AnyTree::Xor(_) => Vec::new(),
-            AnyTree::Launch(tree) => tree.parameters(),
-            AnyTree::Coordinate(tree) => tree.parameters(),
-        }
-    }
-
-    /// The same with numbers substituted for the given parameters.
-    ///
-    /// Errors: as [`Symbolic::substitute`].
-    pub fn substitute(&self, values: &Values) -> Result<AnyTree, LayoutError> {
-        Ok(match self {
-            AnyTree::Integer(_) | AnyTree::Xor(_) => self.clone(),
-            AnyTree::Launch(tree) => tree.substitute(values)?.into(),
-            AnyTree::Coordinate(tree) => tree.substitute(values)?.into(),
-        })
-    }
 }
+
+super::with_parameters!(AnyTree: Launch, Coordinate; Integer, Xor);
 
 impl From<i64> for AnyTree {
     #[inline]
@@ -280,11 +262,7 @@ impl From<CoordinateStep> for AnyTree {
     }
 }
 
-impl From<Tree<i64>> for AnyTree {
-    fn from(tree: Tree<i64>) -> AnyTree {
-        AnyTree::Integer(tree)
-    }
-}
+crate::from_variants!(AnyTree: Integer(Tree<i64>));
 
 impl From<Tree<Expr>> for AnyTree {
     fn from(tree: Tree<Expr>) -> AnyTree {

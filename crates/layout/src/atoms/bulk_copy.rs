@@ -31,33 +31,38 @@ use crate::atoms::arch::Arch;
 use crate::atoms::error::AtomError;
 use crate::atoms::family::{Family, sealed::Made};
 use crate::atoms::tensor_map::{MAX_DIMENSIONS, TensorMap};
+use crate::ground::words::words;
 
-/// The direction of a bulk copy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum BulkDirection {
-    /// From global to shared memory.
-    Load,
-    /// From shared to global memory.
-    Store,
-    /// From shared memory, added to global memory.
-    Add,
-    /// From global memory to the second-level cache.
-    Prefetch,
-    /// From global to shared memory or back, as the operands are.
-    Either,
+words! {
+    /// The direction of a bulk copy.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum BulkDirection {
+        /// From global to shared memory.
+        Load = "global to shared",
+        /// From shared to global memory.
+        Store = "shared to global",
+        /// From shared memory, added to global memory.
+        Add = "shared added to global",
+        /// From global memory to the second-level cache.
+        Prefetch = "global to cache",
+        /// From global to shared memory or back, as the operands are.
+        Either = "global and shared",
+    }
 }
 
-/// The mode of a bulk copy: what it moves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum BulkMode {
-    /// Bytes side by side, without a tensor map.
-    Bytes,
-    /// A box of a tensor.
-    Tile,
-    /// A box of the matrix that a convolution makes of a tensor.
-    Im2col,
-    /// Four rows of a matrix, each with its own coordinate.
-    FourRows,
+words! {
+    /// The mode of a bulk copy: what it moves.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum BulkMode {
+        /// Bytes side by side, without a tensor map.
+        Bytes = "bytes",
+        /// A box of a tensor.
+        Tile = "a box",
+        /// A box of the matrix that a convolution makes of a tensor.
+        Im2col = "an im2col box",
+        /// Four rows of a matrix, each with its own coordinate.
+        FourRows = "four rows",
+    }
 }
 
 /// A bulk copy instruction.
@@ -256,19 +261,6 @@ impl BulkCopy {
         }
     }
 
-    /// Checks that the instruction copies this many contiguous bytes.
-    ///
-    /// Errors: it takes a tensor map; the number is not a positive multiple of 16
-    /// ([`AtomError::BulkCopy`]).
-    pub fn takes_bytes(&self, bytes: i64) -> Result<(), AtomError> {
-        let refuse = |what| Err(AtomError::BulkCopy { name: self.name.clone(), what, value: bytes });
-        match self.facts.mode {
-            BulkMode::Bytes if bytes > 0 && bytes % 16 == 0 => Ok(()),
-            BulkMode::Bytes => refuse("a positive multiple of 16 bytes"),
-            _ => refuse("a tensor map: a number of bytes"),
-        }
-    }
-
     /// Its requirements, a sentence each, in the words of PTX and of the driver.
     ///
     /// ```
@@ -315,28 +307,5 @@ impl BulkCopy {
 impl fmt::Display for BulkCopy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.name)
-    }
-}
-
-impl fmt::Display for BulkDirection {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            BulkDirection::Load => "global to shared",
-            BulkDirection::Store => "shared to global",
-            BulkDirection::Add => "shared added to global",
-            BulkDirection::Prefetch => "global to cache",
-            BulkDirection::Either => "global and shared",
-        })
-    }
-}
-
-impl fmt::Display for BulkMode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            BulkMode::Bytes => "bytes",
-            BulkMode::Tile => "a box",
-            BulkMode::Im2col => "an im2col box",
-            BulkMode::FourRows => "four rows",
-        })
     }
 }

@@ -10,7 +10,7 @@ use core::fmt;
 
 use crate::atoms::evidence::{BadThreadValue, CanonicalCondition, NoTile};
 use crate::atoms::terms::{CopyEnd, Major};
-use crate::{LayoutError, Refusal, nearest};
+use crate::{LayoutError, nearest};
 
 /// Why there is no such atom or descriptor.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -196,32 +196,6 @@ impl AtomError {
         }
     }
 
-    /// The stable code of this kind of error.
-    pub fn code(&self) -> &'static str {
-        match self {
-            AtomError::ElementWidth { .. } => "E0311",
-            AtomError::NotCanonical { .. } => "E0312",
-            AtomError::Field { .. } => "E0313",
-            AtomError::Reserved { .. } => "E0314",
-            AtomError::ThreadValue(_) => "E0315",
-            AtomError::UnknownName { .. } => "E0316",
-            AtomError::Shape { .. } => "E0317",
-            AtomError::Threads { .. } => "E0318",
-            AtomError::NoOperand { .. } => "E0319",
-            AtomError::NoThread { .. } => "E0320",
-            AtomError::AtomLayout { .. } => "E0321",
-            AtomError::Permutation { .. } => "E0322",
-            AtomError::Gaps { .. } => "E0323",
-            AtomError::CopyWidth { .. } => "E0324",
-            AtomError::TiledCopy { .. } => "E0325",
-            AtomError::Retile { .. } => "E0326",
-            AtomError::TensorMap { .. } => "E0327",
-            AtomError::BulkCopy { .. } => "E0328",
-            AtomError::Cotiled { .. } => "E0329",
-            AtomError::Layout(error) => error.code(),
-        }
-    }
-
     /// A hint on how to fix it, as a sentence; None if the message is complete.
     pub fn help(&self) -> Option<String> {
         let help = match self {
@@ -245,20 +219,12 @@ impl AtomError {
     }
 }
 
-impl Refusal for AtomError {
-    fn code(&self) -> &'static str {
-        AtomError::code(self)
-    }
-
-    fn help(&self) -> Option<String> {
-        AtomError::help(self)
-    }
-}
-
-impl From<LayoutError> for AtomError {
-    fn from(error: LayoutError) -> AtomError {
-        AtomError::Layout(error)
-    }
+crate::refusal! {
+    AtomError from Layout:
+    ElementWidth "E0311", NotCanonical "E0312", Field "E0313", Reserved "E0314",
+    ThreadValue "E0315", UnknownName "E0316", Shape "E0317", Threads "E0318", NoOperand "E0319",
+    NoThread "E0320", AtomLayout "E0321", Permutation "E0322", Gaps "E0323", CopyWidth "E0324",
+    TiledCopy "E0325", Retile "E0326", TensorMap "E0327", BulkCopy "E0328", Cotiled "E0329",
 }
 
 impl fmt::Display for AtomError {
@@ -314,5 +280,3 @@ impl fmt::Display for AtomError {
         }
     }
 }
-
-impl core::error::Error for AtomError {}

@@ -23,22 +23,25 @@ use crate::atoms::error::AtomError;
 use crate::atoms::evidence::{BadThreadValue, Flaw};
 use crate::atoms::thread_value::ThreadValue;
 use crate::atoms::value_type::ValueType;
+use crate::ground::words::words;
 
-/// An operand of an instruction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Operand {
-    /// The first operand, (M,K).
-    A,
-    /// The second operand, (N,K).
-    B,
-    /// The accumulator, and the result: (M,N).
-    C,
-    /// Scale factors of A, (M,K): one for a block along K.
-    ScaleA,
-    /// Scale factors of B, (N,K): one for a block along K.
-    ScaleB,
-    /// The positions of the nonzero elements of a sparse A, (M,K).
-    Metadata,
+words! {
+    /// An operand of an instruction.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum Operand {
+        /// The first operand, (M,K).
+        A = "A",
+        /// The second operand, (N,K).
+        B = "B",
+        /// The accumulator, and the result: (M,N).
+        C = "C",
+        /// Scale factors of A, (M,K): one for a block along K.
+        ScaleA = "SFA",
+        /// Scale factors of B, (N,K): one for a block along K.
+        ScaleB = "SFB",
+        /// The positions of the nonzero elements of a sparse A, (M,K).
+        Metadata = "E",
+    }
 }
 
 impl Operand {
@@ -49,19 +52,6 @@ impl Operand {
             Operand::B | Operand::ScaleB => [1, 2],
             Operand::C => [0, 1],
         }
-    }
-}
-
-impl fmt::Display for Operand {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Operand::A => "A",
-            Operand::B => "B",
-            Operand::C => "C",
-            Operand::ScaleA => "SFA",
-            Operand::ScaleB => "SFB",
-            Operand::Metadata => "E",
-        })
     }
 }
 

@@ -3,39 +3,27 @@
 
 use core::fmt;
 
-/// An end of a copy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum CopyEnd {
-    /// The source.
-    Source,
-    /// The destination.
-    Destination,
-}
+use crate::ground::words::words;
 
-impl fmt::Display for CopyEnd {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            CopyEnd::Source => "source",
-            CopyEnd::Destination => "destination",
-        })
+words! {
+    /// An end of a copy.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum CopyEnd {
+        /// The source.
+        Source = "source",
+        /// The destination.
+        Destination = "destination",
     }
 }
 
-/// A dimension of an operand.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum OperandMode {
-    /// M or N, mode 0.
-    MN,
-    /// K, mode 1.
-    K,
-}
-
-impl fmt::Display for OperandMode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            OperandMode::MN => "mode 0 (MN)",
-            OperandMode::K => "mode 1 (K)",
-        })
+words! {
+    /// A dimension of an operand.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum OperandMode {
+        /// M or N, mode 0.
+        MN = "mode 0 (MN)",
+        /// K, mode 1.
+        K = "mode 1 (K)",
     }
 }
 
@@ -53,13 +41,15 @@ pub enum SwizzleMode {
     Bytes128,
 }
 
-/// The dimension of the operand, `(mn, k)`, in which elements are contiguous.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Major {
-    /// Along K, the dimension that is summed over.
-    K,
-    /// Along the other dimension: M of the first operand, N of the second.
-    MN,
+words! {
+    /// The dimension of the operand, `(mn, k)`, in which elements are contiguous.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Major {
+        /// Along K, the dimension that is summed over.
+        K = "K-major",
+        /// Along the other dimension: M of the first operand, N of the second.
+        MN = "MN-major",
+    }
 }
 
 impl SwizzleMode {
@@ -105,14 +95,5 @@ impl fmt::Display for SwizzleMode {
             SwizzleMode::None => f.write_str("no swizzle"),
             mode => write!(f, "{}-byte swizzle", 16 * mode.units()),
         }
-    }
-}
-
-impl fmt::Display for Major {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Major::K => "K-major",
-            Major::MN => "MN-major",
-        })
     }
 }

@@ -16,6 +16,7 @@ use core::str::FromStr;
 
 use crate::bits::matrix::{BitMatrix, Columns, low_bits};
 use crate::bits::swizzle::Swizzle;
+use crate::ground::words::debug_as_text;
 use crate::limits::MAX_SWIZZLE_BITS;
 use crate::refusal::error::LayoutError;
 use crate::value::tree::Tree;
@@ -122,11 +123,7 @@ impl fmt::Display for BitXor {
     }
 }
 
-impl fmt::Debug for BitXor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "BitXor({self})")
-    }
-}
+debug_as_text!(BitXor);
 
 impl FromStr for BitXor {
     type Err = LayoutError;

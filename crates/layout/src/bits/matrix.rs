@@ -15,6 +15,7 @@ use core::fmt;
 use smallvec::SmallVec;
 
 use super::space::{BitSpace, BitVector};
+use crate::ground::words::debug_as_text;
 use crate::limits::MAX_BITS;
 use crate::refusal::error::LayoutError;
 
@@ -379,11 +380,7 @@ impl fmt::Display for BitMatrix {
     }
 }
 
-impl fmt::Debug for BitMatrix {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "BitMatrix({self})")
-    }
-}
+debug_as_text!(BitMatrix);
 
 impl core::str::FromStr for BitMatrix {
     type Err = LayoutError;

@@ -17,6 +17,7 @@ use core::fmt;
 use core::str::FromStr;
 
 use crate::bits::matrix::{BitMatrix, Columns};
+use crate::ground::words::debug_as_text;
 use crate::limits::MAX_SWIZZLE_BITS;
 use crate::refusal::error::LayoutError;
 use crate::value::number::gcd;
@@ -281,11 +282,7 @@ impl fmt::Display for Swizzle {
     }
 }
 
-impl fmt::Debug for Swizzle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Swizzle({self})")
-    }
-}
+debug_as_text!(Swizzle);
 
 impl FromStr for Swizzle {
     type Err = LayoutError;

@@ -18,23 +18,24 @@
 use core::error::Error;
 use core::fmt;
 
-/// The state of a candidate during layout assignment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum State {
-    /// It may be chosen.
-    Proposed,
-    /// It is the layout of its value, for the time being.
-    Assigned,
-    /// Conversions to it, and copies and matrix products with it, are in the program.
-    Materialised,
-    /// It was ruled out.
-    Rejected,
+use crate::ground::words::words;
+
+words! {
+    /// The state of a candidate during layout assignment.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum State {
+        /// It may be chosen.
+        Proposed = "proposed",
+        /// It is the layout of its value, for the time being.
+        Assigned = "assigned",
+        /// Conversions to it, and copies and matrix products with it, are in the program.
+        Materialised = "materialised",
+        /// It was ruled out.
+        Rejected = "rejected",
+    }
 }
 
 impl State {
-    /// All of them.
-    pub const ALL: [State; 4] = [State::Proposed, State::Assigned, State::Materialised, State::Rejected];
-
     /// The states that may come next.
     ///
     /// ```
@@ -55,17 +56,6 @@ impl State {
     /// Whether `next` may come next.
     pub fn leads_to(self, next: State) -> bool {
         self.successors().contains(&next)
-    }
-}
-
-impl fmt::Display for State {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            State::Proposed => "proposed",
-            State::Assigned => "assigned",
-            State::Materialised => "materialised",
-            State::Rejected => "rejected",
-        })
     }
 }
 

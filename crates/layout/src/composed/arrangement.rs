@@ -94,22 +94,6 @@ impl Composed {
         either(tile, |tile| self.logical_divide(&tile.into()), || self.divided_by(tile))
     }
 
-    /// [`Composed::logical_divide_composed`], the same for one tile: `(tile, rest)`. Errors: as
-    /// there.
-    pub fn zipped_divide_composed(&self, tile: &Composed) -> Result<Composed, LayoutError> {
-        self.logical_divide_composed(tile)
-    }
-
-    /// [`Composed::logical_divide_composed`] as `(tile, rest, ..)`, with the same errors.
-    pub fn tiled_divide_composed(&self, tile: &Composed) -> Result<Composed, LayoutError> {
-        arranged(DivideForm::Tiled, self.logical_divide_composed(tile)?)
-    }
-
-    /// [`Composed::logical_divide_composed`] as `(tile, .., rest, ..)`, with the same errors.
-    pub fn flat_divide_composed(&self, tile: &Composed) -> Result<Composed, LayoutError> {
-        arranged(DivideForm::Flat, self.logical_divide_composed(tile)?)
-    }
-
     /// Copies of this block at the values of a composed layout: `(block, copies)`.
     ///
     /// Errors: modes of the block's inner layout overlap; as [`Composed::beside`].
@@ -125,22 +109,6 @@ impl Composed {
     /// ```
     pub fn logical_product_composed(&self, arrangement: &Composed) -> Result<Composed, LayoutError> {
         either(arrangement, |by| self.logical_product(&by.into()), || self.times(arrangement))
-    }
-
-    /// [`Composed::logical_product_composed`], the same for one arrangement: `(block, copies)`.
-    /// Errors: as [`Composed::logical_product_composed`].
-    pub fn zipped_product_composed(&self, arrangement: &Composed) -> Result<Composed, LayoutError> {
-        self.logical_product_composed(arrangement)
-    }
-
-    /// [`Composed::logical_product_composed`] as `(block, copies, ..)`, with the same errors.
-    pub fn tiled_product_composed(&self, arrangement: &Composed) -> Result<Composed, LayoutError> {
-        arranged(DivideForm::Tiled, self.logical_product_composed(arrangement)?)
-    }
-
-    /// [`Composed::logical_product_composed`] as `(block, .., copies, ..)`, with the same errors.
-    pub fn flat_product_composed(&self, arrangement: &Composed) -> Result<Composed, LayoutError> {
-        arranged(DivideForm::Flat, self.logical_product_composed(arrangement)?)
     }
 
     /// Copies side by side in every mode, mode `i` being `(block_i, copies_i)`:

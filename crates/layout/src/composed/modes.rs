@@ -15,6 +15,78 @@ use crate::value::number::Extent;
 use crate::value::profile::Profile;
 use crate::value::tree::Tree;
 
+/// Operations that are done to the inner layout.
+macro_rules! of_inner {
+    ($($(#[$about:meta])* $name:ident($($argument:ident: $kind:ty),*);)*) => {
+        impl<D: InnerValue> Composed<D> {
+            $(
+                $(#[$about])*
+                pub fn $name(&self $(, $argument: $kind)*) -> Result<Composed<D>, LayoutError> {
+                    self.with(self.inner.$name($($argument),*)?)
+                }
+            )*
+        }
+    };
+}
+
+of_inner! {
+    /// [`Layout::dice`] of the inner layout: the modes that `coord` fixes, the others at 0.
+    dice(coord: &Coord<D::Extent>);
+    /// [`Layout::coalesce`] of the inner layout.
+    coalesce();
+    /// [`Layout::coalesce_z`] of the inner layout: the same map of all integers.
+    coalesce_z();
+    /// [`Layout::coalesce_by`] of the inner layout.
+    coalesce_by(profile: &Profile);
+    /// [`Layout::filter`] of the inner layout.
+    filter();
+    /// [`Layout::filter_by`] of the inner layout.
+    filter_by(profile: &Profile);
+    /// [`Layout::flatten`] of the inner layout.
+    flatten();
+    /// [`Layout::unflatten`] of the inner layout.
+    unflatten(profile: &Profile);
+    /// [`Layout::group`] of the inner layout.
+    group(range: Range<usize>);
+    /// [`Layout::take`] of the inner layout: the other modes at 0.
+    take(range: Range<usize>);
+    /// [`Layout::select`] of the inner layout: the other modes at 0.
+    ///
+    /// ```
+    /// use tilewright_layout::Composed;
+    ///
+    /// let tile: Composed = "S<3,3,3> o 0 o (8,64):(64,1)".parse().unwrap();
+    /// assert_eq!(tile.select(&[1, 0]).unwrap().to_string(), "S<3,3,3> o 0 o (64,8):(1,64)");
+    /// ```
+    select(modes: &[usize]);
+    /// [`Layout::append`] to the inner layout.
+    append(mode: &Layout<D>);
+    /// [`Layout::prepend`] to the inner layout.
+    prepend(mode: &Layout<D>);
+    /// [`Layout::append_to_rank`] of the inner layout.
+    ///
+    /// ```
+    /// use tilewright_layout::{Composed, Layout};
+    ///
+    /// let tile: Composed = "S<3,3,3> o 0 o (8,64):(64,1)".parse().unwrap();
+    /// let longer = tile.append_to_rank(3, &Layout::unit()).unwrap();
+    /// assert_eq!(longer.to_string(), "S<3,3,3> o 0 o (8,64,1):(64,1,0)");
+    /// ```
+    append_to_rank(rank: usize, filler: &Layout<D>);
+    /// [`Layout::prepend_to_rank`] of the inner layout.
+    prepend_to_rank(rank: usize, filler: &Layout<D>);
+    /// [`Layout::replace`] of a mode of the inner layout.
+    replace(mode: usize, by: &Layout<D>);
+    /// [`Layout::remove`] of a mode of the inner layout, which is then at 0.
+    remove(mode: usize);
+    /// [`Layout::reverse`] of the inner layout.
+    reverse();
+    /// [`Layout::zip`] of the inner layout.
+    zip();
+    /// [`Layout::unzip`] of the inner layout.
+    unzip(guide: &Profile);
+}
+
 impl<D: InnerValue> Composed<D> {
     /// The sub-map at which `coord` is fixed; what it contributes is added to the offset. Errors:
     /// as [`Layout::slice_and_offset`].
@@ -31,30 +103,10 @@ impl<D: InnerValue> Composed<D> {
         self.shift(inner, &offset)
     }
 
-    /// [`Layout::dice`] of the inner layout: the modes that `coord` fixes, the others at 0.
-    pub fn dice(&self, coord: &Coord<D::Extent>) -> Result<Composed<D>, LayoutError> {
-        self.with(self.inner.dice(coord)?)
-    }
-
     /// The map seen from `coord` on. Errors: as [`Layout::domain_offset`].
     pub fn domain_offset(&self, coord: &Tree<D::Extent>) -> Result<Composed<D>, LayoutError> {
         let (inner, offset) = self.inner.domain_offset(coord)?;
         self.shift(inner, &offset)
-    }
-
-    /// [`Layout::coalesce`] of the inner layout.
-    pub fn coalesce(&self) -> Result<Composed<D>, LayoutError> {
-        self.with(self.inner.coalesce()?)
-    }
-
-    /// [`Layout::coalesce_z`] of the inner layout: the same map of all integers.
-    pub fn coalesce_z(&self) -> Result<Composed<D>, LayoutError> {
-        self.with(self.inner.coalesce_z()?)
-    }
-
-    /// [`Layout::coalesce_by`] of the inner layout.
-    pub fn coalesce_by(&self, profile: &Profile) -> Result<Composed<D>, LayoutError> {
-        self.with(self.inner.coalesce_by(profile)?)
     }
 
     /// [`Layout::filter_zeros`] of the inner layout: its modes of stride 0, along which the value
@@ -68,101 +120,6 @@ impl<D: InnerValue> Composed<D> {
     /// ```
     pub fn filter_zeros(&self) -> Result<Composed<D>, LayoutError> {
         self.with(self.inner.filter_zeros())
-    }
-
-    /// [`Layout::filter`] of the inner layout.
-    pub fn filter(&self) -> Result<Composed<D>, LayoutError> {
-        self.with(self.inner.filter()?)
-    }
-
-    /// [`Layout::filter_by`] of the inner layout.
-    pub fn filter_by(&self, profile: &Profile) -> Result<Composed<D>, LayoutError> {
-        self.with(self.inner.filter_by(profile)?)
-    }
-
-    /// [`Layout::flatten`] of the inner layout.
-    pub fn flatten(&self) -> Result<Composed<D>, LayoutError> {
-        self.with(self.inner.flatten()?)
-    }
-
-    /// [`Layout::unflatten`] of the inner layout.
-    pub fn unflatten(&self, profile: &Profile) -> Result<Composed<D>, LayoutError> {
-        self.with(self.inner.unflatten(profile)?)
-    }
-
-    /// [`Layout::group`] of the inner layout.
-    pub fn group(&self, range: Range<usize>) -> Result<Composed<D>, LayoutError> {
-        self.with(self.inner.group(range)?)
-    }
-
-    /// [`Layout::take`] of the inner layout: the other modes at 0.
-    pub fn take(&self, range: Range<usize>) -> Result<Composed<D>, LayoutError> {
-        self.with(self.inner.take(range)?)
-    }
-
-    /// [`Layout::select`] of the inner layout: the other modes at 0.
-    ///
-    /// ```
-    /// use tilewright_layout::Composed;
-    ///
-    /// let tile: Composed = "S<3,3,3> o 0 o (8,64):(64,1)".parse().unwrap();
-    /// assert_eq!(tile.select(&[1, 0]).unwrap().to_string(), "S<3,3,3> o 0 o (64,8):(1,64)");
-    /// ```
-    pub fn select(&self, modes: &[usize]) -> Result<Composed<D>, LayoutError> {
-        self.with(self.inner.select(modes)?)
-    }
-
-    /// [`Layout::append`] to the inner layout.
-    pub fn append(&self, mode: &Layout<D>) -> Result<Composed<D>, LayoutError> {
-        self.with(self.inner.append(mode)?)
-    }
-
-    /// [`Layout::prepend`] to the inner layout.
-    pub fn prepend(&self, mode: &Layout<D>) -> Result<Composed<D>, LayoutError> {
-        self.with(self.inner.prepend(mode)?)
-    }
-
-    /// [`Layout::append_to_rank`] of the inner layout.
-    ///
-    /// ```
-    /// use tilewright_layout::{Composed, Layout};
-    ///
-    /// let tile: Composed = "S<3,3,3> o 0 o (8,64):(64,1)".parse().unwrap();
-    /// let longer = tile.append_to_rank(3, &Layout::unit()).unwrap();
-    /// assert_eq!(longer.to_string(), "S<3,3,3> o 0 o (8,64,1):(64,1,0)");
-    /// ```
-    pub fn append_to_rank(&self, rank: usize, filler: &Layout<D>) -> Result<Composed<D>, LayoutError> {
-        self.with(self.inner.append_to_rank(rank, filler)?)
-    }
-
-    /// [`Layout::prepend_to_rank`] of the inner layout.
-    pub fn prepend_to_rank(&self, rank: usize, filler: &Layout<D>) -> Result<Composed<D>, LayoutError> {
-        self.with(self.inner.prepend_to_rank(rank, filler)?)
-    }
-
-    /// [`Layout::replace`] of a mode of the inner layout.
-    pub fn replace(&self, mode: usize, by: &Layout<D>) -> Result<Composed<D>, LayoutError> {
-        self.with(self.inner.replace(mode, by)?)
-    }
-
-    /// [`Layout::remove`] of a mode of the inner layout, which is then at 0.
-    pub fn remove(&self, mode: usize) -> Result<Composed<D>, LayoutError> {
-        self.with(self.inner.remove(mode)?)
-    }
-
-    /// [`Layout::reverse`] of the inner layout.
-    pub fn reverse(&self) -> Result<Composed<D>, LayoutError> {
-        self.with(self.inner.reverse()?)
-    }
-
-    /// [`Layout::zip`] of the inner layout.
-    pub fn zip(&self) -> Result<Composed<D>, LayoutError> {
-        self.with(self.inner.zip()?)
-    }
-
-    /// [`Layout::unzip`] of the inner layout.
-    pub fn unzip(&self, guide: &Profile) -> Result<Composed<D>, LayoutError> {
-        self.with(self.inner.unzip(guide)?)
     }
 
     /// Mode number `mode`, the others at 0; a single mode is its own mode 0.

@@ -11,6 +11,7 @@ use core::fmt;
 use crate::bits::bit_xor::BitXor;
 use crate::bits::matrix::{BitMatrix, low_bits};
 use crate::bits::swizzle::Swizzle;
+use crate::ground::words::debug_as_text;
 use crate::limits::MAX_CHAIN;
 use crate::refusal::error::{Fits, LayoutError, Limit};
 use crate::refusal::evidence::Condition;
@@ -325,11 +326,7 @@ impl<N: Extent> fmt::Display for OuterMap<N> {
     }
 }
 
-impl<N: Extent> fmt::Debug for OuterMap<N> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "OuterMap({self})")
-    }
-}
+debug_as_text!(OuterMap<N: Extent>);
 
 impl<N: Extent> fmt::Debug for MapChain<N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -11,6 +11,7 @@ use core::str::FromStr;
 
 use super::{Composed, InnerValue, OuterMap};
 use crate::coordinate::Coordinate;
+use crate::ground::words::debug_as_text;
 use crate::limits::MAX_CHAIN;
 use crate::refusal::error::{LayoutError, Limit};
 use crate::symbolic::{Declarations, Expr};
@@ -233,8 +234,4 @@ impl<D: InnerValue> fmt::Display for Composed<D> {
     }
 }
 
-impl<D: InnerValue> fmt::Debug for Composed<D> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Composed({self})")
-    }
-}
+debug_as_text!(Composed<D: InnerValue>);

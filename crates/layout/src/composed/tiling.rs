@@ -107,7 +107,26 @@ impl<D: InnerValue> Composed<D> {
         let whole = B::INDICES && matches!(tiler, Tiler::Layout(_));
         self.by_indices(op, by_index, |indices| whole || indices.size().same(&self.size()).proved())
     }
+}
 
+/// Divisions, of the inner layout or of its indices.
+macro_rules! divisions {
+    ($($(#[$about:meta])* $name:ident;)*) => {
+        impl<D: InnerValue> Composed<D> {
+            $(
+                $(#[$about])*
+                pub fn $name<B: Inner<D> + Inner<D::Extent>>(
+                    &self,
+                    tiler: &Tiler<B>,
+                ) -> Result<Composed<D>, LayoutError> {
+                    self.divided(tiler, |inner| inner.$name(tiler), |indices| indices.$name(tiler))
+                }
+            )*
+        }
+    };
+}
+
+divisions! {
     /// [`Layout::logical_divide`]: tiles and what they leave, as a composition. Errors: the tile
     /// has no complement; the tiler does not fit.
     ///
@@ -118,24 +137,13 @@ impl<D: InnerValue> Composed<D> {
     /// let divided = tile.logical_divide(&"[2:1;16:1]".parse::<Tiler>().unwrap()).unwrap();
     /// assert_eq!(divided.to_string(), "S<3,3,3> o 0 o ((2,4),(16,4)):((64,128),(1,16))");
     /// ```
-    pub fn logical_divide<B: Inner<D> + Inner<D::Extent>>(&self, tiler: &Tiler<B>) -> Result<Composed<D>, LayoutError> {
-        self.divided(tiler, |inner| inner.logical_divide(tiler), |indices| indices.logical_divide(tiler))
-    }
-
+    logical_divide;
     /// [`Layout::zipped_divide`]: `((tiles),(rests))`. Errors: as [`Composed::logical_divide`].
-    pub fn zipped_divide<B: Inner<D> + Inner<D::Extent>>(&self, tiler: &Tiler<B>) -> Result<Composed<D>, LayoutError> {
-        self.divided(tiler, |inner| inner.zipped_divide(tiler), |indices| indices.zipped_divide(tiler))
-    }
-
+    zipped_divide;
     /// [`Layout::tiled_divide`]: `((tiles),rest,..)`. Errors: as [`Composed::logical_divide`].
-    pub fn tiled_divide<B: Inner<D> + Inner<D::Extent>>(&self, tiler: &Tiler<B>) -> Result<Composed<D>, LayoutError> {
-        self.divided(tiler, |inner| inner.tiled_divide(tiler), |indices| indices.tiled_divide(tiler))
-    }
-
+    tiled_divide;
     /// [`Layout::flat_divide`]: `(tile,..,rest,..)`. Errors: as [`Composed::logical_divide`].
-    pub fn flat_divide<B: Inner<D> + Inner<D::Extent>>(&self, tiler: &Tiler<B>) -> Result<Composed<D>, LayoutError> {
-        self.divided(tiler, |inner| inner.flat_divide(tiler), |indices| indices.flat_divide(tiler))
-    }
+    flat_divide;
 }
 
 impl<D: InnerValue> Composed<D> {
@@ -196,14 +204,21 @@ impl<N: Extent> Composed<N> {
     }
 }
 
-impl<D: InnerValue + Blocks> Composed<D> {
-    /// The product in a form that is chosen as the program runs.
-    ///
-    /// Errors: as [`Layout::logical_product`].
-    pub fn product<B: Inner<D>>(&self, form: DivideForm, tiler: &Tiler<B>) -> Result<Composed<D>, LayoutError> {
-        self.with(self.inner.product(form, tiler)?)
-    }
+/// Products that are done to the inner layout.
+macro_rules! products {
+    ($($(#[$about:meta])* $name:ident($Tiler:ident);)*) => {
+        impl<D: InnerValue + Blocks> Composed<D> {
+            $(
+                $(#[$about])*
+                pub fn $name<B: Inner<D>>(&self, tiler: &$Tiler<B>) -> Result<Composed<D>, LayoutError> {
+                    self.with(self.inner.$name(tiler)?)
+                }
+            )*
+        }
+    };
+}
 
+products! {
     /// [`Layout::logical_product`] of the inner layout: copies of it, all seen through the same
     /// outer map. So `R(i,0) = A(i)`, and copies do not meet where the map is one to one; but they
     /// are no translates of one another (CuTe does the same).
@@ -215,33 +230,25 @@ impl<D: InnerValue + Blocks> Composed<D> {
     /// let product = block.logical_product(&"2:1".parse::<Tiler>().unwrap()).unwrap();
     /// assert_eq!(product.to_string(), "S<2,0,-2> o 0 o (8,2):(1,8)");
     /// ```
-    pub fn logical_product<B: Inner<D>>(&self, tiler: &Tiler<B>) -> Result<Composed<D>, LayoutError> {
-        self.with(self.inner.logical_product(tiler)?)
-    }
-
+    logical_product(Tiler);
     /// [`Layout::zipped_product`] of the inner layout.
-    pub fn zipped_product<B: Inner<D>>(&self, tiler: &Tiler<B>) -> Result<Composed<D>, LayoutError> {
-        self.with(self.inner.zipped_product(tiler)?)
-    }
-
+    zipped_product(Tiler);
     /// [`Layout::tiled_product`] of the inner layout.
-    pub fn tiled_product<B: Inner<D>>(&self, tiler: &Tiler<B>) -> Result<Composed<D>, LayoutError> {
-        self.with(self.inner.tiled_product(tiler)?)
-    }
-
+    tiled_product(Tiler);
     /// [`Layout::flat_product`] of the inner layout.
-    pub fn flat_product<B: Inner<D>>(&self, tiler: &Tiler<B>) -> Result<Composed<D>, LayoutError> {
-        self.with(self.inner.flat_product(tiler)?)
-    }
-
+    flat_product(Tiler);
     /// [`Layout::blocked_product`] of the inner layout.
-    pub fn blocked_product<B: Inner<D>>(&self, tiler: &Layout<B>) -> Result<Composed<D>, LayoutError> {
-        self.with(self.inner.blocked_product(tiler)?)
-    }
-
+    blocked_product(Layout);
     /// [`Layout::raked_product`] of the inner layout.
-    pub fn raked_product<B: Inner<D>>(&self, tiler: &Layout<B>) -> Result<Composed<D>, LayoutError> {
-        self.with(self.inner.raked_product(tiler)?)
+    raked_product(Layout);
+}
+
+impl<D: InnerValue + Blocks> Composed<D> {
+    /// The product in a form that is chosen as the program runs.
+    ///
+    /// Errors: as [`Layout::logical_product`].
+    pub fn product<B: Inner<D>>(&self, form: DivideForm, tiler: &Tiler<B>) -> Result<Composed<D>, LayoutError> {
+        self.with(self.inner.product(form, tiler)?)
     }
 
     /// [`Layout::tile_to_shape`] of the inner layout.

@@ -9,6 +9,7 @@ use core::fmt;
 use crate::bits::swizzle::Swizzle;
 use crate::composed::Composed;
 use crate::constant::layout::StaticLayout;
+use crate::ground::words::debug_as_text;
 use crate::value::layout::Layout;
 use crate::value::tree::Tree;
 
@@ -128,8 +129,4 @@ impl fmt::Display for StaticComposed {
     }
 }
 
-impl fmt::Debug for StaticComposed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "StaticComposed({self})")
-    }
-}
+debug_as_text!(StaticComposed);

@@ -19,6 +19,7 @@
 
 use core::fmt;
 
+use crate::ground::words::debug_as_text;
 use crate::limits::{MAX_DEPTH, MAX_NODES};
 use crate::value::layout::{Layout, Leaf};
 use crate::value::number::Extent;
@@ -319,8 +320,4 @@ impl fmt::Display for StaticLayout {
     }
 }
 
-impl fmt::Debug for StaticLayout {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "StaticLayout({self})")
-    }
-}
+debug_as_text!(StaticLayout);

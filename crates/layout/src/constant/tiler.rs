@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use crate::constant::layout::StaticLayout;
+use crate::ground::words::debug_as_text;
 use crate::limits::{MAX_DEPTH, MAX_NODES};
 use crate::tile::tiler::{Tiler, TilerModes};
 use crate::value::number::Extent;
@@ -133,8 +134,4 @@ impl fmt::Display for StaticTiler {
     }
 }
 
-impl fmt::Debug for StaticTiler {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "StaticTiler({self})")
-    }
-}
+debug_as_text!(StaticTiler);

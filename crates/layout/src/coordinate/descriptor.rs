@@ -45,11 +45,6 @@ impl Descriptor {
     pub fn strides(&self) -> &Tree<Coordinate> {
         &self.strides
     }
-
-    /// The strides.
-    pub fn into_strides(self) -> Tree<Coordinate> {
-        self.strides
-    }
 }
 
 /// A basis as it is written.

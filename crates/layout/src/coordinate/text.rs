@@ -10,6 +10,7 @@ use core::str::FromStr;
 use smallvec::SmallVec;
 
 use super::{Coordinate, ModePath, clash};
+use crate::ground::words::debug_as_text;
 use crate::limits::MAX_PATH;
 use crate::refusal::error::{Fits, LayoutError, Limit};
 use crate::text::print::Printer;
@@ -59,11 +60,7 @@ impl<N: Extent> fmt::Display for Coordinate<N> {
     }
 }
 
-impl<N: Extent> fmt::Debug for Coordinate<N> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Coordinate({self})")
-    }
-}
+debug_as_text!(Coordinate<N: Extent>);
 
 /// A scale and the path after it: `3@1@0`, `-3`.
 fn read_term<N: Extent + Literal>(text: &mut Cursor<'_>) -> Result<Coordinate<N>, LayoutError> {

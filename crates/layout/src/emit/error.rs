@@ -5,12 +5,11 @@ use alloc::format;
 use alloc::string::String;
 use alloc::string::ToString;
 use alloc::vec::Vec;
-use core::error::Error;
 use core::fmt;
 
+use crate::LayoutError;
 use crate::emit::integer::Integer;
 use crate::emit::language::Language;
-use crate::{LayoutError, Refusal};
 
 /// Why no text is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,20 +70,6 @@ pub struct Width {
 }
 
 impl EmitError {
-    /// The stable code of this kind of error.
-    pub fn code(&self) -> &'static str {
-        match self {
-            EmitError::Layout(error) => error.code(),
-            EmitError::Name { .. } => "E0301",
-            EmitError::NameTwice { .. } => "E0302",
-            EmitError::Names { .. } => "E0303",
-            EmitError::Width(_) => "E0304",
-            EmitError::Bounds { .. } => "E0305",
-            EmitError::Variables => "E0306",
-            EmitError::TooLarge { .. } => "E0307",
-        }
-    }
-
     /// A hint on how to fix it, as a sentence; None if the message is complete.
     pub fn help(&self) -> Option<String> {
         Some(match self {
@@ -130,20 +115,8 @@ impl fmt::Display for EmitError {
     }
 }
 
-impl Error for EmitError {}
-
-impl Refusal for EmitError {
-    fn code(&self) -> &'static str {
-        EmitError::code(self)
-    }
-
-    fn help(&self) -> Option<String> {
-        EmitError::help(self)
-    }
-}
-
-impl From<LayoutError> for EmitError {
-    fn from(error: LayoutError) -> EmitError {
-        EmitError::Layout(Box::new(error))
-    }
+crate::refusal! {
+    EmitError from Layout:
+    Name "E0301", NameTwice "E0302", Names "E0303", Width "E0304", Bounds "E0305",
+    Variables "E0306", TooLarge "E0307",
 }

@@ -50,24 +50,15 @@ pub(crate) enum Op {
 impl Op {
     /// The operands, in order.
     pub(crate) fn operands(self) -> impl Iterator<Item = Id> {
-        let (a, b, c) = match self {
-            Op::Integer(_) | Op::Truth(_) | Op::Variable(_) => (None, None, None),
-            Op::Negative(a) | Op::Magnitude(a) | Op::Left(a, _) | Op::Right(a, _) | Op::Bits(a, _) => {
-                (Some(a), None, None)
+        let mut operands = [None; 3];
+        let mut places = operands.iter_mut();
+        self.over(|operand| {
+            if let Some(place) = places.next() {
+                *place = Some(operand);
             }
-            Op::Sum(a, b)
-            | Op::Difference(a, b)
-            | Op::Product(a, b)
-            | Op::Quotient(a, b, _)
-            | Op::Remainder(a, b, _)
-            | Op::Minimum(a, b)
-            | Op::Xor(a, b)
-            | Op::Less(a, b)
-            | Op::AtLeast(a, b)
-            | Op::Both(a, b) => (Some(a), Some(b), None),
-            Op::Choice(a, b, c) => (Some(a), Some(b), Some(c)),
-        };
-        [a, b, c].into_iter().flatten()
+            operand
+        });
+        operands.into_iter().flatten()
     }
 
     /// The same with other operands.

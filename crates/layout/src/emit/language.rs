@@ -14,47 +14,46 @@ mod python;
 mod rust;
 mod triton;
 
-use core::fmt;
 use core::str::FromStr;
 
 use crate::emit::function::Function;
 use crate::emit::graph::Op;
 use crate::emit::integer::Integer;
+use crate::ground::words::words;
 
-/// A language.
-///
-/// The assumptions of each about integers:
-///
-/// | language | division | shift down | minimum |
-/// |---|---|---|---|
-/// | Rust | `/` and `%` toward zero, `div_euclid` and `rem_euclid` down | keeps the sign | `a.min(b)` |
-/// | C, CUDA | `/` and `%` toward zero | keeps the sign, as all compilers do and C23 and C++20 demand | `a < b ? a : b` |
-/// | Python | `//` and `%` down | keeps the sign | `min(a, b)` |
-/// | Triton | `//` and `%` toward zero, as its page on semantics says; down where both sides are `constexpr` | keeps the sign | `tl.minimum(a, b)` |
-///
-/// For a dividend that is not negative all of them agree, and most are known to be. What is emitted
-/// for Triton with a dividend that may be negative holds for tensors and scalars, not for
-/// `constexpr` values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Language {
-    /// Rust. Names that are keywords become raw identifiers.
-    Rust,
-    /// C99 with `<stdint.h>` and `<stdbool.h>`; also C++.
-    C,
-    /// CUDA C++: device functions.
-    Cuda,
-    /// Python 3.
-    Python,
-    /// Triton: a function for `@triton.jit`, with `import triton` and `import triton.language as
-    /// tl`.
-    Triton,
+words! {
+    /// A language.
+    ///
+    /// The assumptions of each about integers:
+    ///
+    /// | language | division | shift down | minimum |
+    /// |---|---|---|---|
+    /// | Rust | `/` and `%` toward zero, `div_euclid` and `rem_euclid` down | keeps the sign | `a.min(b)` |
+    /// | C, CUDA | `/` and `%` toward zero | keeps the sign, as all compilers do and C23 and C++20 demand | `a < b ? a : b` |
+    /// | Python | `//` and `%` down | keeps the sign | `min(a, b)` |
+    /// | Triton | `//` and `%` toward zero, as its page on semantics says; down where both sides are `constexpr` | keeps the sign | `tl.minimum(a, b)` |
+    ///
+    /// For a dividend that is not negative all of them agree, and most are known to be. What is
+    /// emitted for Triton with a dividend that may be negative holds for tensors and scalars, not
+    /// for `constexpr` values.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    #[non_exhaustive]
+    pub enum Language {
+        /// Rust. Names that are keywords become raw identifiers.
+        Rust = "Rust",
+        /// C99 with `<stdint.h>` and `<stdbool.h>`; also C++.
+        C = "C",
+        /// CUDA C++: device functions.
+        Cuda = "CUDA",
+        /// Python 3.
+        Python = "Python",
+        /// Triton: a function for `@triton.jit`, with `import triton` and `import triton.language
+        /// as tl`.
+        Triton = "Triton",
+    }
 }
 
 impl Language {
-    /// Every language.
-    pub const ALL: [Language; 5] = [Language::Rust, Language::C, Language::Cuda, Language::Python, Language::Triton];
-
     pub(crate) fn table(self) -> &'static dyn OperationTable {
         match self {
             Language::Rust => &rust::Rust,
@@ -76,23 +75,11 @@ impl Language {
             return Err("a name is a letter or '_', then letters, digits and '_'");
         }
         let table = self.table();
-        if table.keywords().contains(&name) {
+        if table.keywords().split(' ').any(|word| word == name) {
             table.escaped(name).ok_or("it is a word of the language")
         } else {
             Ok(name.to_string())
         }
-    }
-}
-
-impl fmt::Display for Language {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Language::Rust => "Rust",
-            Language::C => "C",
-            Language::Cuda => "CUDA",
-            Language::Python => "Python",
-            Language::Triton => "Triton",
-        })
     }
 }
 
@@ -140,8 +127,8 @@ pub(crate) trait OperationTable: Sync {
     /// `true` or `false`.
     fn truth(&self, value: bool) -> &'static str;
 
-    /// The words that are no names.
-    fn keywords(&self) -> &'static [&'static str];
+    /// The words that are no names, with spaces between them.
+    fn keywords(&self) -> &'static str;
 
     /// A keyword as a name.
     fn escaped(&self, _keyword: &str) -> Option<String> {

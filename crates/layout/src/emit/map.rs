@@ -28,11 +28,7 @@ pub enum Map {
     Matrix(BitMatrix),
 }
 
-impl From<AnyLayout> for Map {
-    fn from(layout: AnyLayout) -> Map {
-        Map::Layout(layout)
-    }
-}
+crate::from_variants!(Map: Layout(AnyLayout), Swizzle(Swizzle), Matrix(BitMatrix));
 
 /// Layouts of one kind.
 macro_rules! layouts {
@@ -57,15 +53,3 @@ layouts!(
     Composed<Expr>,
     Composed<Coordinate<Expr>>
 );
-
-impl From<Swizzle> for Map {
-    fn from(swizzle: Swizzle) -> Map {
-        Map::Swizzle(swizzle)
-    }
-}
-
-impl From<BitMatrix> for Map {
-    fn from(matrix: BitMatrix) -> Map {
-        Map::Matrix(matrix)
-    }
-}

@@ -11,6 +11,7 @@
 use alloc::vec::Vec;
 use core::fmt;
 
+use crate::ground::words::debug_as_text;
 use smallvec::SmallVec;
 
 /// How many nodes need no heap.
@@ -218,11 +219,7 @@ impl fmt::Display for Profile {
     }
 }
 
-impl fmt::Debug for Profile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Profile({self})")
-    }
-}
+debug_as_text!(Profile);
 
 /// Writes the parentheses and commas of a profile, and each leaf by `leaf(f, number)`.
 pub(crate) fn write_tree(

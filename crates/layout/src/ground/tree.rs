@@ -9,6 +9,7 @@ use core::fmt;
 use smallvec::SmallVec;
 
 use crate::ground::profile::{Nodes, Profile, ProfileRef, write_tree};
+use crate::ground::words::debug_as_text;
 
 /// A list of leaves; eight of them need no heap.
 pub(crate) type Leaves<T> = SmallVec<[T; 8]>;
@@ -202,11 +203,7 @@ impl<T: fmt::Display> fmt::Display for Tree<T> {
     }
 }
 
-impl<T: fmt::Display> fmt::Debug for Tree<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Tree({self})")
-    }
-}
+debug_as_text!(Tree<T: fmt::Display>);
 
 impl From<i64> for Tree<i64> {
     fn from(value: i64) -> Tree<i64> {

@@ -19,6 +19,7 @@
 use alloc::vec::Vec;
 use core::fmt;
 
+use crate::ground::words::debug_as_text;
 use crate::morphism::error::MorphismError;
 use crate::morphism::fact::Fact;
 use crate::morphism::tuple::{Entries, Listed, TupleMorphism, not_composable, positive, size};
@@ -223,8 +224,4 @@ impl fmt::Display for AmbientMorphism {
     }
 }
 
-impl fmt::Debug for AmbientMorphism {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "AmbientMorphism({self})")
-    }
-}
+debug_as_text!(AmbientMorphism);

@@ -12,8 +12,7 @@
 //! a mode that it does not divide. That criterion is sufficient, too; what is left composes because
 //! no carry does harm: `(4,6):(1,9) o 2:3` never crosses the 4.
 
-use core::fmt;
-
+use crate::ground::words::words;
 use crate::morphism::compose::compose_by_refinement;
 use crate::morphism::error::{MorphismError, overflow};
 use crate::morphism::mutual::walk;
@@ -21,49 +20,27 @@ use crate::morphism::standard::standard_representation;
 use crate::{Layout, LayoutError, Leaf};
 use smallvec::SmallVec;
 
-/// Why the composite of two layouts exists, beyond mutual refinement of their morphisms.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[non_exhaustive]
-pub enum Class {
-    /// Both layouts are tractable and their morphisms have a mutual refinement.
-    Refinement,
-    /// The inner layout reaches past the end of the outer one, whose last mode continues.
-    PastTheEnd,
-    /// The shapes have a mutual refinement, and only the outer layout is not tractable: it can be
-    /// refined all the same, but has no diagram.
-    OuterNotTractable,
-    /// Each mode of the inner layout has a mutual refinement alone, but the inner layout is not
-    /// tractable, so they have none together.
-    InnerNotTractable,
-    /// Some mode of the inner layout ends inside a mode of the outer one that it does not divide.
-    Ragged,
-    /// A stride or an end of some mode divides nothing, and still no carry disagrees: there is
-    /// none, or several cancel.
-    Indivisible,
-}
-
-impl Class {
-    /// All classes, in the order in which they are tried.
-    pub const ALL: [Class; 6] = [
-        Class::Refinement,
-        Class::PastTheEnd,
-        Class::OuterNotTractable,
-        Class::InnerNotTractable,
-        Class::Ragged,
-        Class::Indivisible,
-    ];
-}
-
-impl fmt::Display for Class {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Class::Refinement => "mutual refinement",
-            Class::PastTheEnd => "the inner layout reaches past the end of the outer one",
-            Class::OuterNotTractable => "the shapes have a mutual refinement, but the outer layout is not tractable",
-            Class::InnerNotTractable => "each mode has a mutual refinement, but the inner layout is not tractable",
-            Class::Ragged => "a mode ends inside a mode that it does not divide",
-            Class::Indivisible => "a stride or an end divides nothing, yet no carry disagrees",
-        })
+words! {
+    /// Why the composite of two layouts exists, beyond mutual refinement of their morphisms.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    #[non_exhaustive]
+    pub enum Class {
+        /// Both layouts are tractable and their morphisms have a mutual refinement.
+        Refinement = "mutual refinement",
+        /// The inner layout reaches past the end of the outer one, whose last mode continues.
+        PastTheEnd = "the inner layout reaches past the end of the outer one",
+        /// The shapes have a mutual refinement, and only the outer layout is not tractable: it can
+        /// be refined all the same, but has no diagram.
+        OuterNotTractable = "the shapes have a mutual refinement, but the outer layout is not tractable",
+        /// Each mode of the inner layout has a mutual refinement alone, but the inner layout is not
+        /// tractable, so they have none together.
+        InnerNotTractable = "each mode has a mutual refinement, but the inner layout is not tractable",
+        /// Some mode of the inner layout ends inside a mode of the outer one that it does not
+        /// divide.
+        Ragged = "a mode ends inside a mode that it does not divide",
+        /// A stride or an end of some mode divides nothing, and still no carry disagrees: there is
+        /// none, or several cancel.
+        Indivisible = "a stride or an end divides nothing, yet no carry disagrees",
     }
 }
 

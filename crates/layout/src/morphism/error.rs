@@ -5,6 +5,7 @@
 //! the sentences, as in the notation of morphisms.
 
 use alloc::boxed::Box;
+use alloc::string::String;
 
 use crate::{LayoutError, Path};
 
@@ -257,37 +258,12 @@ impl Apart {
     }
 }
 
-impl MorphismError {
-    /// The stable code of this kind of error.
-    pub fn code(&self) -> &'static str {
-        match self {
-            MorphismError::MapLength { .. } => "E0701",
-            MorphismError::Target { .. } => "E0702",
-            MorphismError::SentTwice { .. } => "E0703",
-            MorphismError::Unequal { .. } => "E0704",
-            MorphismError::NotPositive { .. } => "E0705",
-            MorphismError::NotComposable { .. } => "E0706",
-            MorphismError::NotTractable(_) => "E0707",
-            MorphismError::Dropped { .. } => "E0708",
-            MorphismError::ImagesMeet { .. } => "E0709",
-            MorphismError::NotARefinement(_) => "E0710",
-            MorphismError::NoMutualRefinement(_) => "E0711",
-            MorphismError::NoSuchEntry { .. } => "E0712",
-            MorphismError::Lost { .. } => "E0713",
-            MorphismError::NotIsomorphism { .. } => "E0714",
-            MorphismError::Arity { .. } => "E0715",
-            MorphismError::Syntax { .. } => "E0716",
-            MorphismError::Table { .. } => "E0717",
-            MorphismError::Undivided { .. } => "E0718",
-            MorphismError::Layout(error) => error.code(),
-        }
-    }
-}
-
-impl From<LayoutError> for MorphismError {
-    fn from(error: LayoutError) -> MorphismError {
-        MorphismError::Layout(error)
-    }
+crate::refusal! {
+    MorphismError from Layout:
+    MapLength "E0701", Target "E0702", SentTwice "E0703", Unequal "E0704", NotPositive "E0705",
+    NotComposable "E0706", NotTractable "E0707", Dropped "E0708", ImagesMeet "E0709",
+    NotARefinement "E0710", NoMutualRefinement "E0711", NoSuchEntry "E0712", Lost "E0713",
+    NotIsomorphism "E0714", Arity "E0715", Syntax "E0716", Table "E0717", Undivided "E0718",
 }
 
 /// A number that does not fit.

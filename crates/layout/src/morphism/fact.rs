@@ -8,7 +8,9 @@
 use alloc::vec::Vec;
 use core::fmt;
 
+use crate::ground::words::debug_as_text;
 use crate::morphism::error::MorphismError;
+use crate::morphism::pointed::write_list;
 use crate::morphism::tuple::{Entries, Listed, not_composable, positive, size};
 
 /// A factorisation of each entry of a tuple.
@@ -98,19 +100,8 @@ impl Fact {
 
 impl fmt::Display for Fact {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("(")?;
-        for (place, block) in self.blocks().enumerate() {
-            if place > 0 {
-                f.write_str(",")?;
-            }
-            Listed(block).fmt(f)?;
-        }
-        f.write_str(")")
+        write_list(f, self.blocks(), |f, block| Listed(block).fmt(f))
     }
 }
 
-impl fmt::Debug for Fact {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Fact({self})")
-    }
-}
+debug_as_text!(Fact);

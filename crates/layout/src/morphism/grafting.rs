@@ -8,6 +8,7 @@
 use alloc::vec::Vec;
 use core::fmt;
 
+use crate::ground::words::debug_as_text;
 use crate::morphism::error::MorphismError;
 use crate::morphism::fact::Fact;
 use crate::morphism::refine::substitute;
@@ -132,8 +133,4 @@ impl fmt::Display for Ref {
     }
 }
 
-impl fmt::Debug for Ref {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Ref({self})")
-    }
-}
+debug_as_text!(Ref);

@@ -2,10 +2,8 @@
 
 use alloc::format;
 use alloc::string::String;
-use core::error::Error;
 use core::fmt;
 
-use crate::Refusal;
 use crate::morphism::error::{
     Apart, CompositionSide, Misfit, MorphismError, NoMutualRefinement, NotARefinement, NotTractable, Side,
 };
@@ -220,17 +218,5 @@ impl MorphismError {
             MorphismError::Table { .. } => "evaluate single indices",
             MorphismError::Layout(error) => return error.help(),
         }))
-    }
-}
-
-impl Error for MorphismError {}
-
-impl Refusal for MorphismError {
-    fn code(&self) -> &'static str {
-        MorphismError::code(self)
-    }
-
-    fn help(&self) -> Option<String> {
-        MorphismError::help(self)
     }
 }

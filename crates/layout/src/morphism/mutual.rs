@@ -15,6 +15,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
 
+use crate::ground::words::debug_as_text;
 use crate::morphism::error::{MorphismError, NoMutualRefinement};
 use crate::morphism::nest::NestMorphism;
 use crate::morphism::pointed::PointedMap;
@@ -185,8 +186,4 @@ impl fmt::Display for MutualRefinement {
     }
 }
 
-impl fmt::Debug for MutualRefinement {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "MutualRefinement({self})")
-    }
-}
+debug_as_text!(MutualRefinement);

@@ -163,6 +163,20 @@ fn bounded(places: usize) -> Result<u16, MorphismError> {
     }
 }
 
+/// Writes items in parentheses, with commas between them.
+pub(crate) fn write_list<T>(
+    f: &mut fmt::Formatter<'_>,
+    items: impl IntoIterator<Item = T>,
+    write: impl Fn(&mut fmt::Formatter<'_>, T) -> fmt::Result,
+) -> fmt::Result {
+    f.write_str("(")?;
+    for (place, item) in items.into_iter().enumerate() {
+        f.write_str(if place > 0 { "," } else { "" })?;
+        write(f, item)?;
+    }
+    f.write_str(")")
+}
+
 /// Writes an image as in the paper: counted from 1, `*` for the base point.
 pub(crate) fn write_image(f: &mut fmt::Formatter<'_>, image: Option<usize>) -> fmt::Result {
     match image {
@@ -173,14 +187,7 @@ pub(crate) fn write_image(f: &mut fmt::Formatter<'_>, image: Option<usize>) -> f
 
 impl fmt::Display for PointedMap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("(")?;
-        for (entry, image) in self.images().enumerate() {
-            if entry > 0 {
-                f.write_str(",")?;
-            }
-            write_image(f, image)?;
-        }
-        f.write_str(")")
+        write_list(f, self.images(), write_image)
     }
 }
 

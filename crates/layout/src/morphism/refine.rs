@@ -10,6 +10,7 @@ use alloc::string::ToString;
 use alloc::vec::Vec;
 use core::fmt;
 
+use crate::ground::words::debug_as_text;
 use crate::morphism::error::{Apart, Misfit, MorphismError, NotARefinement};
 use crate::morphism::tuple::{positive, size};
 use crate::{Path, Profile, Tree};
@@ -197,8 +198,4 @@ impl fmt::Display for Refinement {
     }
 }
 
-impl fmt::Debug for Refinement {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Refinement({self})")
-    }
-}
+debug_as_text!(Refinement);

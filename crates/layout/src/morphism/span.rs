@@ -16,6 +16,7 @@
 use alloc::vec::Vec;
 use core::fmt;
 
+use crate::ground::words::debug_as_text;
 use crate::morphism::error::MorphismError;
 use crate::morphism::fact::Fact;
 use crate::morphism::grafting::Ref;
@@ -58,26 +59,33 @@ pub trait Backward: Clone + PartialEq + fmt::Display {
     fn lengths(&self) -> Vec<usize>;
 }
 
+/// What a category of refinements has under the same names.
+macro_rules! of_category {
+    ($Category:ident) => {
+        fn identity(tuple: &[i64]) -> Result<$Category, MorphismError> {
+            $Category::identity(tuple)
+        }
+
+        fn domain(&self) -> &[i64] {
+            $Category::domain(self)
+        }
+
+        fn codomain(&self) -> &[i64] {
+            $Category::codomain(self)
+        }
+
+        fn compose(&self, first: &$Category) -> Result<$Category, MorphismError> {
+            $Category::compose(self, first)
+        }
+
+        fn sum(&self, other: &$Category) -> Result<$Category, MorphismError> {
+            $Category::sum(self, other)
+        }
+    };
+}
+
 impl Backward for Fact {
-    fn identity(tuple: &[i64]) -> Result<Fact, MorphismError> {
-        Fact::identity(tuple)
-    }
-
-    fn domain(&self) -> &[i64] {
-        Fact::domain(self)
-    }
-
-    fn codomain(&self) -> &[i64] {
-        Fact::codomain(self)
-    }
-
-    fn compose(&self, first: &Fact) -> Result<Fact, MorphismError> {
-        Fact::compose(self, first)
-    }
-
-    fn sum(&self, other: &Fact) -> Result<Fact, MorphismError> {
-        Fact::sum(self, other)
-    }
+    of_category!(Fact);
 
     fn select(&self, onto: &[i64], parts: &[Option<usize>]) -> Result<Fact, MorphismError> {
         let blocks: Vec<&[i64]> = self.blocks().collect();
@@ -92,25 +100,7 @@ impl Backward for Fact {
 }
 
 impl Backward for Ref {
-    fn identity(tuple: &[i64]) -> Result<Ref, MorphismError> {
-        Ref::identity(tuple)
-    }
-
-    fn domain(&self) -> &[i64] {
-        Ref::domain(self)
-    }
-
-    fn codomain(&self) -> &[i64] {
-        Ref::codomain(self)
-    }
-
-    fn compose(&self, first: &Ref) -> Result<Ref, MorphismError> {
-        Ref::compose(self, first)
-    }
-
-    fn sum(&self, other: &Ref) -> Result<Ref, MorphismError> {
-        Ref::sum(self, other)
-    }
+    of_category!(Ref);
 
     fn select(&self, onto: &[i64], parts: &[Option<usize>]) -> Result<Ref, MorphismError> {
         let modes: Vec<Tree<i64>> = self.tree().modes().collect();
@@ -397,11 +387,7 @@ impl<B: Backward> fmt::Display for Span<B> {
     }
 }
 
-impl<B: Backward> fmt::Debug for Span<B> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Span({self})")
-    }
-}
+debug_as_text!(Span<B: Backward>);
 
 impl<B: Backward> fmt::Display for Cospan<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -409,8 +395,4 @@ impl<B: Backward> fmt::Display for Cospan<B> {
     }
 }
 
-impl<B: Backward> fmt::Debug for Cospan<B> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Cospan({self})")
-    }
-}
+debug_as_text!(Cospan<B: Backward>);

@@ -14,6 +14,7 @@ use core::fmt;
 use core::str::FromStr;
 
 use crate::Cursor;
+use crate::ground::words::debug_as_text;
 use crate::morphism::error::MorphismError;
 use crate::morphism::nest::NestMorphism;
 use crate::morphism::pointed::write_image;
@@ -110,11 +111,7 @@ impl fmt::Display for NestMorphism {
     }
 }
 
-impl fmt::Debug for NestMorphism {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "NestMorphism({self})")
-    }
-}
+debug_as_text!(NestMorphism);
 
 impl FromStr for TupleMorphism {
     type Err = MorphismError;
@@ -135,8 +132,4 @@ impl fmt::Display for TupleMorphism {
     }
 }
 
-impl fmt::Debug for TupleMorphism {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "TupleMorphism({self})")
-    }
-}
+debug_as_text!(TupleMorphism);

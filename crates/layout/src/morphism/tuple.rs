@@ -15,7 +15,7 @@ use core::fmt;
 use smallvec::SmallVec;
 
 use crate::morphism::error::{Apart, MorphismError, Side, overflow};
-use crate::morphism::pointed::{Images, PointedMap, known};
+use crate::morphism::pointed::{Images, PointedMap, known, write_list};
 
 /// The entries of a tuple. Codomains have about twice the entries of domains: the gaps of a layout
 /// are entries too.
@@ -326,14 +326,7 @@ pub(crate) struct Listed<'a>(pub(crate) &'a [i64]);
 
 impl fmt::Display for Listed<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("(")?;
-        for (place, extent) in self.0.iter().enumerate() {
-            if place > 0 {
-                f.write_str(",")?;
-            }
-            write!(f, "{extent}")?;
-        }
-        f.write_str(")")
+        write_list(f, self.0, |f, extent| extent.fmt(f))
     }
 }
 

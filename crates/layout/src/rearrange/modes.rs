@@ -118,7 +118,22 @@ fn split_pairs<T: Clone>(
     Ok(())
 }
 
-impl<D: Stride> Layout<D> {
+/// Operations on the tree of a layout whose result keeps the extents positive and the size as it is
+/// or less.
+macro_rules! of_tree {
+    ($($(#[$about:meta])* $name:ident($($argument:ident: $kind:ty),*);)*) => {
+        impl<D: Stride> Layout<D> {
+            $(
+                $(#[$about])*
+                pub fn $name(&self $(, $argument: $kind)*) -> Result<Layout<D>, LayoutError> {
+                    Ok(Layout::from_valid(self.tree().$name($($argument),*)?))
+                }
+            )*
+        }
+    };
+}
+
+of_tree! {
     /// The same leaves in one flat tuple; a single mode stays as it is (CuTe `flatten`).
     ///
     /// ```
@@ -127,10 +142,7 @@ impl<D: Stride> Layout<D> {
     /// let layout: Layout = "((2,(2)),3):((24,(2)),8)".parse().unwrap();
     /// assert_eq!(layout.flatten().unwrap().to_string(), "(2,2,3):(24,2,8)");
     /// ```
-    pub fn flatten(&self) -> Result<Layout<D>, LayoutError> {
-        Ok(Layout::from_valid(self.tree().flatten()?))
-    }
-
+    flatten();
     /// The leaves of this layout in the nesting of `profile` (CuTe `unflatten`).
     ///
     /// Errors: the number of leaves differs.
@@ -141,10 +153,7 @@ impl<D: Stride> Layout<D> {
     /// let (flat, nested): (Layout, Layout) = ("(2,2,3)".parse().unwrap(), "((2,2),3):((24,2),8)".parse().unwrap());
     /// assert_eq!(flat.unflatten(nested.profile()).unwrap().to_string(), "((2,2),3):((1,2),4)");
     /// ```
-    pub fn unflatten(&self, profile: &Profile) -> Result<Layout<D>, LayoutError> {
-        Ok(Layout::from_valid(self.tree().unflatten(profile)?))
-    }
-
+    unflatten(profile: &Profile);
     /// Modes `range` grouped into one mode that stands where the first of them stood (CuTe
     /// `group`).
     ///
@@ -156,10 +165,7 @@ impl<D: Stride> Layout<D> {
     /// let layout: Layout = "(2,3,5,7):(1,2,6,30)".parse().unwrap();
     /// assert_eq!(layout.group(1..3).unwrap().to_string(), "(2,(3,5),7):(1,(2,6),30)");
     /// ```
-    pub fn group(&self, range: Range<usize>) -> Result<Layout<D>, LayoutError> {
-        Ok(Layout::from_valid(self.tree().group(range)?))
-    }
-
+    group(range: Range<usize>);
     /// Modes `range`, as a tuple (CuTe `take`).
     ///
     /// Errors: the range is not within `0..rank`.
@@ -170,10 +176,35 @@ impl<D: Stride> Layout<D> {
     /// let layout: Layout = "(2,3,5,7):(1,2,6,30)".parse().unwrap();
     /// assert_eq!(layout.take(1..3).unwrap().to_string(), "(3,5):(2,6)");
     /// ```
-    pub fn take(&self, range: Range<usize>) -> Result<Layout<D>, LayoutError> {
-        Ok(Layout::from_valid(self.tree().take(range)?))
-    }
+    take(range: Range<usize>);
+    /// The modes without mode number `mode`, as a tuple (CuTe `remove`).
+    ///
+    /// Errors: there is no such mode.
+    remove(mode: usize);
+    /// The modes in reverse order, at every level (CuTe `reverse`).
+    ///
+    /// ```
+    /// use tilewright_layout::Layout;
+    ///
+    /// let layout: Layout = "((2,3),5):((1,2),6)".parse().unwrap();
+    /// assert_eq!(layout.reverse().unwrap().to_string(), "(5,(3,2)):(6,(2,1))");
+    /// ```
+    reverse();
+    /// Transposes a layout of layouts: mode `j` of the result holds mode `j` of every mode (CuTe
+    /// `zip`).
+    ///
+    /// Errors: the modes differ in rank.
+    ///
+    /// ```
+    /// use tilewright_layout::Layout;
+    ///
+    /// let layout: Layout = "((2,3),(5,7)):((1,2),(6,30))".parse().unwrap();
+    /// assert_eq!(layout.zip().unwrap().to_string(), "((2,5),(3,7)):((1,6),(2,30))");
+    /// ```
+    zip();
+}
 
+impl<D: Stride> Layout<D> {
     /// The given modes in the given order, as a tuple; a mode may be named more than once (CuTe
     /// `select`).
     ///
@@ -245,40 +276,6 @@ impl<D: Stride> Layout<D> {
     /// ```
     pub fn replace(&self, mode: usize, by: &Layout<D>) -> Result<Layout<D>, LayoutError> {
         Layout::from_tree(self.tree().replace(mode, by.tree())?)
-    }
-
-    /// The modes without mode number `mode`, as a tuple (CuTe `remove`).
-    ///
-    /// Errors: there is no such mode.
-    pub fn remove(&self, mode: usize) -> Result<Layout<D>, LayoutError> {
-        Ok(Layout::from_valid(self.tree().remove(mode)?))
-    }
-
-    /// The modes in reverse order, at every level (CuTe `reverse`).
-    ///
-    /// ```
-    /// use tilewright_layout::Layout;
-    ///
-    /// let layout: Layout = "((2,3),5):((1,2),6)".parse().unwrap();
-    /// assert_eq!(layout.reverse().unwrap().to_string(), "(5,(3,2)):(6,(2,1))");
-    /// ```
-    pub fn reverse(&self) -> Result<Layout<D>, LayoutError> {
-        Ok(Layout::from_valid(self.tree().reverse()?))
-    }
-
-    /// Transposes a layout of layouts: mode `j` of the result holds mode `j` of every mode (CuTe
-    /// `zip`).
-    ///
-    /// Errors: the modes differ in rank.
-    ///
-    /// ```
-    /// use tilewright_layout::Layout;
-    ///
-    /// let layout: Layout = "((2,3),(5,7)):((1,2),(6,30))".parse().unwrap();
-    /// assert_eq!(layout.zip().unwrap().to_string(), "((2,5),(3,7)):((1,6),(2,30))");
-    /// ```
-    pub fn zip(&self) -> Result<Layout<D>, LayoutError> {
-        Ok(Layout::from_valid(self.tree().zip()?))
     }
 
     /// Modes of two layouts side by side: mode `i` of the result is the pair of both modes `i`

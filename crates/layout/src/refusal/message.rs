@@ -294,8 +294,6 @@ impl fmt::Display for Question {
     }
 }
 
-impl core::error::Error for LayoutError {}
-
 impl LayoutError {
     /// The remedy, as a sentence; None if the message is sufficient.
     pub fn help(&self) -> Option<String> {

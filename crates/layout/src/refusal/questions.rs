@@ -24,53 +24,58 @@ pub trait Refusal: core::error::Error {
     fn help(&self) -> Option<String>;
 }
 
-impl Refusal for LayoutError {
-    fn code(&self) -> &'static str {
-        LayoutError::code(self)
-    }
+/// Makes a type of errors a [`Refusal`]: the code of each variant, and the help of the type's own.
+/// `from` is the variant that holds what the algebra refuses, `of` one that holds another refusal.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! refusal {
+    ($Error:ident $(from $Layout:ident)? $(of $Inner:ident)*: $($Variant:ident $code:literal),+ $(,)?) => {
+        impl $Error {
+            /// The stable code of this kind of error, for `tilewright explain`.
+            pub fn code(&self) -> &'static str {
+                match self {
+                    $($Error::$Variant { .. } => $code,)+
+                    $($Error::$Layout(error) => error.code(),)?
+                    $($Error::$Inner(error) => error.code(),)*
+                }
+            }
+        }
 
-    fn help(&self) -> Option<String> {
-        LayoutError::help(self)
-    }
+        impl core::error::Error for $Error {}
+
+        impl $crate::Refusal for $Error {
+            fn code(&self) -> &'static str {
+                $Error::code(self)
+            }
+
+            fn help(&self) -> Option<String> {
+                $Error::help(self)
+            }
+        }
+
+        $(
+            impl From<$crate::LayoutError> for $Error {
+                fn from(error: $crate::LayoutError) -> $Error {
+                    $Error::$Layout(error.into())
+                }
+            }
+        )?
+    };
+}
+
+refusal! {
+    LayoutError:
+    NotCongruent "E0101", Extent "E0102", Overflow "E0103", Expression "E0103", TooLarge "E0104",
+    NoSuchMode "E0105", NoName "E0105", Modes "E0105", Rank "E0106", LeafCount "E0106",
+    Carry "E0107", Uneven "E0108", OutOfDomain "E0109", Undecided "E0110", Interrupted "E0129",
+    NotChain "E0111", Overlap "E0112", Negative "E0113", NoLeftInverse "E0114", Collapse "E0114",
+    NoPreimage "E0114", NotDivisible "E0115", Apart "E0115", Argument "E0116", Size "E0117",
+    Coordinate "E0118", Tiler "E0119", Order "E0120", NotALayout "E0121", NotLinear "E0121",
+    NotAdditive "E0121", Syntax "E0122", Mixed "E0125", NoPath "E0126", Diagonal "E0127",
+    Fraction "E0128", Open "E0123", NotXor "E0124", Kind "E0130",
 }
 
 impl LayoutError {
-    /// The stable code of this kind of error, for `tilewright explain`.
-    pub fn code(&self) -> &'static str {
-        match self {
-            LayoutError::NotCongruent { .. } => "E0101",
-            LayoutError::Extent { .. } => "E0102",
-            LayoutError::Overflow { .. } | LayoutError::Expression { .. } => "E0103",
-            LayoutError::TooLarge { .. } => "E0104",
-            LayoutError::NoSuchMode { .. } | LayoutError::NoName { .. } | LayoutError::Modes { .. } => "E0105",
-            LayoutError::Rank { .. } | LayoutError::LeafCount { .. } => "E0106",
-            LayoutError::Carry(_) => "E0107",
-            LayoutError::Uneven(_) => "E0108",
-            LayoutError::OutOfDomain { .. } => "E0109",
-            LayoutError::Undecided { .. } => "E0110",
-            LayoutError::Interrupted { .. } => "E0129",
-            LayoutError::NotChain(_) => "E0111",
-            LayoutError::Overlap(_) => "E0112",
-            LayoutError::Negative { .. } => "E0113",
-            LayoutError::NoLeftInverse(_) | LayoutError::Collapse { .. } | LayoutError::NoPreimage { .. } => "E0114",
-            LayoutError::NotDivisible { .. } | LayoutError::Apart { .. } => "E0115",
-            LayoutError::Argument { .. } => "E0116",
-            LayoutError::Size { .. } => "E0117",
-            LayoutError::Coordinate { .. } => "E0118",
-            LayoutError::Tiler { .. } => "E0119",
-            LayoutError::Order { .. } => "E0120",
-            LayoutError::NotALayout { .. } | LayoutError::NotLinear { .. } | LayoutError::NotAdditive { .. } => "E0121",
-            LayoutError::Syntax { .. } => "E0122",
-            LayoutError::Mixed(_) => "E0125",
-            LayoutError::NoPath { .. } => "E0126",
-            LayoutError::Diagonal { .. } => "E0127",
-            LayoutError::Fraction { .. } => "E0128",
-            LayoutError::Open { .. } => "E0123",
-            LayoutError::NotXor(_) => "E0124",
-            LayoutError::Kind { .. } => "E0130",
-        }
-    }
-
     /// The name of the operation that refused, where the error belongs to one.
     pub fn operation(&self) -> Option<&'static str> {
         match self {

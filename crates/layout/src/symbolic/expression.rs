@@ -8,12 +8,12 @@
 //! allocates nothing. Every other expression is a shared polynomial ([`super::polynomial`]).
 
 use alloc::sync::Arc;
-use core::fmt;
 
 use super::bounds::{Bounds, not_negative};
 use super::parameter::Parameter;
 use super::polynomial::{self, Atom, Polynomial, Term, Terms};
 use super::{divisor, quotient};
+use crate::ground::words::debug_as_text;
 use crate::value::number::{Extent, Stride, Truth};
 
 /// An integer over parameters that become known at launch.
@@ -356,8 +356,4 @@ impl Extent for Expr {
     }
 }
 
-impl fmt::Debug for Expr {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Expr({self})")
-    }
-}
+debug_as_text!(Expr);

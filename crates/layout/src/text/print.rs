@@ -11,6 +11,7 @@ use core::fmt::{self, Write};
 
 use smallvec::SmallVec;
 
+use crate::ground::words::debug_as_text;
 use crate::value::kind::{StrideKind, TextOut};
 use crate::value::layout::Layout;
 use crate::value::number::Stride;
@@ -393,8 +394,4 @@ impl<D: Stride> fmt::Display for Layout<D> {
     }
 }
 
-impl<D: Stride> fmt::Debug for Layout<D> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Layout({self})")
-    }
-}
+debug_as_text!(Layout<D: Stride>);

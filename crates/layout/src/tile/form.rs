@@ -4,42 +4,41 @@
 //! `(u, s)` from modes 0 and 1 and a mode `m` that the tiler does not name, they are those of the
 //! table in [`DivideForm`].
 
-use core::fmt;
+use crate::ground::words::words;
 
-/// How the pairs of a division, (tile, rest), or of a product, (block, copies), are arranged.
-///
-/// | form | result |
-/// |---|---|
-/// | logical | `((t,r),(u,s),m)`: each mode stays where it is |
-/// | zipped | `((t,u),(r,s,m))`: all that comes first, then all that comes second |
-/// | tiled | `((t,u),r,s,m)` |
-/// | flat | `(t,u,r,s,m)` |
-///
-/// ```
-/// use tilewright_layout::{DivideForm, Layout, Tiler};
-///
-/// let layout: Layout = "(4,6):(1,4)".parse().unwrap();
-/// let tiler: Tiler = "(2,3)".parse().unwrap();
-/// let zipped = layout.divide(DivideForm::Zipped, &tiler).unwrap();
-/// assert_eq!(zipped, layout.zipped_divide(&tiler).unwrap());
-/// assert_eq!(DivideForm::Zipped.to_string(), "zipped");
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum DivideForm {
-    /// Each mode stays where it is: `((t,r),(u,s),m)`.
-    Logical,
-    /// The tiles as one mode, then the rests as one mode: `((t,u),(r,s,m))`.
-    Zipped,
-    /// The tiles as one mode, then each rest as a mode: `((t,u),r,s,m)`.
-    Tiled,
-    /// Each tile and each rest as a mode: `(t,u,r,s,m)`.
-    Flat,
+words! {
+    /// How the pairs of a division, (tile, rest), or of a product, (block, copies), are arranged.
+    ///
+    /// | form | result |
+    /// |---|---|
+    /// | logical | `((t,r),(u,s),m)`: each mode stays where it is |
+    /// | zipped | `((t,u),(r,s,m))`: all that comes first, then all that comes second |
+    /// | tiled | `((t,u),r,s,m)` |
+    /// | flat | `(t,u,r,s,m)` |
+    ///
+    /// ```
+    /// use tilewright_layout::{DivideForm, Layout, Tiler};
+    ///
+    /// let layout: Layout = "(4,6):(1,4)".parse().unwrap();
+    /// let tiler: Tiler = "(2,3)".parse().unwrap();
+    /// let zipped = layout.divide(DivideForm::Zipped, &tiler).unwrap();
+    /// assert_eq!(zipped, layout.zipped_divide(&tiler).unwrap());
+    /// assert_eq!(DivideForm::Zipped.to_string(), "zipped");
+    /// ```
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum DivideForm {
+        /// Each mode stays where it is: `((t,r),(u,s),m)`.
+        Logical = "logical",
+        /// The tiles as one mode, then the rests as one mode: `((t,u),(r,s,m))`.
+        Zipped = "zipped",
+        /// The tiles as one mode, then each rest as a mode: `((t,u),r,s,m)`.
+        Tiled = "tiled",
+        /// Each tile and each rest as a mode: `(t,u,r,s,m)`.
+        Flat = "flat",
+    }
 }
 
 impl DivideForm {
-    /// All of them.
-    pub const ALL: [DivideForm; 4] = [DivideForm::Logical, DivideForm::Zipped, DivideForm::Tiled, DivideForm::Flat];
-
     /// The name of the division in this form: `zipped_divide`.
     pub fn division(self) -> &'static str {
         match self {
@@ -58,12 +57,5 @@ impl DivideForm {
             DivideForm::Tiled => "tiled_product",
             DivideForm::Flat => "flat_product",
         }
-    }
-}
-
-impl fmt::Display for DivideForm {
-    /// The word: `zipped`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.division().trim_end_matches("_divide"))
     }
 }

@@ -24,6 +24,7 @@ use core::str::FromStr;
 
 use crate::algebra::compose;
 use crate::algebra::inner::Inner;
+use crate::ground::words::debug_as_text;
 use crate::limits::{MAX_DEPTH, MAX_NODES};
 use crate::refusal::error::{LayoutError, Limit};
 use crate::text::reading::LayoutLiteral;
@@ -303,11 +304,7 @@ impl<D: Stride> fmt::Display for Tiler<D> {
     }
 }
 
-impl<D: Stride> fmt::Debug for Tiler<D> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Tiler({self})")
-    }
-}
+debug_as_text!(Tiler<D: Stride>);
 
 impl<D: Stride> fmt::Debug for TilerModes<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -46,6 +46,12 @@ impl DivisionRule {
 }
 
 impl<N: Extent> Tree<N> {
+    fn quotient(&self, divisor: &Tree<N>, rule: DivisionRule) -> Result<Tree<N>, LayoutError> {
+        let mut out = Gatherer::new();
+        divide(self.as_ref(), divisor.as_ref(), rule, &mut out, &mut Path::new())?;
+        out.finish()
+    }
+
     /// How many tiles of `divisor` cover this, mode by mode (CuTe `ceil_div`).
     ///
     /// Errors: a divisor is not positive; `divisor` has more modes.
@@ -63,9 +69,7 @@ impl<N: Extent> Tree<N> {
     /// assert_eq!(div("-5", "4"), "-1");
     /// ```
     pub fn ceil_div(&self, divisor: &Tree<N>) -> Result<Tree<N>, LayoutError> {
-        let mut out = Gatherer::new();
-        divide(self.as_ref(), divisor.as_ref(), DivisionRule::Up, &mut out, &mut Path::new())?;
-        out.finish()
+        self.quotient(divisor, DivisionRule::Up)
     }
 
     /// How many whole tiles of `divisor` there are in this, mode by mode.
@@ -85,9 +89,7 @@ impl<N: Extent> Tree<N> {
     /// assert_eq!(div("-5", "4"), "-2");
     /// ```
     pub fn floor_div(&self, divisor: &Tree<N>) -> Result<Tree<N>, LayoutError> {
-        let mut out = Gatherer::new();
-        divide(self.as_ref(), divisor.as_ref(), DivisionRule::Down, &mut out, &mut Path::new())?;
-        out.finish()
+        self.quotient(divisor, DivisionRule::Down)
     }
 
     /// The shape divided by `divisor`, where in each place one divides the other (CuTe
@@ -107,9 +109,7 @@ impl<N: Extent> Tree<N> {
     /// assert_eq!(div("6", "4").unwrap_err().code(), "E0115");
     /// ```
     pub fn shape_div(&self, divisor: &Tree<N>) -> Result<Tree<N>, LayoutError> {
-        let mut out = Gatherer::new();
-        divide(self.as_ref(), divisor.as_ref(), DivisionRule::Exact, &mut out, &mut Path::new())?;
-        out.finish()
+        self.quotient(divisor, DivisionRule::Exact)
     }
 
     /// The least multiples of `unit` that are not below this, mode by mode; modes that `unit` does

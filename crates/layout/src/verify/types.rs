@@ -8,7 +8,7 @@
 use alloc::format;
 use core::fmt;
 
-use crate::{Composed, Layout, LayoutError, Leaf, OuterMap, Path, Stride, Truth};
+use crate::{Layout, LayoutError, Leaf, Path, Stride, Truth};
 
 use super::congruence::nests_alike;
 use super::{In, Incongruent, Verdict, open};
@@ -110,39 +110,4 @@ fn same_mode<D: Stride>(a: &Leaf<D>, b: &Leaf<D>) -> Truth {
 
 fn unknown<D: Stride>(a: &Leaf<D>, b: &Leaf<D>) -> LayoutError {
     open(OP, format_args!("{}:{} equals {}:{}", a.extent, a.stride, b.extent, b.stride))
-}
-
-/// A composed layout that is no more than its inner layout.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trivial {
-    /// The layout that says the same.
-    pub inner: Layout,
-}
-
-impl fmt::Display for Trivial {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no bit is swizzled and the offset is 0, so that this is the layout {}", self.inner)
-    }
-}
-
-/// Whether a composed layout is a type of its own: whether it swizzles bits, adds an offset or maps
-/// through a layout.
-///
-/// ```
-/// use tilewright_layout::verify;
-/// use tilewright_layout::Composed;
-///
-/// let trivial: Composed = "S<0,4,3> o 0 o (8,8):(8,1)".parse().unwrap();
-/// assert_eq!(
-///     verify::composed_type(&trivial).to_string(),
-///     "fails: no bit is swizzled and the offset is 0, so that this is the layout (8,8):(8,1)"
-/// );
-/// ```
-pub fn composed_type(composed: &Composed) -> Verdict<Composed, Trivial> {
-    match composed.outer() {
-        OuterMap::Swizzle(swizzle) if swizzle.is_identity() && *composed.offset() == 0 => {
-            Verdict::Fails(Trivial { inner: composed.inner().clone() })
-        }
-        _ => Verdict::Holds(composed.clone()),
-    }
 }

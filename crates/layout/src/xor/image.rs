@@ -10,7 +10,8 @@
 
 use alloc::vec::Vec;
 
-use crate::limits::{MAX_IMAGE, MAX_XOR_VALUES};
+use crate::algebra::predicate::distinct_values;
+use crate::limits::MAX_XOR_VALUES;
 use crate::refusal::error::{Fits, LayoutError};
 use crate::refusal::interrupt::is_requested;
 use crate::value::layout::Layout;
@@ -170,7 +171,7 @@ impl Layout<Xor> {
 
     /// The values, each once, in increasing order.
     ///
-    /// Errors: the layout has more than [`MAX_IMAGE`] coordinates, modes of stride 0 not counted; a
+    /// Errors: the layout has more than [`MAX_IMAGE`](crate::limits::MAX_IMAGE) coordinates, modes of stride 0 not counted; a
     /// value is not representable.
     ///
     /// ```
@@ -180,15 +181,6 @@ impl Layout<Xor> {
     /// assert_eq!(layout.image().unwrap().iter().map(|value| value.bits()).collect::<Vec<_>>(), [0, 1, 2, 4, 5, 7]);
     /// ```
     pub fn image(&self) -> Result<Vec<Xor>, LayoutError> {
-        let moving = self.filter_zeros();
-        let size = moving.size();
-        if size > MAX_IMAGE {
-            let (what, wanted) = ("the size without modes of stride 0", "at most 1048576");
-            return Err(LayoutError::Argument { op: "image", what, value: size, wanted });
-        }
-        let mut values = (0..size).map(|index| moving.eval(&index)).collect::<Result<Vec<Xor>, LayoutError>>()?;
-        values.sort_unstable();
-        values.dedup();
-        Ok(values)
+        distinct_values(self)
     }
 }

@@ -7,6 +7,7 @@ use core::fmt;
 use core::str::FromStr;
 
 use super::Xor;
+use crate::ground::words::debug_as_text;
 use crate::refusal::error::LayoutError;
 use crate::text::reading::{Cursor, LayoutLiteral, Literal};
 use crate::value::tree::Tree;
@@ -51,8 +52,4 @@ impl fmt::Display for Xor {
     }
 }
 
-impl fmt::Debug for Xor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Xor({self})")
-    }
-}
+debug_as_text!(Xor);

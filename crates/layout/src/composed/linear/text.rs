@@ -8,6 +8,7 @@ use core::fmt;
 use core::str::FromStr;
 
 use super::LinearLayout;
+use crate::ground::words::debug_as_text;
 use crate::refusal::error::LayoutError;
 use crate::value::tree::Tree;
 
@@ -30,11 +31,7 @@ impl fmt::Display for LinearLayout {
     }
 }
 
-impl fmt::Debug for LinearLayout {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "LinearLayout({self})")
-    }
-}
+debug_as_text!(LinearLayout);
 
 impl FromStr for LinearLayout {
     type Err = LayoutError;

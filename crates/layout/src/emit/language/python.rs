@@ -14,11 +14,9 @@ use crate::emit::integer::Integer;
 pub(crate) struct Python;
 
 /// Python's own words, for it and for Triton.
-pub(super) const KEYWORDS: [&str; 40] = [
-    "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del",
-    "elif", "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal",
-    "not", "or", "pass", "raise", "return", "try", "while", "with", "yield", "abs", "min", "tl", "triton", "_",
-];
+pub(super) const KEYWORDS: &str = "False None True and as assert async await break class continue def del elif else except \
+     finally for from global if import in is lambda nonlocal not or pass raise return try while \
+     with yield abs min tl triton _";
 
 impl OperationTable for Python {
     fn form(&self, op: Op) -> Option<OperationForm> {
@@ -43,8 +41,8 @@ impl OperationTable for Python {
         if value { "True" } else { "False" }
     }
 
-    fn keywords(&self) -> &'static [&'static str] {
-        &KEYWORDS
+    fn keywords(&self) -> &'static str {
+        KEYWORDS
     }
 
     fn named(&self, name: &str, value: &str, _: bool, _: Integer) -> String {

@@ -47,14 +47,11 @@ impl OperationTable for Rust {
         if value { "true" } else { "false" }
     }
 
-    fn keywords(&self) -> &'static [&'static str] {
-        &[
-            "_", "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do",
-            "dyn", "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop",
-            "macro", "match", "mod", "move", "mut", "override", "priv", "pub", "ref", "return", "self", "Self",
-            "static", "struct", "super", "trait", "true", "try", "type", "typeof", "unsafe", "unsized", "use",
-            "virtual", "where", "while", "yield",
-        ]
+    fn keywords(&self) -> &'static str {
+        "_ abstract as async await become box break const continue crate do dyn else enum extern \
+         false final fn for gen if impl in let loop macro match mod move mut override priv pub ref \
+         return self Self static struct super trait true try type typeof unsafe unsized use \
+         virtual where while yield"
     }
 
     fn escaped(&self, keyword: &str) -> Option<String> {

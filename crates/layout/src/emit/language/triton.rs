@@ -38,8 +38,8 @@ impl OperationTable for Triton {
         Python.truth(value)
     }
 
-    fn keywords(&self) -> &'static [&'static str] {
-        &KEYWORDS
+    fn keywords(&self) -> &'static str {
+        KEYWORDS
     }
 
     fn named(&self, name: &str, value: &str, boolean: bool, integer: Integer) -> String {

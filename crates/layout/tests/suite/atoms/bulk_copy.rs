@@ -68,10 +68,6 @@ fn a_name_says_what_is_taken() {
                 assert!(answer.is_ok_and(|()| true) || copy.takes(map).unwrap_err().code() == "E0328");
                 taken += i64::from(expected);
             }
-            for bytes in -32..=64 {
-                let expected = mode == BulkMode::Bytes && bytes > 0 && bytes % 16 == 0;
-                assert_eq!(copy.takes_bytes(bytes).is_ok(), expected, "{name} {bytes}");
-            }
             let (fewest, most) = copy.dimensions();
             for dimensions in fewest.max(1)..=most {
                 let expected = match mode {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use tilewright_layout::{Composed, Coordinate, Layout, LayoutError, OuterMap, Tree};
+use tilewright_layout::{Composed, Coordinate, DivideForm, Layout, LayoutError, OuterMap, Tree};
 
 use crate::kinds::composed_values::values;
 use crate::random::Random;
@@ -124,14 +124,10 @@ fn divisions_by_composed_tiles_lose_nothing() {
         // Every index, each once but for repetitions within the tile.
         let all: BTreeSet<i64> = indices.iter().copied().collect();
         assert!((0..whole.size()).all(|index| all.contains(&index)), "{whole} by {tile}");
-        for form in [
-            whole.zipped_divide_composed(&tile).unwrap(),
-            whole.tiled_divide_composed(&tile).unwrap(),
-            whole.flat_divide_composed(&tile).unwrap(),
-        ] {
-            assert_eq!(values(&form), values(&divided));
+        for form in DivideForm::ALL {
+            assert_eq!(values(&whole.divide_composed(form, &tile).unwrap()), values(&divided));
         }
-        let tiled = whole.tiled_divide_composed(&tile).unwrap();
+        let tiled = whole.divide_composed(DivideForm::Tiled, &tile).unwrap();
         assert_eq!(tiled.mode(0).unwrap().size(), tile.size());
     }
     println!("{done} divisions, {refused} refused");
@@ -168,10 +164,9 @@ fn products_by_composed_arrangements_are_disjoint_copies() {
             }
         }
         assert_eq!(values(&product), expected, "{block} by {by}");
-        let flat = block.flat_product_composed(&by).unwrap();
-        assert_eq!(values(&flat), expected, "{block} by {by}");
-        assert_eq!(values(&block.tiled_product_composed(&by).unwrap()), expected);
-        assert_eq!(values(&block.zipped_product_composed(&by).unwrap()), expected);
+        for form in DivideForm::ALL {
+            assert_eq!(values(&block.product_composed(form, &by).unwrap()), expected, "{block} by {by}");
+        }
         let blocked = block.blocked_product_composed(&by).unwrap();
         let raked = block.raked_product_composed(&by).unwrap();
         let sorted = |map: &Composed| {

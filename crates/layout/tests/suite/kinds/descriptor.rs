@@ -26,7 +26,7 @@ fn descriptors_of_the_page() {
         // It is a tree of strides, of which a congruent shape makes a layout.
         assert_eq!(&normal.parse::<Tree<Coordinate>>().unwrap(), read.strides());
         let shape = read.strides().map(|_| 2);
-        assert_eq!(Layout::new(&shape, read.strides()).unwrap().stride(), read.into_strides());
+        assert_eq!(&Layout::new(&shape, read.strides()).unwrap().stride(), read.strides());
     }
 }
 
