@@ -6,7 +6,7 @@
 use std::fmt;
 
 use tilewright_layout::atoms::AtomError;
-use tilewright_layout::{Coord, LayoutError, Refusal, Tree};
+use tilewright_layout::{Coord, LayoutError, Tree};
 
 /// Why there is no such tensor, view or element.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -196,37 +196,6 @@ pub enum TensorError {
 }
 
 impl TensorError {
-    /// The stable code of this kind of error.
-    pub fn code(&self) -> &'static str {
-        match self {
-            TensorError::Outside { .. } => "E0401",
-            TensorError::Shared { .. } => "E0402",
-            TensorError::Coordinate { .. } => "E0403",
-            TensorError::Memory { .. } => "E0404",
-            TensorError::Tile { .. } => "E0405",
-            TensorError::Ragged { .. } => "E0406",
-            TensorError::Thread { .. } => "E0407",
-            TensorError::Shapes { .. } => "E0408",
-            TensorError::Alignment { .. } => "E0409",
-            TensorError::ThreadLayout { .. } => "E0413",
-            TensorError::NoOffsets { .. } => "E0414",
-            TensorError::Sizes { .. } => "E0420",
-            TensorError::Plan { .. } => "E0421",
-            TensorError::Reduction { .. } => "E0422",
-            TensorError::Exchange { .. } => "E0423",
-            TensorError::Values { .. } => "E0424",
-            TensorError::Partition { .. } => "E0425",
-            TensorError::Atom(error) => error.code(),
-            TensorError::NoKernel { .. } => "E0440",
-            TensorError::Instructions { .. } => "E0441",
-            TensorError::ThreadsAlongK { .. } => "E0442",
-            TensorError::NoMatrix { .. } => "E0443",
-            TensorError::Product { .. } => "E0444",
-            TensorError::NotComputed { .. } => "E0445",
-            TensorError::Layout(error) => error.code(),
-        }
-    }
-
     /// What would help, as a sentence; none if the message says it all.
     pub fn help(&self) -> Option<String> {
         match self {
@@ -266,14 +235,13 @@ impl TensorError {
     }
 }
 
-impl Refusal for TensorError {
-    fn code(&self) -> &'static str {
-        TensorError::code(self)
-    }
-
-    fn help(&self) -> Option<String> {
-        TensorError::help(self)
-    }
+tilewright_layout::refusal! {
+    TensorError from Layout of Atom:
+    Outside "E0401", Shared "E0402", Coordinate "E0403", Memory "E0404", Tile "E0405",
+    Ragged "E0406", Thread "E0407", Shapes "E0408", Alignment "E0409", ThreadLayout "E0413",
+    NoOffsets "E0414", Sizes "E0420", Plan "E0421", Reduction "E0422", Exchange "E0423",
+    Values "E0424", Partition "E0425", NoKernel "E0440", Instructions "E0441",
+    ThreadsAlongK "E0442", NoMatrix "E0443", Product "E0444", NotComputed "E0445",
 }
 
 impl From<AtomError> for TensorError {
@@ -282,12 +250,6 @@ impl From<AtomError> for TensorError {
             AtomError::Layout(error) => TensorError::Layout(error),
             other => TensorError::Atom(Box::new(other)),
         }
-    }
-}
-
-impl From<LayoutError> for TensorError {
-    fn from(error: LayoutError) -> TensorError {
-        TensorError::Layout(error)
     }
 }
 
@@ -388,5 +350,3 @@ impl fmt::Display for Mode<'_> {
         }
     }
 }
-
-impl std::error::Error for TensorError {}

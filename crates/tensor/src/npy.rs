@@ -23,7 +23,7 @@ use std::path::Path;
 
 use bytemuck::{NoUninit, Pod, Zeroable};
 use half::f16;
-use tilewright_layout::{Layout, Refusal, Tree};
+use tilewright_layout::{Layout, Tree};
 
 use crate::error::TensorError;
 use crate::tensor::Tensor;
@@ -57,16 +57,6 @@ pub enum NpyError {
 }
 
 impl NpyError {
-    /// The stable code of this kind of error.
-    pub fn code(&self) -> &'static str {
-        match self {
-            NpyError::Format { .. } => "E0410",
-            NpyError::Type { .. } => "E0411",
-            NpyError::Io(_) => "E0412",
-            NpyError::Tensor(error) => error.code(),
-        }
-    }
-
     /// What would help, as a sentence; none if the message says it all.
     pub fn help(&self) -> Option<String> {
         match self {
@@ -76,14 +66,9 @@ impl NpyError {
     }
 }
 
-impl Refusal for NpyError {
-    fn code(&self) -> &'static str {
-        NpyError::code(self)
-    }
-
-    fn help(&self) -> Option<String> {
-        NpyError::help(self)
-    }
+tilewright_layout::refusal! {
+    NpyError of Tensor:
+    Format "E0410", Type "E0411", Io "E0412",
 }
 
 impl From<io::Error> for NpyError {
@@ -108,8 +93,6 @@ impl fmt::Display for NpyError {
         }
     }
 }
-
-impl std::error::Error for NpyError {}
 
 fn malformed(expected: &'static str, found: impl fmt::Display) -> NpyError {
     NpyError::Format { expected, found: found.to_string().into() }
@@ -258,11 +241,8 @@ impl NpyFile {
     /// Errors: they are of another type; a truth is neither 0 nor 1; the file ends too early, or
     /// goes on; an extent is 0; there is not so much memory; the system refuses.
     pub fn read<T: NpyElement>(mut self) -> Result<Tensor<T>, NpyError> {
+        self.holds::<T>()?;
         let header = &self.header;
-        if (header.kind(), header.size()) != (T::KIND, size_of::<T>()) {
-            let wanted = Header::type_text(T::KIND, size_of::<T>());
-            return Err(NpyError::Type { wanted: wanted.into(), found: header.descr().into() });
-        }
         if header.shape().leaves().contains(&0) {
             return Err(malformed("extents of at least 1", header.shape()));
         }

@@ -50,7 +50,9 @@ pub trait Offsets: sealed::Sealed + Clone + PartialEq + fmt::Display + fmt::Debu
     /// The same map as a composed layout, whose outer map is the identity where there is none.
     ///
     /// Errors: as [`Offsets::derived`].
-    fn composed(&self) -> Result<Composed, TensorError>;
+    fn composed(&self) -> Result<Composed, TensorError> {
+        Offsets::composed(&self.derived()?)
+    }
 
     /// The extents.
     fn shape(&self) -> Tree<i64>;
@@ -72,7 +74,9 @@ pub trait Offsets: sealed::Sealed + Clone + PartialEq + fmt::Display + fmt::Debu
     /// The offset at a coordinate, which may nest less deeply than the shape.
     ///
     /// Errors: the coordinate is outside the shape, or does not fit it.
-    fn offset_at(&self, coord: &Tree<i64>) -> Result<i64, TensorError>;
+    fn offset_at(&self, coord: &Tree<i64>) -> Result<i64, TensorError> {
+        Offsets::offset_at(&self.derived()?, coord)
+    }
 
     /// The least and the greatest offset.
     ///
@@ -85,11 +89,20 @@ pub trait Offsets: sealed::Sealed + Clone + PartialEq + fmt::Display + fmt::Debu
     /// Errors: it was not decided within the limits of
     /// [`Layout::is_injective`](tilewright_layout::Layout::is_injective) or
     /// [`Composed::is_injective`].
-    fn injective(&self) -> Result<bool, TensorError>;
+    fn injective(&self) -> Result<bool, TensorError> {
+        Offsets::injective(&self.derived()?)
+    }
 
     /// Two indices, the first of them less, and their common offset; none if there is no such
     /// pair, or none was found within the limits.
-    fn collision(&self) -> Option<(i64, i64, i64)>;
+    fn collision(&self) -> Option<(i64, i64, i64)> {
+        // Enough for most cases. A refusal need not name a pair.
+        let listed = self.size().min(1 << 16);
+        let mut pairs = (0..listed).map(|i| Some((self.offset(i).ok()?, i))).collect::<Option<Vec<(i64, i64)>>>()?;
+        pairs.sort_unstable();
+        let twice = pairs.iter().zip(pairs.iter().skip(1)).filter(|(a, b)| a.0 == b.0).min_by_key(|(_, b)| b.1);
+        twice.map(|(a, b)| (a.1, b.1, a.0))
+    }
 
     /// The offsets in the order of the indices.
     fn walk(&self) -> Walk<Self>;
@@ -104,6 +117,25 @@ pub trait Offsets: sealed::Sealed + Clone + PartialEq + fmt::Display + fmt::Debu
         None
     }
 }
+
+/// What the trait asks of the shape, which a layout has under the same names.
+macro_rules! of_shape {
+    ($Layout:ident) => {
+        fn shape(&self) -> Tree<i64> {
+            $Layout::shape(self)
+        }
+
+        fn rank(&self) -> usize {
+            $Layout::rank(self)
+        }
+
+        #[inline]
+        fn size(&self) -> i64 {
+            $Layout::size(self)
+        }
+    };
+}
+use of_shape;
 
 /// Refuses a map that reaches an element twice, or is not known not to.
 pub(crate) fn each_once<L: Offsets>(layout: &L) -> Result<(), TensorError> {

@@ -98,6 +98,44 @@ pub(crate) fn check_range<L: Offsets>(layout: &L, origin: usize, elements: usize
     Ok(())
 }
 
+/// What a view says of its layout, to be read or written.
+macro_rules! of_both {
+    ($T:ident, $L:ident) => {
+        /// Where the elements lie.
+        #[inline]
+        pub fn layout(&self) -> &$L {
+            &self.layout
+        }
+
+        pub(crate) fn into_layout(self) -> $L {
+            self.layout
+        }
+
+        /// The extents.
+        pub fn shape(&self) -> Tree<i64> {
+            self.layout.shape()
+        }
+
+        /// The number of top-level modes.
+        pub fn rank(&self) -> usize {
+            self.layout.rank()
+        }
+
+        /// The number of coordinates.
+        #[inline]
+        pub fn size(&self) -> i64 {
+            self.layout.size()
+        }
+
+        /// The pointer to the element at offset 0; where the layout has no offset 0, to where it
+        /// would be.
+        #[inline]
+        pub fn as_ptr(&self) -> *const $T {
+            self.base
+        }
+    };
+}
+
 impl<'a, T, L: Offsets> TensorView<'a, T, L> {
     /// The view of a slice, with offset 0 at its first element.
     ///
@@ -147,38 +185,7 @@ impl<'a, T, L: Offsets> TensorView<'a, T, L> {
         TensorView { base, layout, memory: PhantomData }
     }
 
-    /// Where the elements lie.
-    #[inline]
-    pub fn layout(&self) -> &L {
-        &self.layout
-    }
-
-    pub(crate) fn into_layout(self) -> L {
-        self.layout
-    }
-
-    /// The extents.
-    pub fn shape(&self) -> Tree<i64> {
-        self.layout.shape()
-    }
-
-    /// The number of top-level modes.
-    pub fn rank(&self) -> usize {
-        self.layout.rank()
-    }
-
-    /// The number of coordinates.
-    #[inline]
-    pub fn size(&self) -> i64 {
-        self.layout.size()
-    }
-
-    /// The pointer to the element at offset 0; where the layout has no offset 0, to where it would
-    /// be.
-    #[inline]
-    pub fn as_ptr(&self) -> *const T {
-        self.base
-    }
+    of_both!(T, L);
 
     /// The element at an index, a list of one index for each mode, or a nested coordinate.
     ///
@@ -244,38 +251,7 @@ impl<'a, T, L: Offsets> TensorViewMut<'a, T, L> {
         TensorViewMut { base, layout, memory: PhantomData }
     }
 
-    /// Where the elements lie.
-    #[inline]
-    pub fn layout(&self) -> &L {
-        &self.layout
-    }
-
-    pub(crate) fn into_layout(self) -> L {
-        self.layout
-    }
-
-    /// The extents.
-    pub fn shape(&self) -> Tree<i64> {
-        self.layout.shape()
-    }
-
-    /// The number of top-level modes.
-    pub fn rank(&self) -> usize {
-        self.layout.rank()
-    }
-
-    /// The number of coordinates.
-    #[inline]
-    pub fn size(&self) -> i64 {
-        self.layout.size()
-    }
-
-    /// The pointer to the element at offset 0; where the layout has no offset 0, to where it would
-    /// be.
-    #[inline]
-    pub fn as_ptr(&self) -> *const T {
-        self.base
-    }
+    of_both!(T, L);
 
     /// The pointer to the element at offset 0; where the layout has no offset 0, to where it would
     /// be.
@@ -322,11 +298,6 @@ impl<'a, T, L: Offsets> TensorViewMut<'a, T, L> {
     /// The same elements, for a shorter time.
     pub fn view_mut(&mut self) -> TensorViewMut<'_, T, L> {
         TensorViewMut { base: self.base, layout: self.layout.clone(), memory: PhantomData }
-    }
-
-    /// The same elements, to be read from now on.
-    pub fn into_view(self) -> TensorView<'a, T, L> {
-        TensorView { base: self.base, layout: self.layout, memory: PhantomData }
     }
 }
 

@@ -222,11 +222,6 @@ impl<V: Members> Zipped<V> {
         Ok(Zipped(members))
     }
 
-    /// The tensors.
-    pub fn into_members(self) -> V {
-        self.0
-    }
-
     /// The elements at a position.
     ///
     /// Errors: it is outside the shape.

@@ -35,9 +35,7 @@ float_kernels! {
 pub(in crate::gemm) mod byte_pairs {
     use core::arch::x86_64::*;
 
-    use crate::gemm::kernel::{
-        KernelSet, KernelTile, MicroKernel, kernel_set, kernel_table, word_moves, write_nothing,
-    };
+    use crate::gemm::kernel::{KernelSet, KernelTile, MicroKernel, kernel_set, kernel_table, moves, write_nothing};
 
     pub(in crate::gemm) struct BytePairs;
 
@@ -46,8 +44,8 @@ pub(in crate::gemm) mod byte_pairs {
         const LANES: usize = 8;
         const PREFETCH_STEPS: isize = 16;
 
-        word_moves! {
-            __m256i, __m256i, i32,
+        moves! {
+            __m256i, __m256i, u32, i32,
             mask(count) _mm256_cmpgt_epi32(_mm256_set1_epi32(count as i32), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)),
             load_some(from, mask) _mm256_maskload_epi32(from, mask),
             store_some(to, value, mask) _mm256_maskstore_epi32(to, mask, value),

@@ -46,7 +46,7 @@ macro_rules! byte_kernels {
         pub(in crate::gemm) mod $module {
             use core::arch::x86_64::*;
 
-            use crate::gemm::kernel::{KernelSet, MicroKernel, KernelTile, kernel_set, kernel_table, word_moves};
+            use crate::gemm::kernel::{KernelSet, MicroKernel, KernelTile, kernel_set, kernel_table, moves};
 
             pub(in crate::gemm) struct Kernel;
 
@@ -55,8 +55,8 @@ macro_rules! byte_kernels {
                 const LANES: usize = 16;
                 const PREFETCH_STEPS: isize = 8;
 
-                word_moves! {
-                    __m512i, __mmask16, i32,
+                moves! {
+                    __m512i, __mmask16, u32, i32,
                     mask(count) ((1_u32 << count) - 1) as _,
                     load_some(from, mask) _mm512_maskz_loadu_epi32(mask, from),
                     store_some(to, value, mask) _mm512_mask_storeu_epi32(to, mask, value),
@@ -120,9 +120,7 @@ pub(in crate::gemm) mod dot_halves {
     use core::arch::x86_64::*;
     use core::mem::transmute;
 
-    use crate::gemm::kernel::{
-        KernelSet, KernelTile, MicroKernel, kernel_set, kernel_table, word_moves, write_nothing,
-    };
+    use crate::gemm::kernel::{KernelSet, KernelTile, MicroKernel, kernel_set, kernel_table, moves, write_nothing};
 
     pub(in crate::gemm) struct DotHalves;
 
@@ -131,8 +129,8 @@ pub(in crate::gemm) mod dot_halves {
         const LANES: usize = 16;
         const PREFETCH_STEPS: isize = 8;
 
-        word_moves! {
-            __m512, __mmask16, f32,
+        moves! {
+            __m512, __mmask16, u32, f32,
             mask(count) ((1_u32 << count) - 1) as _,
             load_some(from, mask) _mm512_maskz_loadu_ps(mask, from),
             store_some(to, value, mask) _mm512_mask_storeu_ps(to, mask, value),

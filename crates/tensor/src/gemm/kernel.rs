@@ -33,7 +33,7 @@ use super::prefetch::Prefetch;
 #[cfg(target_arch = "x86_64")]
 pub(super) use sum::{micro_kernel, multiply_adds};
 #[cfg(target_arch = "x86_64")]
-pub(super) use table::{float_kernels, kernel_set, kernel_table, word_moves};
+pub(super) use table::{float_kernels, kernel_set, kernel_table, moves};
 
 /// One tile of C and the panels of A and B that it is the product of.
 ///

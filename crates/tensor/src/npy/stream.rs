@@ -225,7 +225,7 @@ impl NpyFile {
     }
 
     /// That the elements are of this type, and that there are some.
-    fn holds<T: NpyElement>(&self) -> Result<(), NpyError> {
+    pub(super) fn holds<T: NpyElement>(&self) -> Result<(), NpyError> {
         let header = &self.header;
         if (header.kind(), header.size()) != (T::KIND, size_of::<T>()) {
             let wanted = Header::type_text(T::KIND, size_of::<T>());

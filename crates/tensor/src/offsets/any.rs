@@ -81,10 +81,6 @@ impl Offsets for AnyOffsets {
         of_kind!(self, layout => layout.composed())
     }
 
-    fn composed(&self) -> Result<Composed, TensorError> {
-        self.derived()
-    }
-
     fn shape(&self) -> Tree<i64> {
         of_kind!(self, layout => Offsets::shape(layout))
     }
@@ -112,10 +108,6 @@ impl Offsets for AnyOffsets {
 
     fn range(&self) -> Result<(i64, i64), TensorError> {
         of_kind!(self, layout => Offsets::range(layout))
-    }
-
-    fn injective(&self) -> Result<bool, TensorError> {
-        of_kind!(self, layout => layout.injective())
     }
 
     fn collision(&self) -> Option<(i64, i64, i64)> {

@@ -5,7 +5,7 @@
 
 use tilewright_layout::{BitMatrix, Composed, Layout, LayoutError, Profile, StaticComposed, Stride, Tree, Xor};
 
-use super::{MAX_WALK, Offsets, inside, outside, within};
+use super::{MAX_WALK, Offsets, inside, of_shape, outside, within};
 use crate::error::TensorError;
 use crate::walk::sealed::Sealed;
 use crate::walk::{Walk, number};
@@ -25,20 +25,10 @@ impl Offsets for Composed {
         self.derived()
     }
 
-    fn shape(&self) -> Tree<i64> {
-        Composed::shape(self)
-    }
+    of_shape!(Composed);
 
     fn profile(&self) -> Profile {
         Composed::profile(self).clone()
-    }
-
-    fn rank(&self) -> usize {
-        Composed::rank(self)
-    }
-
-    fn size(&self) -> i64 {
-        Composed::size(self)
     }
 
     #[inline]
@@ -75,24 +65,10 @@ impl Offsets for Composed {
         Ok(self.is_injective()?)
     }
 
-    fn collision(&self) -> Option<(i64, i64, i64)> {
-        collision_listed(self)
-    }
-
     #[inline]
     fn walk(&self) -> Walk<Self> {
         Walk::of_composed(self)
     }
-}
-
-/// The first two indices of one offset, by listing the offsets.
-fn collision_listed<L: Offsets>(layout: &L) -> Option<(i64, i64, i64)> {
-    // Enough for most cases. A refusal need not name a pair.
-    let listed = layout.size().min(1 << 16);
-    let mut pairs = (0..listed).map(|i| Some((layout.offset(i).ok()?, i))).collect::<Option<Vec<(i64, i64)>>>()?;
-    pairs.sort_unstable();
-    let twice = pairs.iter().zip(pairs.iter().skip(1)).filter(|(a, b)| a.0 == b.0).min_by_key(|(_, b)| b.1);
-    twice.map(|(a, b)| (a.1, b.1, a.0))
 }
 
 impl Sealed for StaticComposed {
@@ -106,24 +82,10 @@ impl Offsets for StaticComposed {
         Ok(self.to_composed())
     }
 
-    fn composed(&self) -> Result<Composed, TensorError> {
-        self.derived()
-    }
-
-    fn shape(&self) -> Tree<i64> {
-        StaticComposed::shape(self)
-    }
+    of_shape!(StaticComposed);
 
     fn profile(&self) -> Profile {
         self.inner().profile()
-    }
-
-    fn rank(&self) -> usize {
-        StaticComposed::rank(self)
-    }
-
-    fn size(&self) -> i64 {
-        StaticComposed::size(self)
     }
 
     #[inline]
@@ -132,20 +94,8 @@ impl Offsets for StaticComposed {
         self.eval(index).ok_or_else(|| outside(Tree::leaf(index), StaticComposed::shape(self)))
     }
 
-    fn offset_at(&self, coord: &Tree<i64>) -> Result<i64, TensorError> {
-        self.to_composed().offset_at(coord)
-    }
-
     fn range(&self) -> Result<(i64, i64), TensorError> {
         Offsets::range(&self.to_composed())
-    }
-
-    fn injective(&self) -> Result<bool, TensorError> {
-        self.to_composed().injective()
-    }
-
-    fn collision(&self) -> Option<(i64, i64, i64)> {
-        collision_listed(self)
     }
 
     #[inline]
@@ -187,24 +137,10 @@ impl Offsets for Layout<Xor> {
         Ok(Composed::new(matrix, 0, inner)?)
     }
 
-    fn composed(&self) -> Result<Composed, TensorError> {
-        self.derived()
-    }
-
-    fn shape(&self) -> Tree<i64> {
-        Layout::shape(self)
-    }
+    of_shape!(Layout);
 
     fn profile(&self) -> Profile {
         Layout::profile(self).clone()
-    }
-
-    fn rank(&self) -> usize {
-        Layout::rank(self)
-    }
-
-    fn size(&self) -> i64 {
-        Layout::size(self)
     }
 
     #[inline]
@@ -226,10 +162,6 @@ impl Offsets for Layout<Xor> {
 
     fn injective(&self) -> Result<bool, TensorError> {
         Ok(self.is_injective()?)
-    }
-
-    fn collision(&self) -> Option<(i64, i64, i64)> {
-        collision_listed(self)
     }
 
     #[inline]

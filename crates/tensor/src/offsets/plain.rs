@@ -4,7 +4,7 @@
 
 use tilewright_layout::{Composed, Layout, Leaf, Profile, StaticLayout, Tree};
 
-use super::{Offsets, inside, outside, within};
+use super::{Offsets, inside, of_shape, outside, within};
 use crate::error::TensorError;
 use crate::walk::Walk;
 use crate::walk::sealed::Sealed;
@@ -31,21 +31,10 @@ impl Offsets for Layout {
         Ok(Composed::from(self))
     }
 
-    fn shape(&self) -> Tree<i64> {
-        Layout::shape(self)
-    }
+    of_shape!(Layout);
 
     fn profile(&self) -> Profile {
         Layout::profile(self).clone()
-    }
-
-    fn rank(&self) -> usize {
-        Layout::rank(self)
-    }
-
-    #[inline]
-    fn size(&self) -> i64 {
-        Layout::size(self)
     }
 
     #[inline]
@@ -99,25 +88,10 @@ impl Offsets for StaticLayout {
         Ok(self.to_layout())
     }
 
-    fn composed(&self) -> Result<Composed, TensorError> {
-        Ok(Composed::from(self.to_layout()))
-    }
-
-    fn shape(&self) -> Tree<i64> {
-        StaticLayout::shape(self)
-    }
+    of_shape!(StaticLayout);
 
     fn profile(&self) -> Profile {
         StaticLayout::profile(self)
-    }
-
-    fn rank(&self) -> usize {
-        StaticLayout::rank(self)
-    }
-
-    #[inline]
-    fn size(&self) -> i64 {
-        StaticLayout::size(self)
     }
 
     #[inline]
@@ -126,16 +100,8 @@ impl Offsets for StaticLayout {
         self.eval(index).ok_or_else(|| outside(Tree::leaf(index), StaticLayout::shape(self)))
     }
 
-    fn offset_at(&self, coord: &Tree<i64>) -> Result<i64, TensorError> {
-        self.to_layout().offset_at(coord)
-    }
-
     fn range(&self) -> Result<(i64, i64), TensorError> {
         Ok(StaticLayout::range(self))
-    }
-
-    fn injective(&self) -> Result<bool, TensorError> {
-        self.to_layout().injective()
     }
 
     fn collision(&self) -> Option<(i64, i64, i64)> {

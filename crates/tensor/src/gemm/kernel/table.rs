@@ -61,110 +61,17 @@ macro_rules! kernel_table {
 }
 pub(in crate::gemm) use kernel_table;
 
-/// The micro-kernel of instructions whose words are floats, and so the elements of C: the module
-/// that holds it. Only the instructions that take some lanes differ in the order of their operands.
-macro_rules! float_kernels {
+/// The functions of a [`MicroKernel`](super::MicroKernel) that differ from kernel to kernel by their
+/// instructions alone: those that move vectors.
+macro_rules! moves {
     (
-        $(#[$doc:meta])* $module:ident: $features:literal, $word:ty, $lanes:literal lanes of $vector:ty, $mask:ty,
-        prefetch $prefetch:literal, $shapes:ident,
-        mask($count:ident) $some:expr,
-        load_some($part_from:ident, $part_mask:ident) $load_some:expr,
-        store_some($part_to:ident, $part_value:ident, $store_mask:ident) $store_some:expr,
-        $zero:ident, $load:ident, $store:ident, $broadcast:ident, $multiply:ident, $multiply_add:ident $(,)?
-    ) => {
-        $(#[$doc])*
-        pub(in crate::gemm) mod $module {
-            use core::arch::x86_64::*;
-
-            use crate::gemm::kernel::{KernelSet, MicroKernel, KernelTile, kernel_set, kernel_table, write_nothing};
-
-            pub(in crate::gemm) struct Kernel;
-
-            // The blocks below run inside `kernel_set`, which enables the instructions; their
-            // pointers are valid by the contract of the trait.
-            impl MicroKernel for Kernel {
-                type Word = $word;
-                type Element = $word;
-                type Vector = $vector;
-                type Mask = $mask;
-                const LANES: usize = $lanes;
-                const PREFETCH_STEPS: isize = $prefetch;
-
-                #[inline(always)]
-                #[allow(unused_unsafe)]
-                unsafe fn mask($count: usize) -> $mask {
-                    // SAFETY: the processor has the instructions.
-                    unsafe { $some }
-                }
-                #[inline(always)]
-                unsafe fn zero() -> $vector {
-                    // SAFETY: the processor has the instructions.
-                    unsafe { $zero() }
-                }
-                #[inline(always)]
-                unsafe fn load(from: *const $word) -> $vector {
-                    // SAFETY: the caller's pointer is valid for all lanes.
-                    unsafe { $load(from) }
-                }
-                #[inline(always)]
-                unsafe fn load_some($part_from: *const $word, $part_mask: $mask) -> $vector {
-                    // SAFETY: the caller's pointer is valid for the lanes under the mask.
-                    unsafe { $load_some }
-                }
-                #[inline(always)]
-                unsafe fn store(to: *mut $word, value: $vector) {
-                    // SAFETY: the caller's pointer is valid for all lanes.
-                    unsafe { $store(to, value) }
-                }
-                #[inline(always)]
-                unsafe fn store_some($part_to: *mut $word, $part_value: $vector, $store_mask: $mask) {
-                    // SAFETY: the caller's pointer is valid for the lanes under the mask.
-                    unsafe { $store_some }
-                }
-                #[inline(always)]
-                unsafe fn broadcast(word: $word) -> $vector {
-                    // SAFETY: the processor has the instructions.
-                    unsafe { $broadcast(word) }
-                }
-                #[inline(always)]
-                unsafe fn multiply_add(a: $vector, b: $vector, sum: $vector) -> $vector {
-                    // SAFETY: the processor has the instructions.
-                    unsafe { $multiply_add(a, b, sum) }
-                }
-                #[inline(always)]
-                unsafe fn scale(alpha: $word, sum: $vector) -> $vector {
-                    // SAFETY: the processor has the instructions.
-                    unsafe { $multiply($broadcast(alpha), sum) }
-                }
-                #[inline(always)]
-                unsafe fn scale_add(alpha: $word, sum: $vector, beta: $word, old: $vector) -> $vector {
-                    // SAFETY: the processor has the instructions.
-                    unsafe { $multiply_add($broadcast(beta), old, $multiply($broadcast(alpha), sum)) }
-                }
-            }
-
-            kernel_set! {
-                Kernel, features: $features, group: 1, extra: 0, write_nothing,
-                packed: $shapes!(kernel_table, false, false),
-                strided: $shapes!(kernel_table, true, false),
-                edge: $shapes!(kernel_table, true, true),
-            }
-        }
-    };
-}
-pub(in crate::gemm) use float_kernels;
-
-/// The functions of a [`MicroKernel`](super::MicroKernel) whose words and sums are of 32 bits that
-/// differ from kernel to kernel by their instructions alone: those that move vectors.
-macro_rules! word_moves {
-    (
-        $vector:ty, $mask:ty, $element:ty,
+        $vector:ty, $mask:ty, $word:ty, $element:ty,
         mask($count:ident) $some:expr,
         load_some($part_from:ident, $part_mask:ident) $load_some:expr,
         store_some($part_to:ident, $part_value:ident, $store_mask:ident) $store_some:expr,
         $zero:ident, $load:ident, $store:ident $(,)?
     ) => {
-        type Word = u32;
+        type Word = $word;
         type Element = $element;
         type Vector = $vector;
         type Mask = $mask;
@@ -202,4 +109,69 @@ macro_rules! word_moves {
         }
     };
 }
-pub(in crate::gemm) use word_moves;
+pub(in crate::gemm) use moves;
+
+/// The micro-kernel of instructions whose words are floats, and so the elements of C: the module
+/// that holds it. Only the instructions that take some lanes differ in the order of their operands.
+macro_rules! float_kernels {
+    (
+        $(#[$doc:meta])* $module:ident: $features:literal, $word:ty, $lanes:literal lanes of $vector:ty, $mask:ty,
+        prefetch $prefetch:literal, $shapes:ident,
+        mask($count:ident) $some:expr,
+        load_some($part_from:ident, $part_mask:ident) $load_some:expr,
+        store_some($part_to:ident, $part_value:ident, $store_mask:ident) $store_some:expr,
+        $zero:ident, $load:ident, $store:ident, $broadcast:ident, $multiply:ident, $multiply_add:ident $(,)?
+    ) => {
+        $(#[$doc])*
+        pub(in crate::gemm) mod $module {
+            use core::arch::x86_64::*;
+
+            use crate::gemm::kernel::{KernelSet, MicroKernel, KernelTile, kernel_set, kernel_table, moves, write_nothing};
+
+            pub(in crate::gemm) struct Kernel;
+
+            // The blocks below run inside `kernel_set`, which enables the instructions; their
+            // pointers are valid by the contract of the trait.
+            impl MicroKernel for Kernel {
+                const LANES: usize = $lanes;
+                const PREFETCH_STEPS: isize = $prefetch;
+
+                moves! {
+                    $vector, $mask, $word, $word,
+                    mask($count) $some,
+                    load_some($part_from, $part_mask) $load_some,
+                    store_some($part_to, $part_value, $store_mask) $store_some,
+                    $zero, $load, $store,
+                }
+                #[inline(always)]
+                unsafe fn broadcast(word: $word) -> $vector {
+                    // SAFETY: the processor has the instructions.
+                    unsafe { $broadcast(word) }
+                }
+                #[inline(always)]
+                unsafe fn multiply_add(a: $vector, b: $vector, sum: $vector) -> $vector {
+                    // SAFETY: the processor has the instructions.
+                    unsafe { $multiply_add(a, b, sum) }
+                }
+                #[inline(always)]
+                unsafe fn scale(alpha: $word, sum: $vector) -> $vector {
+                    // SAFETY: the processor has the instructions.
+                    unsafe { $multiply($broadcast(alpha), sum) }
+                }
+                #[inline(always)]
+                unsafe fn scale_add(alpha: $word, sum: $vector, beta: $word, old: $vector) -> $vector {
+                    // SAFETY: the processor has the instructions.
+                    unsafe { $multiply_add($broadcast(beta), old, $multiply($broadcast(alpha), sum)) }
+                }
+            }
+
+            kernel_set! {
+                Kernel, features: $features, group: 1, extra: 0, write_nothing,
+                packed: $shapes!(kernel_table, false, false),
+                strided: $shapes!(kernel_table, true, false),
+                edge: $shapes!(kernel_table, true, true),
+            }
+        }
+    };
+}
+pub(in crate::gemm) use float_kernels;
