@@ -1,9 +1,8 @@
 //! Why there is no picture.
 
-use std::error::Error;
 use std::fmt;
 
-use tilewright_layout::{LayoutError, Refusal};
+use tilewright_layout::LayoutError;
 
 /// Why there is no picture.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,22 +89,6 @@ pub enum DrawError {
 }
 
 impl DrawError {
-    /// The stable code of this kind of error.
-    pub fn code(&self) -> &'static str {
-        match self {
-            DrawError::Layout(error) => error.code(),
-            DrawError::Outside { .. } => "E0501",
-            DrawError::Rank { .. } => "E0502",
-            DrawError::TooLarge { .. } => "E0503",
-            DrawError::Format { .. } => "E0504",
-            DrawError::NotBuilt { .. } => "E0505",
-            DrawError::Size { .. } | DrawError::Row { .. } => "E0506",
-            DrawError::PastEnd { .. } => "E0507",
-            DrawError::Scale { .. } => "E0508",
-            DrawError::Letter { .. } => "E0509",
-        }
-    }
-
     /// A hint on how to fix it, as a sentence; None if the message is complete.
     pub fn help(&self) -> Option<String> {
         Some(match self {
@@ -160,20 +143,8 @@ impl fmt::Display for DrawError {
     }
 }
 
-impl Error for DrawError {}
-
-impl Refusal for DrawError {
-    fn code(&self) -> &'static str {
-        DrawError::code(self)
-    }
-
-    fn help(&self) -> Option<String> {
-        DrawError::help(self)
-    }
-}
-
-impl From<LayoutError> for DrawError {
-    fn from(error: LayoutError) -> DrawError {
-        DrawError::Layout(Box::new(error))
-    }
+tilewright_layout::refusal! {
+    DrawError from Layout:
+    Outside "E0501", Rank "E0502", TooLarge "E0503", Format "E0504", NotBuilt "E0505",
+    Size "E0506", Row "E0506", PastEnd "E0507", Scale "E0508", Letter "E0509",
 }

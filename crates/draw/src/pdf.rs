@@ -15,7 +15,7 @@ use ttf_parser::{Face, GlyphId};
 use crate::colour::Rgb;
 use crate::document::Document;
 use crate::font::{Fonts, Weight};
-use crate::scene::{Anchor, Frame, Item, Point, Scene, Step, Stroke, Tile, rounded};
+use crate::scene::{Anchor, Frame, Pen, Point, Scene, Step, Stroke};
 use crate::svg::{baseline, padded};
 use crate::theme::{Mode, Paint};
 
@@ -196,43 +196,24 @@ impl PdfWriter {
             self.fill = Some(rgb);
         }
     }
+}
 
-    fn scene(&mut self, scene: &Scene) {
-        for item in scene.items() {
-            match item {
-                Item::Tile(tile) => self.tile(scene, tile),
-                Item::Line { from, to, stroke } => {
-                    self.path(&[Step::Move(*from), Step::Line(*to)], None, Some(*stroke));
-                }
-                Item::Path { steps, fill, stroke } => self.path(scene.steps(steps.clone()), *fill, *stroke),
-                Item::Text { at, text, style } => {
-                    let rgb = style.paint.rgb(self.mode);
-                    self.text(*at, scene.text_of(*text), style.size, style.strong, style.anchor, rgb);
-                }
-                Item::Image { frame, image } => {
-                    let size = [(frame.width * self.scale) as f32, (frame.height * self.scale) as f32];
-                    let (x, y) = (self.x(frame.x), self.y(frame.y + frame.height));
-                    self.content.save_state().transform([size[0], 0.0, 0.0, size[1], x, y]);
-                    self.content.x_object(Name(format!("I{image}").as_bytes())).restore_state();
-                }
-                Item::Open { .. } | Item::Close => {}
-            }
-        }
+impl Pen for PdfWriter {
+    fn mode(&self) -> Mode {
+        self.mode
     }
 
-    fn tile(&mut self, scene: &Scene, tile: &Tile) {
-        if tile.radius > 0.0 || tile.border.is_some() {
-            self.path(&rounded(tile.frame, tile.radius), Some(tile.fill), tile.border);
-        } else {
-            let Frame { x, y, width, height } = tile.frame;
-            self.fill_with(tile.fill.rgb(self.mode));
-            let (width, height) = ((width * self.scale) as f32, (height * self.scale) as f32);
-            self.content.rect(self.x(x), self.y(y) - height, width, height).fill_nonzero();
-        }
-        let rgb = if tile.faint { Paint::Faint.rgb(self.mode) } else { tile.fill.text(self.mode) };
-        for (span, at, size) in tile.lines() {
-            self.text(at, scene.text_of(span), size, false, Anchor::Middle, rgb);
-        }
+    fn fill(&mut self, frame: Frame, rgb: Rgb) {
+        self.fill_with(rgb);
+        let (width, height) = ((frame.width * self.scale) as f32, (frame.height * self.scale) as f32);
+        self.content.rect(self.x(frame.x), self.y(frame.y) - height, width, height).fill_nonzero();
+    }
+
+    fn image(&mut self, _: &Scene, frame: Frame, image: usize) {
+        let size = [(frame.width * self.scale) as f32, (frame.height * self.scale) as f32];
+        let (x, y) = (self.x(frame.x), self.y(frame.y + frame.height));
+        self.content.save_state().transform([size[0], 0.0, 0.0, size[1], x, y]);
+        self.content.x_object(Name(format!("I{image}").as_bytes())).restore_state();
     }
 
     fn path(&mut self, steps: &[Step], fill: Option<Paint>, stroke: Option<Stroke>) {
@@ -266,11 +247,7 @@ impl PdfWriter {
 
     fn text(&mut self, at: Point, text: &str, size: f64, strong: bool, anchor: Anchor, rgb: Rgb) {
         let (glyphs, width) = self.fonts.line(text, strong);
-        let left = match anchor {
-            Anchor::Start => at.x,
-            Anchor::Middle => at.x - width * size / 2.0,
-            Anchor::End => at.x - width * size,
-        };
+        let left = anchor.left(at.x, width * size);
         self.fill_with(rgb);
         let y = self.y(baseline(at, size));
         // A change of font begins a new piece.

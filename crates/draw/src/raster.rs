@@ -11,8 +11,8 @@ use ttf_parser::GlyphId;
 
 use crate::colour::Rgb;
 use crate::font::{Fonts, Weight};
-use crate::image::{Image, png as encoded};
-use crate::scene::{Anchor, Frame, Item, Point, Scene, Step, Stroke, Tile, rounded};
+use crate::image::png as encoded;
+use crate::scene::{Anchor, Frame, Pen, Point, Scene, Step, Stroke};
 use crate::svg::{baseline, padded};
 use crate::theme::{Mode, Paint};
 
@@ -78,27 +78,11 @@ impl Painter {
         paint.anti_alias = true;
         paint
     }
+}
 
-    fn scene(&mut self, scene: &Scene) {
-        for item in scene.items() {
-            match item {
-                Item::Tile(tile) => self.tile(scene, tile),
-                Item::Line { from, to, stroke } => {
-                    self.path(&[Step::Move(*from), Step::Line(*to)], None, Some(*stroke));
-                }
-                Item::Path { steps, fill, stroke } => self.path(scene.steps(steps.clone()), *fill, *stroke),
-                Item::Text { at, text, style } => {
-                    let rgb = style.paint.rgb(self.mode);
-                    self.text(*at, scene.text_of(*text), style.size, style.strong, style.anchor, rgb);
-                }
-                Item::Image { frame, image } => {
-                    if let Some(image) = scene.images().get(*image) {
-                        self.image(*frame, image);
-                    }
-                }
-                Item::Open { .. } | Item::Close => {}
-            }
-        }
+impl Pen for Painter {
+    fn mode(&self) -> Mode {
+        self.mode
     }
 
     /// A rectangle whose sides lie between pixels, so that neighbours leave no seam.
@@ -109,18 +93,6 @@ impl Painter {
             let mut paint = self.paint(rgb);
             paint.anti_alias = false;
             self.map.fill_rect(rect, &paint, Transform::identity(), None);
-        }
-    }
-
-    fn tile(&mut self, scene: &Scene, tile: &Tile) {
-        if tile.radius > 0.0 || tile.border.is_some() {
-            self.path(&rounded(tile.frame, tile.radius), Some(tile.fill), tile.border);
-        } else {
-            self.fill(tile.frame, tile.fill.rgb(self.mode));
-        }
-        let rgb = if tile.faint { Paint::Faint.rgb(self.mode) } else { tile.fill.text(self.mode) };
-        for (span, at, size) in tile.lines() {
-            self.text(at, scene.text_of(span), size, false, Anchor::Middle, rgb);
         }
     }
 
@@ -144,11 +116,7 @@ impl Painter {
 
     fn text(&mut self, at: Point, text: &str, size: f64, strong: bool, anchor: Anchor, rgb: Rgb) {
         let (glyphs, width) = self.fonts.line(text, strong);
-        let left = match anchor {
-            Anchor::Start => at.x,
-            Anchor::Middle => at.x - width * size / 2.0,
-            Anchor::End => at.x - width * size,
-        };
+        let left = anchor.left(at.x, width * size);
         let paint = self.paint(rgb);
         let grown = (size * self.scale) as f32;
         for glyph in glyphs {
@@ -166,7 +134,8 @@ impl Painter {
         }
     }
 
-    fn image(&mut self, frame: Frame, image: &Image) {
+    fn image(&mut self, scene: &Scene, frame: Frame, image: usize) {
+        let Some(image) = scene.images().get(image) else { return };
         let (rows, columns) = (image.height(), image.width());
         let (height, width) = (frame.height / rows as f64, frame.width / columns as f64);
         let bytes = image.bytes(self.mode);

@@ -22,6 +22,8 @@
 
 mod arrow;
 mod parts;
+#[cfg(any(feature = "png", feature = "pdf"))]
+mod pen;
 
 use std::ops::Range;
 
@@ -29,9 +31,9 @@ use crate::image::Image;
 use crate::measure::text_width;
 use crate::theme::{self, Paint};
 
-#[cfg(any(feature = "png", feature = "pdf"))]
-pub(crate) use parts::rounded;
 pub use parts::{Anchor, Frame, Point, Span, Step, Stroke, TextStyle, Tile};
+#[cfg(any(feature = "png", feature = "pdf"))]
+pub(crate) use pen::Pen;
 
 /// One thing that is drawn.
 #[derive(Debug, Clone, PartialEq)]
@@ -232,11 +234,7 @@ impl Scene {
     /// Adds a line of text.
     pub fn text(&mut self, at: Point, text: &str, style: TextStyle) {
         let width = text_width(text, style.size, style.strong) * theme::OTHER_FONTS;
-        let left = match style.anchor {
-            Anchor::Start => at.x,
-            Anchor::Middle => at.x - width / 2.0,
-            Anchor::End => at.x - width,
-        };
+        let left = style.anchor.left(at.x, width);
         self.cover(Frame::new(left, at.y - style.size * 0.6, width, style.size * 1.2));
         let text = self.span(text);
         self.items.push(Item::Text { at, text, style });

@@ -82,15 +82,9 @@ fn attribute(out: &mut String, name: &str, length: f64) {
 }
 
 fn place(out: &mut String, frame: Frame) {
-    out.push_str(" x=\"");
-    push_length(out, frame.x);
-    out.push_str("\" y=\"");
-    push_length(out, frame.y);
-    out.push_str("\" width=\"");
-    push_length(out, frame.width);
-    out.push_str("\" height=\"");
-    push_length(out, frame.height);
-    out.push('"');
+    for (name, length) in [("x", frame.x), ("y", frame.y), ("width", frame.width), ("height", frame.height)] {
+        attribute(out, name, length);
+    }
 }
 
 /// Appends how a line looks.
@@ -243,12 +237,10 @@ impl Writer<'_> {
         if style.strong {
             self.out.push_str(" strong");
         }
-        self.out.push_str("\" x=\"");
-        push_length(self.out, at.x);
-        self.out.push_str("\" y=\"");
-        push_length(self.out, baseline(at, style.size));
         self.out.push('"');
-        attribute(self.out, "font-size", style.size);
+        for (name, length) in [("x", at.x), ("y", baseline(at, style.size)), ("font-size", style.size)] {
+            attribute(self.out, name, length);
+        }
         match style.anchor {
             Anchor::Start => {}
             Anchor::Middle => self.out.push_str(" text-anchor=\"middle\""),

@@ -185,9 +185,32 @@ impl Paint {
 
     /// The colour.
     pub fn rgb(self, mode: Mode) -> Rgb {
-        match mode {
-            Mode::Light => self.light(),
-            Mode::Dark => self.dark(),
+        let of = |light: Rgb, dark: Rgb| match mode {
+            Mode::Light => light,
+            Mode::Dark => dark,
+        };
+        match self {
+            Paint::Paper => of(Rgb(0xff, 0xff, 0xff), Rgb(0x12, 0x16, 0x1c)),
+            Paint::Ink => of(Rgb(0x1c, 0x21, 0x28), Rgb(0xe4, 0xe8, 0xee)),
+            Paint::Faint => of(Rgb(0x60, 0x68, 0x73), Rgb(0x98, 0xa2, 0xb0)),
+            Paint::Rule => of(Rgb(0xc6, 0xcc, 0xd4), Rgb(0x3a, 0x43, 0x50)),
+            Paint::Border => of(Rgb(0x33, 0x3b, 0x47), Rgb(0xa9, 0xb3, 0xc1)),
+            Paint::Void => of(Rgb(0xea, 0xec, 0xf0), Rgb(0x22, 0x29, 0x33)),
+            Paint::Accent => of(Rgb(0x1f, 0x5f, 0xd6), Rgb(0x6c, 0xa8, 0xff)),
+            Paint::Warn => of(Rgb(0xd0, 0x3a, 0x2b), Rgb(0xff, 0x7a, 0x66)),
+            // Light enough for dark text, or dark enough for light text, all of them.
+            Paint::Grey(index) => match mode {
+                Mode::Light => oklch(0.985 - 0.46 * ramp(index), 0.008, 255.0),
+                Mode::Dark => oklch(0.235 + 0.36 * ramp(index), 0.012, 255.0),
+            },
+            Paint::Heat(value) => {
+                let x = f64::from(value) / 255.0;
+                match mode {
+                    Mode::Light => oklch(0.965 - 0.62 * x, 0.06 + 0.10 * x, 105.0 + 180.0 * x),
+                    Mode::Dark => oklch(0.26 + 0.62 * x, 0.09 + 0.04 * x, 285.0 - 180.0 * x),
+                }
+            }
+            Paint::Hue { palette, index, of } => hue_of(palette, index, of, mode),
         }
     }
 
@@ -209,46 +232,6 @@ impl Paint {
         // In the middle the softened black and white are a little too weak.
         let (soft, enough) = more(Rgb(0x16, 0x1b, 0x22), Rgb(0xf4, 0xf6, 0xf9));
         if enough >= 4.5 { soft } else { more(Rgb(0, 0, 0), Rgb(255, 255, 255)).0 }
-    }
-
-    fn light(self) -> Rgb {
-        match self {
-            Paint::Paper => Rgb(0xff, 0xff, 0xff),
-            Paint::Ink => Rgb(0x1c, 0x21, 0x28),
-            Paint::Faint => Rgb(0x60, 0x68, 0x73),
-            Paint::Rule => Rgb(0xc6, 0xcc, 0xd4),
-            Paint::Border => Rgb(0x33, 0x3b, 0x47),
-            Paint::Void => Rgb(0xea, 0xec, 0xf0),
-            Paint::Accent => Rgb(0x1f, 0x5f, 0xd6),
-            Paint::Warn => Rgb(0xd0, 0x3a, 0x2b),
-            // Light enough for dark text, all of them.
-            Paint::Grey(index) => oklch(0.985 - 0.46 * ramp(index), 0.008, 255.0),
-            Paint::Heat(value) => {
-                let x = f64::from(value) / 255.0;
-                oklch(0.965 - 0.62 * x, 0.06 + 0.10 * x, 105.0 + 180.0 * x)
-            }
-            Paint::Hue { palette, index, of } => hue_of(palette, index, of, Mode::Light),
-        }
-    }
-
-    fn dark(self) -> Rgb {
-        match self {
-            Paint::Paper => Rgb(0x12, 0x16, 0x1c),
-            Paint::Ink => Rgb(0xe4, 0xe8, 0xee),
-            Paint::Faint => Rgb(0x98, 0xa2, 0xb0),
-            Paint::Rule => Rgb(0x3a, 0x43, 0x50),
-            Paint::Border => Rgb(0xa9, 0xb3, 0xc1),
-            Paint::Void => Rgb(0x22, 0x29, 0x33),
-            Paint::Accent => Rgb(0x6c, 0xa8, 0xff),
-            Paint::Warn => Rgb(0xff, 0x7a, 0x66),
-            // Dark enough for light text, all of them.
-            Paint::Grey(index) => oklch(0.235 + 0.36 * ramp(index), 0.012, 255.0),
-            Paint::Heat(value) => {
-                let x = f64::from(value) / 255.0;
-                oklch(0.26 + 0.62 * x, 0.09 + 0.04 * x, 285.0 - 180.0 * x)
-            }
-            Paint::Hue { palette, index, of } => hue_of(palette, index, of, Mode::Dark),
-        }
     }
 
     /// The name of the role, as a class of SVG: `ink`, `grey3`, `distinct5of32`.

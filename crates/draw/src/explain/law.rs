@@ -355,7 +355,16 @@ mod tests {
         of(operation, &arguments, &value(result))
     }
 
-    /// Each law accepts a right result and refuses a wrong one.
+    /// Each law accepts the first result and refuses the second.
+    fn distinguish(cases: &[(&str, &[&str], &str, &str)]) {
+        for (operation, arguments, right, wrong) in cases {
+            let held = verdict(operation, arguments, right).unwrap();
+            assert!(held.failure.is_none() && held.tested > 0, "{operation} {arguments:?}: {:?}", held.failure);
+            let failed = verdict(operation, arguments, wrong).unwrap();
+            assert!(failed.failure.is_some(), "{operation} {arguments:?} = {wrong} passes");
+        }
+    }
+
     #[test]
     fn laws_can_fail() {
         let cases: [(&str, &[&str], &str, &str); 18] = [
@@ -388,12 +397,7 @@ mod tests {
             ),
             ("is_injective", &["(4,2):(1,3)"], "true", "false"),
         ];
-        for (operation, arguments, right, wrong) in cases {
-            let held = verdict(operation, arguments, right).unwrap();
-            assert!(held.failure.is_none() && held.tested > 0, "{operation} {arguments:?}: {:?}", held.failure);
-            let failed = verdict(operation, arguments, wrong).unwrap();
-            assert!(failed.failure.is_some(), "{operation} {arguments:?} = {wrong} passes");
-        }
+        distinguish(&cases);
     }
 
     /// Layouts that are shown to take the same offsets do, counted one by one.
@@ -484,12 +488,7 @@ mod tests {
                 "F2<4>[1,3,4,12] o 0 o ((2,2),(2,2)):((1,4),(2,8))",
             ),
         ];
-        for (operation, arguments, right, wrong) in cases {
-            let held = verdict(operation, arguments, right).unwrap();
-            assert!(held.failure.is_none() && held.tested > 0, "{operation} {arguments:?}: {:?}", held.failure);
-            let failed = verdict(operation, arguments, wrong).unwrap();
-            assert!(failed.failure.is_some(), "{operation} {arguments:?} = {wrong} passes");
-        }
+        distinguish(&cases);
     }
 
     #[test]

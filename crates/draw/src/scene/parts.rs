@@ -87,6 +87,17 @@ pub enum Anchor {
     End,
 }
 
+impl Anchor {
+    /// The left end of a text of this width that is placed at `x`.
+    pub(crate) fn left(self, x: f64, width: f64) -> f64 {
+        match self {
+            Anchor::Start => x,
+            Anchor::Middle => x - width / 2.0,
+            Anchor::End => x - width,
+        }
+    }
+}
+
 /// How a text looks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TextStyle {
