@@ -116,6 +116,11 @@ impl<'a> Arguments<'a> {
         Err(Fault::Kind { argument, wanted })
     }
 
+    /// What was found at an argument, or the fault that something else is wanted there.
+    pub(crate) fn wanted<T>(&self, argument: usize, found: Option<T>, wanted: &'static str) -> Result<T, Fault> {
+        found.ok_or(Fault::Kind { argument, wanted })
+    }
+
     /// A word: a name that nothing is bound to.
     pub(crate) fn word(&self, argument: usize) -> Option<String> {
         let Some(Value::Tree(AnyTree::Launch(name))) = self.get(argument) else { return None };
@@ -168,41 +173,28 @@ impl<'a> Arguments<'a> {
 
     /// A number, a step or a tuple.
     pub(crate) fn any_tree(&self, argument: usize) -> Result<Cow<'a, AnyTree>, Fault> {
-        match self.get(argument).and_then(any_tree) {
-            Some(tree) => Ok(tree),
-            None => self.kind(argument, "a number or a tuple of numbers"),
-        }
+        self.wanted(argument, self.get(argument).and_then(any_tree), "a number or a tuple of numbers")
     }
 
     /// A number or a tuple of numbers that are known.
     pub(crate) fn integer_tree(&self, argument: usize) -> Result<Tree<i64>, Fault> {
-        match self.get(argument).and_then(integer_tree) {
-            Some(tree) => Ok(tree),
-            None => self.kind(argument, "an integer or a tuple of integers"),
-        }
+        self.wanted(argument, self.get(argument).and_then(integer_tree), "an integer or a tuple of integers")
     }
 
     /// A number or a tuple of numbers that may not be known.
     pub(crate) fn launch_tree(&self, argument: usize) -> Result<Tree<Expr>, Fault> {
-        match self.get(argument).and_then(launch_tree) {
-            Some(tree) => Ok(tree),
-            None => self.kind(argument, "a number or a tuple of numbers"),
-        }
+        self.wanted(argument, self.get(argument).and_then(launch_tree), "a number or a tuple of numbers")
     }
 
     /// Two tuples of numbers.
     pub(crate) fn tuples(&self, first: usize, second: usize) -> Result<Numbers, Fault> {
-        numbers(&*self.any_tree(first)?, &*self.any_tree(second)?)
-            .ok_or(())
-            .or_else(|()| self.kind(first, "a number or a tuple of numbers"))
+        let found = numbers(&*self.any_tree(first)?, &*self.any_tree(second)?);
+        self.wanted(first, found, "a number or a tuple of numbers")
     }
 
     /// The shape that an argument is or has.
     pub(crate) fn shape(&self, argument: usize) -> Result<Cow<'a, AnyTree>, Fault> {
-        match self.get(argument).and_then(shape_of) {
-            Some(tree) => Ok(tree),
-            None => self.kind(argument, "a shape or a layout"),
-        }
+        self.wanted(argument, self.get(argument).and_then(shape_of), "a shape or a layout")
     }
 
     /// The shape that an argument is or has, of known numbers.
@@ -216,18 +208,12 @@ impl<'a> Arguments<'a> {
 
     /// The shape that an argument is or has, of numbers that may not be known.
     pub(crate) fn launch_shape(&self, argument: usize) -> Result<Tree<Expr>, Fault> {
-        match self.shape(argument)?.launch() {
-            Some(tree) => Ok(tree),
-            None => self.kind(argument, "a shape or a layout"),
-        }
+        self.wanted(argument, self.shape(argument)?.launch(), "a shape or a layout")
     }
 
     /// Two shapes.
     pub(crate) fn shapes(&self, first: usize, second: usize) -> Result<Numbers, Fault> {
-        match numbers(&*self.shape(first)?, &*self.shape(second)?) {
-            Some(numbers) => Ok(numbers),
-            None => self.kind(first, "a shape or a layout"),
-        }
+        self.wanted(first, numbers(&*self.shape(first)?, &*self.shape(second)?), "a shape or a layout")
     }
 
     /// How an argument nests.
@@ -241,10 +227,7 @@ impl<'a> Arguments<'a> {
 
     /// A coordinate.
     pub(crate) fn coord(&self, argument: usize) -> Result<AnyCoord, Fault> {
-        match self.get(argument).and_then(coordinate) {
-            Some(coord) => Ok(coord),
-            None => self.kind(argument, "a coordinate"),
-        }
+        self.wanted(argument, self.get(argument).and_then(coordinate), "a coordinate")
     }
 
     /// A tiler: a layout, one for each mode, a shape by mode, or `_`.

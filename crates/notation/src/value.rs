@@ -142,16 +142,8 @@ impl Value {
     }
 }
 
-impl From<i64> for Value {
-    fn from(value: i64) -> Value {
-        Value::Int(value)
-    }
-}
-
-impl From<bool> for Value {
-    fn from(value: bool) -> Value {
-        Value::Bool(value)
-    }
+tilewright_layout::from_variants! {
+    Value: Int(i64), Bool(bool), Layout(AnyLayout), Swizzle(Swizzle), Matrix(BitMatrix), Linear(LinearLayout), Morphism(NestMorphism),
 }
 
 impl From<AnyTree> for Value {
@@ -172,13 +164,6 @@ impl From<AnyCoord> for Value {
             Some(tree) => tree.into(),
             None => Value::Coord(coord),
         }
-    }
-}
-
-impl From<AnyLayout> for Value {
-    #[inline]
-    fn from(layout: AnyLayout) -> Value {
-        Value::Layout(layout)
     }
 }
 
@@ -211,30 +196,6 @@ by_way_of! {
     AnyCoord: Coord, Coord<Expr>;
     AnyLayout: Layout, Layout<Expr>, Layout<CoordinateStep>, Layout<Coordinate>, Layout<Xor>, Composed, Composed<Expr>, Composed<CoordinateStep>;
     AnyTiler: Tiler, Tiler<Expr>, Tiler<CoordinateStep>;
-}
-
-impl From<Swizzle> for Value {
-    fn from(swizzle: Swizzle) -> Value {
-        Value::Swizzle(swizzle)
-    }
-}
-
-impl From<BitMatrix> for Value {
-    fn from(matrix: BitMatrix) -> Value {
-        Value::Matrix(matrix)
-    }
-}
-
-impl From<LinearLayout> for Value {
-    fn from(map: LinearLayout) -> Value {
-        Value::Linear(Box::new(map))
-    }
-}
-
-impl From<NestMorphism> for Value {
-    fn from(morphism: NestMorphism) -> Value {
-        Value::Morphism(Box::new(morphism))
-    }
 }
 
 impl fmt::Display for Value {

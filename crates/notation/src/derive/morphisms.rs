@@ -10,125 +10,96 @@ use crate::value::Value;
 
 /// The plan of an operation on morphisms, if the call is one.
 pub(super) fn plan(function: &str, values: &[Value]) -> Option<Plan> {
-    let form = |names: &[&str], formula: &str, steps: &[(&str, &str)]| {
-        Some(Plan {
-            names: names.iter().map(|name| name.to_string()).collect(),
-            formula: formula.to_string(),
-            steps: steps.iter().map(|(name, step)| (name.to_string(), step.to_string())).collect(),
-        })
-    };
     match (function, values) {
-        ("morphism", [_]) => form(
-            &["A"],
+        ("morphism", [_]) => Some(Plan::form(
+            "A",
             "sends each mode of A to its place among the modes and the gaps between them, in the order of strides",
-            &[("R", "morphism(A)"), ("L", "encoded(R)")],
-        ),
-        ("mutual_refinement", [_, _]) => form(
-            &["S", "T"],
+            "R = morphism(A); L = encoded(R)",
+        )),
+        ("mutual_refinement", [_, _]) => Some(Plan::form(
+            "S T",
             "takes off the front of both, each time, the largest piece that both can give",
-            &[("R", "mutual_refinement(S, T)")],
-        ),
-        ("composition_by_refinement", [_, _]) => form(
-            &["A", "B"],
+            "R = mutual_refinement(S, T)",
+        )),
+        ("composition_by_refinement", [_, _]) => Some(Plan::form(
+            "A B",
             "is the weak composite of their morphisms, coalesced over the shape of B",
-            &[
-                ("f", "morphism(B)"),
-                ("g", "morphism(coalesce(A))"),
-                ("P", "mutual_refinement(codomain(f), domain(g))"),
-                ("F", "inclusion(P[0], P[1]) o pullback(f, P[0])"),
-                ("G", "pushforward(g, P[1])"),
-                ("W", "G o F"),
-                ("L", "encoded(W)"),
-                ("R", "composition_by_refinement(A, B)"),
-                ("same", "equal(R, A o B)"),
-            ],
-        ),
-        (_, [Value::Morphism(_), ..]) => of_morphism(function, values.len(), form),
+            "f = morphism(B); g = morphism(coalesce(A)); P = mutual_refinement(codomain(f), domain(g)); F = inclusion(P[0], P[1]) o pullback(f, P[0]); G = pushforward(g, P[1]); W = G o F; L = encoded(W); R = composition_by_refinement(A, B); same = equal(R, A o B)",
+        )),
+        (_, [Value::Morphism(_), ..]) => of_morphism(function, values.len()),
         _ => None,
     }
 }
 
 /// The plan of an operation whose first argument is a morphism.
-fn of_morphism(
-    function: &str,
-    arguments: usize,
-    form: impl Fn(&[&str], &str, &[(&str, &str)]) -> Option<Plan>,
-) -> Option<Plan> {
-    match (function, arguments) {
-        ("composition", 2) => form(
-            &["g", "f"],
+fn of_morphism(function: &str, arguments: usize) -> Option<Plan> {
+    Some(match (function, arguments) {
+        ("composition", 2) => Plan::form(
+            "g f",
             "follows each arrow of f and then the one of g",
-            &[("R", "g o f"), ("same", "equivalent(encoded(R), encoded(g) o encoded(f))")],
+            "R = g o f; same = equivalent(encoded(R), encoded(g) o encoded(f))",
         ),
-        ("coalesce", 1) => form(
-            &["f"],
+        ("coalesce", 1) => Plan::form(
+            "f",
             "leaves out entries 1 and merges neighbours that are sent to neighbours, on both sides",
-            &[("S", "squeeze(f)"), ("R", "coalesce(f)"), ("same", "equal(encoded(R), coalesce(encoded(f)))")],
+            "S = squeeze(f); R = coalesce(f); same = equal(encoded(R), coalesce(encoded(f)))",
         ),
-        ("complement", 1) => form(
-            &["f"],
+        ("complement", 1) => Plan::form(
+            "f",
             "is the inclusion of the entries that f does not hit",
-            &[("R", "complement(f)"), ("D", "concat(f, R)"), ("whole", "is_isomorphism(D)"), ("L", "encoded(R)")],
+            "R = complement(f); D = concat(f, R); whole = is_isomorphism(D); L = encoded(R)",
         ),
-        ("logical_divide", 2) => form(
-            &["f", "g"],
+        ("logical_divide", 2) => Plan::form(
+            "f g",
             "= f o (g, complement(g))",
-            &[("C", "complement(g)"), ("D", "concat(g, C)"), ("R", "f o D"), ("L", "encoded(R)")],
+            "C = complement(g); D = concat(g, C); R = f o D; L = encoded(R)",
         ),
-        ("logical_product", 2) => form(
-            &["f", "g"],
+        ("logical_product", 2) => Plan::form(
+            "f g",
             "= (f, complement(f) o g)",
-            &[("C", "complement(f)"), ("K", "C o g"), ("R", "concat(f, K)"), ("L", "encoded(R)")],
+            "C = complement(f); K = C o g; R = concat(f, K); L = encoded(R)",
         ),
-        ("encoded", 1) => form(
-            &["f"],
+        ("encoded", 1) => Plan::form(
+            "f",
             "has the shape of the domain; a stride is the product of the codomain before the place where the mode is sent",
-            &[("S", "domain(f)"), ("R", "encoded(f)")],
+            "S = domain(f); R = encoded(f)",
         ),
-        ("standard_form", 1) => form(&["f"], "= morphism(encoded(f))", &[("L", "encoded(f)"), ("R", "morphism(L)")]),
-        ("pullback", 2) => form(
-            &["f", "T"],
+        ("standard_form", 1) => Plan::form("f", "= morphism(encoded(f))", "L = encoded(f); R = morphism(L)"),
+        ("pullback", 2) => Plan::form(
+            "f T",
             "cuts each mode as the axis is cut that it walks along",
-            &[("C", "codomain(f)"), ("R", "pullback(f, T)"), ("S", "domain(R)"), ("same", "equivalent(f, R)")],
+            "C = codomain(f); R = pullback(f, T); S = domain(R); same = equivalent(f, R)",
         ),
-        ("pushforward", 2) => form(
-            &["f", "S"],
+        ("pushforward", 2) => Plan::form(
+            "f S",
             "cuts each axis as the mode is cut that walks along it",
-            &[("D", "domain(f)"), ("R", "pushforward(f, S)"), ("T", "codomain(R)"), ("same", "equivalent(f, R)")],
+            "D = domain(f); R = pushforward(f, S); T = codomain(R); same = equivalent(f, R)",
         ),
-        ("weak_composite", 2) => form(
-            &["g", "f"],
+        ("weak_composite", 2) => Plan::form(
+            "g f",
             "= G after F, where both are cut until they meet",
-            &[
-                ("S", "codomain(f)"),
-                ("T", "domain(g)"),
-                ("P", "mutual_refinement(S, T)"),
-                ("F", "inclusion(P[0], P[1]) o pullback(f, P[0])"),
-                ("G", "pushforward(g, P[1])"),
-                ("R", "G o F"),
-                ("L", "encoded(R)"),
-            ],
+            "S = codomain(f); T = domain(g); P = mutual_refinement(S, T); F = inclusion(P[0], P[1]) o pullback(f, P[0]); G = pushforward(g, P[1]); R = G o F; L = encoded(R)",
         ),
         ("inverse", 1) => {
-            form(&["f"], "turns every arrow around", &[("R", "inverse(f)"), ("R(f(i))", "R o f"), ("f(R(i))", "f o R")])
+            Plan::form("f", "turns every arrow around", "R = inverse(f); R(f(i)) = R o f; f(R(i)) = f o R")
         }
-        ("sum", _) => Some(Plan {
+        ("sum", _) => Plan {
             names: "fghijklmn".chars().take(arguments).map(String::from).collect(),
             formula: "puts them side by side, domain beside domain and codomain beside codomain".to_owned(),
             steps: Vec::new(),
-        }),
-        (APPLIED, 2) => form(
-            &["f", "c"],
+        },
+        (APPLIED, 2) => Plan::form(
+            "f c",
             "= the coordinate of c, moved along the arrows, as an index of the codomain",
-            &[("k", "idx2crd(c, domain(f))"), ("R", "f(c)")],
+            "k = idx2crd(c, domain(f)); R = f(c)",
         ),
         (name, count) => {
             let summary = functions::find(name)?.summary;
             let letters = if matches!(name, "restrict" | "factorise") { "fijklmn" } else { "fghijkl" };
             let names = letters.chars().take(count).map(String::from).collect();
-            Some(Plan { names, formula: format!("is {summary}"), steps: Vec::new() })
+            Plan { names, formula: format!("is {summary}"), steps: Vec::new() }
         }
-    }
+    })
 }
 
 /// The remarks about a call besides its formula: the image of each entry.

@@ -15,90 +15,30 @@ use crate::diagnostic::{Diagnostic, excerpt};
 use crate::eval::{Environment, run_unnamed};
 use crate::lex::TRITON;
 
-/// Names that are never free numbers, and what to write instead.
-const RESERVED: &[(&[&str], &str)] = &[
+/// Names that are never free numbers, with spaces between them, and what to write instead.
+const RESERVED: &[(&str, &str)] = &[
     (
-        &[
-            "smem_ptr",
-            "gmem_ptr",
-            "rmem_ptr",
-            "tmem_ptr",
-            "raw_ptr",
-            "ptr",
-            "smem_ptr_flag",
-            "smem_ptr_flag_bits",
-            "smem_sparse_ptr_flag",
-            "smem_sparse_ptr_flag_bits",
-            "smem",
-            "gmem",
-            "rmem",
-            "tmem",
-            "unset",
-            "nil",
-            "nullptr",
-            "ViewEngine",
-            "ArrayEngine",
-        ],
+        "smem_ptr gmem_ptr rmem_ptr tmem_ptr raw_ptr ptr smem_ptr_flag smem_ptr_flag_bits \
+         smem_sparse_ptr_flag smem_sparse_ptr_flag_bits smem gmem rmem tmem unset nil nullptr \
+         ViewEngine ArrayEngine",
         "a pointer has no place in a layout: leave it out, and write the swizzle in elements, S<3,3,3> o 0 o L of 16 bits",
     ),
     (
-        &[
-            "int",
-            "int8_t",
-            "int16_t",
-            "int32_t",
-            "int64_t",
-            "uint8_t",
-            "uint16_t",
-            "uint32_t",
-            "uint64_t",
-            "uint128_t",
-            "size_t",
-            "unsigned",
-            "long",
-            "short",
-            "char",
-        ],
+        "int int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t uint128_t size_t \
+         unsigned long short char",
         "an integer that becomes known at launch is written `?`, or as a name such as N",
     ),
     (
-        &[
-            "float",
-            "double",
-            "half",
-            "half_t",
-            "bfloat16_t",
-            "tfloat32_t",
-            "f16",
-            "bf16",
-            "f32",
-            "f64",
-            "tf32",
-            "float16",
-            "float32",
-            "bfloat16",
-        ],
+        "float double half half_t bfloat16_t tfloat32_t f16 bf16 f32 f64 tf32 float16 float32 \
+         bfloat16",
         "a layout has no element type; leave it out, or use it where a command takes a width in bits",
     ),
+    ("Underscore cute cutlass GMMA UMMA", "a mode that is kept is written `_`, and a layout shape:stride, (4,8):(8,1)"),
+    ("LayoutLeft GenColMajor", "the compact layout whose first mode is fastest is col_major(shape)"),
+    ("LayoutRight GenRowMajor", "the compact layout whose last mode is fastest is row_major(shape)"),
     (
-        &["Underscore", "cute", "cutlass", "GMMA", "UMMA"],
-        "a mode that is kept is written `_`, and a layout shape:stride, (4,8):(8,1)",
-    ),
-    (&["LayoutLeft", "GenColMajor"], "the compact layout whose first mode is fastest is col_major(shape)"),
-    (&["LayoutRight", "GenRowMajor"], "the compact layout whose last mode is fastest is row_major(shape)"),
-    (
-        &[
-            "TiledMMA",
-            "TiledCopy",
-            "MMA_Atom",
-            "Copy_Atom",
-            "TiledMma",
-            "TiledCopyAtom",
-            "ThrMMA",
-            "ThrCopy",
-            "MMA_Traits",
-            "Copy_Traits",
-        ],
+        "TiledMMA TiledCopy MMA_Atom Copy_Atom TiledMma TiledCopyAtom ThrMMA ThrCopy MMA_Traits \
+         Copy_Traits",
         "this is the head of a printout; write one of its layouts, or make_tiled_mma(instruction, ...)",
     ),
 ];
@@ -108,7 +48,7 @@ const WINDOW: usize = 1 << 12;
 
 /// The refusal of a name that is no free number.
 pub(crate) fn reserved(name: &str, place: Range<usize>) -> Option<Diagnostic> {
-    let (_, help) = RESERVED.iter().find(|(names, _)| names.contains(&name))?;
+    let (_, help) = RESERVED.iter().find(|(names, _)| names.split(' ').any(|reserved| reserved == name))?;
     let error = Diagnostic::new("E0216", place.clone(), format!("'{name}' is a word of CuTe or C++, not a number"));
     Some(error.label(place, "nothing is bound to it").help(*help))
 }
@@ -133,16 +73,8 @@ const SIGNS: &[(&str, &str, &str)] = &[
     ("cute::", "a type of CuTe in C++", CXX),
     ("cutlass::", "a type of CUTLASS in C++", CXX),
     ("std::integral_constant<", "a type of C++", CXX),
-    (
-        "GMMA::",
-        "a name of CuTe in C++",
-        "a swizzled tile is written S<3,3,3> o 0 o (8,64):(64,1), in elements of 16 bits",
-    ),
-    (
-        "UMMA::",
-        "a name of CuTe in C++",
-        "a swizzled tile is written S<3,3,3> o 0 o (8,64):(64,1), in elements of 16 bits",
-    ),
+    ("GMMA::", "a name of CuTe in C++", SWIZZLED),
+    ("UMMA::", "a name of CuTe in C++", SWIZZLED),
     ("Layout<", "a type of CuTe in C++", CXX),
     ("ComposedLayout<", "a type of CuTe in C++", CXX),
     ("Shape<", "a type of CuTe in C++", "a shape is written as a tuple, (4,8)"),
@@ -196,25 +128,13 @@ const SIGNS: &[(&str, &str, &str)] = &[
     ("T.Fragment(", "TileLang", TILELANG),
     ("T.Layout(", "TileLang", TILELANG),
     ("Fragment(", "TileLang", TILELANG),
-    (
-        "make_swizzled_layout(",
-        "TileLang",
-        "a swizzled tile is written S<3,3,3> o 0 o (8,64):(64,1), in elements of 16 bits",
-    ),
+    ("make_swizzled_layout(", "TileLang", SWIZZLED),
     ("S[", "TVM", "a layout is written (8,64):(64,1), without the S and the brackets"),
     ("ShapeTracker(", "tinygrad", "a layout is written shape:strides, (4,8):(8,1)"),
     ("View(", "tinygrad", "a layout is written shape:strides, (4,8):(8,1)"),
     ("torch.", "PyTorch", "a shape is written as a tuple, (4,8), and a layout as shape:strides"),
-    (
-        "shape=",
-        "NumPy",
-        "a layout is written shape:strides, (4,8):(8,1); strides of NumPy count bytes, and these count elements",
-    ),
-    (
-        "strides=",
-        "NumPy",
-        "a layout is written shape:strides, (4,8):(8,1); strides of NumPy count bytes, and these count elements",
-    ),
+    ("shape=", "NumPy", BYTES),
+    ("strides=", "NumPy", BYTES),
     ("DTensorSpec(", "PyTorch", SHARDED),
     ("DeviceMesh(", "PyTorch", SHARDED),
     ("Shard(", "PyTorch", SHARDED),
@@ -226,6 +146,9 @@ const SIGNS: &[(&str, &str, &str)] = &[
     ("{devices=", "XLA", SHARDED),
 ];
 
+const SWIZZLED: &str = "a swizzled tile is written S<3,3,3> o 0 o (8,64):(64,1), in elements of 16 bits";
+const BYTES: &str =
+    "a layout is written shape:strides, (4,8):(8,1); strides of NumPy count bytes, and these count elements";
 const COMPILER: &str = "write the operation on its two layouts, composition((6,2):(8,2), (4,3):(3,1))";
 const CXX: &str = "write the layout as it is printed, shape:stride, (4,8):(8,1)";
 const POINTER: &str =

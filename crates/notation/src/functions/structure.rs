@@ -216,10 +216,11 @@ fn pad(a: &Arguments<'_>, side: Side) -> Result<Value, Fault> {
 
 /// The shape that a value is or has.
 fn extents<'a>(a: &Arguments<'_>, value: &'a Value) -> Result<Cow<'a, AnyTree>, Fault> {
-    match shape_of(value).filter(|shape| matches!(&**shape, AnyTree::Integer(_) | AnyTree::Launch(_))) {
-        Some(shape) => Ok(shape),
-        None => a.kind(0, "a layout or a tuple"),
-    }
+    a.wanted(
+        0,
+        shape_of(value).filter(|shape| matches!(&**shape, AnyTree::Integer(_) | AnyTree::Launch(_))),
+        "a layout or a tuple",
+    )
 }
 
 /// The product of the extents.

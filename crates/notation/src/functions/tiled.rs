@@ -24,10 +24,7 @@ pub(super) enum Tiled {
 
 /// The word that names an atom: a name that nothing is bound to.
 fn atom_word(a: &Arguments<'_>, argument: usize) -> Result<String, Fault> {
-    match a.word(argument) {
-        Some(word) => Ok(word),
-        None => a.kind(argument, "the name of an instruction, such as SM80_16x8x16_F32F16F16F32_TN"),
-    }
+    a.wanted(argument, a.word(argument), "the name of an instruction, such as SM80_16x8x16_F32F16F16F32_TN")
 }
 
 /// A tiler of known numbers.
