@@ -82,7 +82,7 @@ use self::core::Core;
 use crate::arguments::{ExtentArgument, IntoExtent, IntoTile, TileArgument};
 use crate::error::{KernelError, Reason};
 use crate::program::memory::{BufferId, Space};
-use crate::program::operation::Axis;
+use crate::program::operation::{Axis, Operation};
 use crate::program::{Location, Program, Source, TileCounter};
 
 /// The most elements that a thread takes in one statement, and that a fragment has. It has at most
@@ -249,6 +249,25 @@ impl Build {
         self.core.borrow_mut()
     }
 
+    /// Writes a statement. Its instructions and its refusal have the line of the caller.
+    #[track_caller]
+    fn statement<T>(
+        &self,
+        statement: &'static str,
+        write: impl FnOnce() -> Result<T, Reason>,
+    ) -> Result<T, KernelError> {
+        self.core().begin(Source { statement, location: Location::caller() });
+        KernelError::within(statement, write)
+    }
+
+    /// Writes a statement that is one instruction without operands.
+    #[track_caller]
+    fn issue(&self, statement: &'static str, operation: Operation) {
+        let mut core = self.core();
+        core.begin(Source { statement, location: Location::caller() });
+        core.effect(operation, [], &[], None);
+    }
+
     fn complain(&self, error: KernelError) {
         self.complaint.borrow_mut().get_or_insert(error);
     }
@@ -269,8 +288,7 @@ impl Build {
     /// Errors: something else stands in it.
     #[track_caller]
     pub fn block(&self, axes: &str) -> Result<Coord<Expr>, KernelError> {
-        let location = Location::caller();
-        let read = || {
+        KernelError::within("block", || {
             let mut slots = Vec::new();
             let inner = axes.trim();
             let inner = inner.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')).unwrap_or(inner);
@@ -299,8 +317,7 @@ impl Build {
                 slots.push(Slot::At(self.core().block(axis)));
             }
             Ok(Tree::flat(slots)?)
-        };
-        read().map_err(|refusal: Reason| refusal.at("block", location))
+        })
     }
 
     /// The number of this block along an axis.
@@ -340,19 +357,16 @@ impl Build {
     /// access is inside only with one block for each tile.
     #[track_caller]
     pub fn grid(&self, axis: Axis, count: impl IntoExtent) -> Result<(), KernelError> {
-        let location = Location::caller();
-        let say = || {
+        let source = Source { statement: "grid", location: Location::caller() };
+        KernelError::within("grid", || {
             let mut core = self.core();
             let count = match count.into_extent() {
                 ExtentArgument::Known(count) => Expr::from(count),
                 ExtentArgument::Computed(count) => count,
-                ExtentArgument::Text(text) => {
-                    core.expression("a number of blocks", &text, Source { statement: "grid", location })?
-                }
+                ExtentArgument::Text(text) => core.expression("a number of blocks", &text, source)?,
             };
             core.say_blocks(axis, &count)
-        };
-        say().map_err(|refusal: Reason| refusal.at("grid", location))
+        })
     }
 
     /// Sets the number of threads of a block, if no tiled copy or tiled MMA determines it.
@@ -360,8 +374,7 @@ impl Build {
     /// Errors: it was set to another number before; there are 1 to 1024.
     #[track_caller]
     pub fn threads(&self, count: i64) -> Result<(), KernelError> {
-        let location = Location::caller();
-        self.core().say_threads(count).map_err(|refusal| refusal.at("threads", location))
+        KernelError::within("threads", || self.core().say_threads(count))
     }
 
     /// How many blocks should run on one processor at once: the assembler gives a thread no more
@@ -395,8 +408,7 @@ impl Build {
     /// Errors: nobody said how many there are.
     #[track_caller]
     pub fn thread(&self) -> Result<Expr, KernelError> {
-        let location = Location::caller();
-        self.core().thread().map_err(|refusal| refusal.at("thread", location))
+        KernelError::within("thread", || self.core().thread())
     }
 
     /// The number of blocks of the grid along an axis, for loops in which a block processes several
@@ -508,9 +520,7 @@ impl Build {
     /// Errors: the index may be negative or does not fit in 32 bits; it has too many terms.
     #[track_caller]
     pub fn remainder(&self, index: &Expr, modulus: i64) -> Result<Expr, KernelError> {
-        let location = Location::caller();
-        self.core().begin(Source { statement: "remainder", location });
-        self.core().digit(index, 1, modulus).map_err(|refusal| refusal.at("remainder", location))
+        self.statement("remainder", || self.core().digit(index, 1, modulus))
     }
 
     /// The program, and what is shown of its outputs.

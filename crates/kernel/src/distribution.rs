@@ -15,7 +15,6 @@ use tilewright_layout::{Coordinate, IntoShape, Layout, LayoutError, Tree};
 
 use crate::arguments::{IntoLayout, LayoutArgument};
 use crate::error::{KernelError, Reason};
-use crate::program::Location;
 
 /// The most elements of all threads together, copies counted.
 const MAX_HELD: i64 = 1 << 20;
@@ -75,16 +74,14 @@ impl Distribution {
     /// the tile out, reaches past it, or holds some elements twice by other modes than copies.
     #[track_caller]
     pub fn new(tile: impl IntoShape, layout: impl IntoLayout) -> Result<Distribution, KernelError> {
-        let location = Location::caller();
-        let read = || match layout.into_layout()? {
+        KernelError::within("distribution", || match layout.into_layout()? {
             LayoutArgument::Text(text) => Distribution::of(&tile.into_shape()?, &text.parse()?),
             LayoutArgument::Layout(layout) => Distribution::of(&tile.into_shape()?, &layout),
             LayoutArgument::Composed(composed) => Err(Reason::Distribution {
                 layout: composed.to_string(),
                 because: "threads and values name elements of a tile by a layout without a swizzle".to_string(),
             }),
-        };
-        read().map_err(|refusal: Reason| refusal.at("distribution", location))
+        })
     }
 
     pub(crate) fn of(tile: &Tree<i64>, layout: &Layout) -> Result<Distribution, Reason> {
@@ -118,14 +115,12 @@ impl Distribution {
     /// Errors: the tile of the copy does not divide it; as [`Distribution::new`].
     #[track_caller]
     pub fn of_copy(tile: &Tree<i64>, copy: &TiledCopy, end: CopyEnd) -> Result<Distribution, KernelError> {
-        let location = Location::caller();
-        let held = || {
+        KernelError::within("distribution", || {
             let partition = copy.tidfrg(end, &Layout::compact(tile)?)?;
             let values: Vec<Layout> = (1..partition.rank()).filter_map(|mode| partition.mode(mode)).collect();
             let threads = partition.mode(0).unwrap_or(Layout::unit());
             Distribution::of(tile, &Layout::tuple([&threads, &Layout::tuple(&values)?])?)
-        };
-        held().map_err(|refusal: Reason| refusal.at("distribution", location))
+        })
     }
 
     /// The part that a tiled MMA gives each thread of an operand, in the order of
@@ -135,9 +130,7 @@ impl Distribution {
     /// Errors: the tile of the product does not divide it; as [`Distribution::new`].
     #[track_caller]
     pub fn of_mma(tile: &Tree<i64>, mma: &TiledMma, operand: Operand) -> Result<Distribution, KernelError> {
-        let location = Location::caller();
-        let held = || Distribution::of_operand(tile, mma, operand);
-        held().map_err(|refusal| refusal.at("distribution", location))
+        KernelError::within("distribution", || Distribution::of_operand(tile, mma, operand))
     }
 
     fn of_operand(tile: &Tree<i64>, mma: &TiledMma, operand: Operand) -> Result<Distribution, Reason> {
@@ -198,8 +191,7 @@ impl Distribution {
     /// Errors: there is no such mode; a mode of the layout goes along modes of both kinds.
     #[track_caller]
     pub fn reduced(&self, modes: &[usize]) -> Result<Distribution, KernelError> {
-        let location = Location::caller();
-        self.along_others(modes).map_err(|refusal| refusal.at("distribution", location))
+        KernelError::within("distribution", || self.along_others(modes))
     }
 
     pub(crate) fn along_others(&self, modes: &[usize]) -> Result<Distribution, Reason> {

@@ -254,6 +254,18 @@ impl From<AtomError> for Reason {
     }
 }
 
+impl KernelError {
+    /// Does what belongs to a statement. A refusal is that of the statement at the caller's line.
+    #[track_caller]
+    pub(crate) fn within<T>(
+        statement: &'static str,
+        does: impl FnOnce() -> Result<T, Reason>,
+    ) -> Result<T, KernelError> {
+        let location = Location::caller();
+        does().map_err(|refusal| refusal.at(statement, location))
+    }
+}
+
 impl Reason {
     /// The refusal of a statement at a line.
     pub(crate) fn at(self, statement: &'static str, location: Location) -> KernelError {

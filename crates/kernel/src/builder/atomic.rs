@@ -15,7 +15,6 @@ use crate::error::{KernelError, Reason};
 use crate::program::memory::Role;
 use crate::program::operation::{AtomicOperation, Binary, Number, Operation};
 use crate::program::register::{Register, Width};
-use crate::program::{Location, Source};
 
 impl<'k> View<'k> {
     /// Combines each element with that of a fragment of the same shape, indivisibly: `Sum`,
@@ -58,9 +57,7 @@ impl<'k> View<'k> {
     /// types that are only stored; operations that shared memory of another block does not support.
     #[track_caller]
     pub fn accumulate(&self, fragment: &Fragment<'k>, reduction: Reduction) -> Result<(), KernelError> {
-        let location = Location::caller();
-        self.build.core().begin(Source { statement: "accumulate", location });
-        self.accumulated(None, fragment, reduction, 1).map_err(|refusal| refusal.at("accumulate", location))
+        self.build.statement("accumulate", || self.accumulated(None, fragment, reduction, 1))
     }
 
     /// Adds a fragment of f32 as [`View::accumulate`], by vectors of up to four elements that lie
@@ -86,16 +83,13 @@ impl<'k> View<'k> {
     /// Errors: as [`View::accumulate`]; elements that are not f32; shared memory.
     #[track_caller]
     pub fn accumulate_vectors(&self, fragment: &Fragment<'k>) -> Result<(), KernelError> {
-        let location = Location::caller();
-        self.build.core().begin(Source { statement: "accumulate_vectors", location });
-        let add = || {
+        self.build.statement("accumulate_vectors", || {
             if self.element != Element::F32 || self.is_shared() {
                 let operation = "addition of vectors to global memory";
                 return Err(Reason::Arithmetic { operation, element: self.element });
             }
             self.accumulated(None, fragment, Reduction::Sum, 4)
-        };
-        add().map_err(|refusal: Reason| refusal.at("accumulate_vectors", location))
+        })
     }
 
     /// The same for a distributed tile: each element once, however many threads hold it.
@@ -103,15 +97,12 @@ impl<'k> View<'k> {
     /// Errors: as [`View::accumulate`]; the view has not the shape of the tile.
     #[track_caller]
     pub fn accumulate_distributed(&self, tile: &Distributed<'k>, reduction: Reduction) -> Result<(), KernelError> {
-        let location = Location::caller();
-        self.build.core().begin(Source { statement: "accumulate_distributed", location });
-        let add = || {
+        self.build.statement("accumulate_distributed", || {
             let (first, layout) = tile.held.first_copies()?;
             let part = self.part_by(&tile.held, &layout)?;
             let only = self.build.core().all_zero(&tile.held.copy_digits())?;
             part.accumulated(only, &tile.fragment.chosen(&first)?, reduction, 1)
-        };
-        add().map_err(|refusal: Reason| refusal.at("accumulate_distributed", location))
+        })
     }
 
     pub(super) fn accumulated(

@@ -17,7 +17,6 @@ use crate::error::{KernelError, Reason};
 use crate::program::memory::{Access, Cache, Space};
 use crate::program::operation::Operation;
 use crate::program::register::{Register, Width};
-use crate::program::{Location, Source};
 
 fn overflow() -> Reason {
     Reason::Layout(LayoutError::Overflow { op: "bulk_copy" })
@@ -55,8 +54,7 @@ impl Build {
     /// chunk (E0923), or a coordinate that is not proved to be at least 0 (E0903).
     #[track_caller]
     pub fn store_bulk<'k>(&'k self, source: &View<'k>, destination: &View<'k>) -> Result<(), KernelError> {
-        let location = Location::caller();
-        self.stored_bulk(source, destination, Cache::Default).map_err(|refusal| refusal.at("store_bulk", location))
+        self.stored_bulk("store_bulk", source, destination, Cache::Default)
     }
 
     /// As [`Build::store_bulk`], for data that is not read soon: L2 evicts its lines first
@@ -97,36 +95,38 @@ impl Build {
     /// Errors: as [`Build::store_bulk`].
     #[track_caller]
     pub fn store_bulk_once<'k>(&'k self, source: &View<'k>, destination: &View<'k>) -> Result<(), KernelError> {
-        let location = Location::caller();
-        self.stored_bulk(source, destination, Cache::Streaming)
-            .map_err(|refusal| refusal.at("store_bulk_once", location))
+        self.stored_bulk("store_bulk_once", source, destination, Cache::Streaming)
     }
 
     #[track_caller]
-    fn stored_bulk<'k>(&'k self, source: &View<'k>, destination: &View<'k>, cache: Cache) -> Result<(), Reason> {
-        let statement = if cache == Cache::Streaming { "store_bulk_once" } else { "store_bulk" };
-        self.core().begin(Source { statement, location: Location::caller() });
-        destination.writable()?;
-        source.shown_inside()?;
-        let boxes = self.boxes(destination, source, true)?;
-        // The boxes are the tile, and what they have past the edges is left out.
-        destination.remember_write(None)?;
-        for at in &boxes.boxes {
-            let (from, address, corner) = self.placed(at, source)?;
-            let inputs: Vec<Register> = address.into_iter().chain(corner).collect();
-            let from = Access { cache, ..from };
-            self.core().effect(Operation::BulkStore { map: boxes.map, from }, inputs, &[], None);
-        }
-        Ok(())
+    fn stored_bulk<'k>(
+        &'k self,
+        statement: &'static str,
+        source: &View<'k>,
+        destination: &View<'k>,
+        cache: Cache,
+    ) -> Result<(), KernelError> {
+        self.statement(statement, || {
+            destination.writable()?;
+            source.shown_inside()?;
+            let boxes = self.boxes(destination, source, true)?;
+            // The boxes are the tile, and what they have past the edges is left out.
+            destination.remember_write(None)?;
+            for at in &boxes.boxes {
+                let (from, address, corner) = self.placed(at, source)?;
+                let inputs: Vec<Register> = address.into_iter().chain(corner).collect();
+                let from = Access { cache, ..from };
+                self.core().effect(Operation::BulkStore { map: boxes.map, from }, inputs, &[], None);
+            }
+            Ok(())
+        })
     }
 
     /// The bulk stores of this thread since the last call are a group
     /// (`cp.async.bulk.commit_group`).
     #[track_caller]
     pub fn commit_bulk(&self) {
-        let mut core = self.core();
-        core.begin(Source { statement: "commit_bulk", location: Location::caller() });
-        core.effect(Operation::CommitBulk, [], &[], None);
+        self.issue("commit_bulk", Operation::CommitBulk);
     }
 
     /// Waits until at most `groups` groups of bulk stores of this thread still read shared memory
@@ -134,9 +134,7 @@ impl Build {
     /// thread ends. Their writes may still be in flight ([`Build::wait_bulk_written`]).
     #[track_caller]
     pub fn wait_bulk(&self, groups: u32) {
-        let mut core = self.core();
-        core.begin(Source { statement: "wait_bulk", location: Location::caller() });
-        core.effect(Operation::WaitBulk { groups, read: true }, [], &[], None);
+        self.issue("wait_bulk", Operation::WaitBulk { groups, read: true });
     }
 
     /// Waits until at most `groups` groups of bulk stores of this thread are in flight
@@ -144,9 +142,7 @@ impl Build {
     /// launch reads that memory or overwrites it; a barrier tells other threads.
     #[track_caller]
     pub fn wait_bulk_written(&self, groups: u32) {
-        let mut core = self.core();
-        core.begin(Source { statement: "wait_bulk_written", location: Location::caller() });
-        core.effect(Operation::WaitBulk { groups, read: false }, [], &[], None);
+        self.issue("wait_bulk_written", Operation::WaitBulk { groups, read: false });
     }
 
     /// The position of a box in shared memory, and the registers of its address and of its corner.

@@ -158,8 +158,7 @@ impl Build {
     /// device may have no room for more than 8, and refuses the launch then.
     #[track_caller]
     pub fn cluster(&self, blocks: impl IntoClusterShape) -> Result<(), KernelError> {
-        let location = Location::caller();
-        self.clustered(blocks.into_cluster_shape()).map_err(|refusal| refusal.at("cluster", location))
+        KernelError::within("cluster", || self.clustered(blocks.into_cluster_shape()))
     }
 
     fn clustered(&self, blocks: [u32; 3]) -> Result<(), Reason> {
@@ -226,25 +225,26 @@ impl Build {
     /// after it, also in the shared memory of other blocks.
     #[track_caller]
     pub fn cluster_barrier(&self) {
-        self.at_cluster("cluster_barrier", &[Operation::ClusterArrive, Operation::ClusterWait], Location::caller());
+        self.at_cluster("cluster_barrier", &[Operation::ClusterArrive, Operation::ClusterWait]);
     }
 
     /// Arrives at the barrier of the cluster without waiting; [`Build::cluster_wait`] waits for the
     /// others.
     #[track_caller]
     pub fn cluster_arrive(&self) {
-        self.at_cluster("cluster_arrive", &[Operation::ClusterArrive], Location::caller());
+        self.at_cluster("cluster_arrive", &[Operation::ClusterArrive]);
     }
 
     /// Waits until all threads of the cluster have come to its barrier.
     #[track_caller]
     pub fn cluster_wait(&self) {
-        self.at_cluster("cluster_wait", &[Operation::ClusterWait], Location::caller());
+        self.at_cluster("cluster_wait", &[Operation::ClusterWait]);
     }
 
-    fn at_cluster(&self, statement: &'static str, operations: &[Operation], location: Location) {
+    #[track_caller]
+    fn at_cluster(&self, statement: &'static str, operations: &[Operation]) {
         let mut core = self.core();
-        core.begin(Source { statement, location });
+        core.begin(Source { statement, location: Location::caller() });
         core.cluster_size();
         for operation in operations {
             core.effect(operation.clone(), [], &[], None);

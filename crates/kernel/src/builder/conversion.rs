@@ -28,7 +28,6 @@ use crate::element::Element;
 use crate::error::{KernelError, Reason};
 use crate::program::operation::Operation;
 use crate::program::register::{Register, Width};
-use crate::program::{Location, Source};
 
 /// How each thread gets its elements in a conversion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -76,8 +75,7 @@ impl Distribution {
     /// Errors: the other distribution is one of another tile or of another number of threads.
     #[track_caller]
     pub fn route(&self, to: &Distribution, element: Element) -> Result<(Route, u32), KernelError> {
-        let location = Location::caller();
-        self.can_become(to).map_err(|refusal| refusal.at("route", location))?;
+        KernelError::within("route", || self.can_become(to))?;
         if self == to {
             return Ok((Route::Registers, 0));
         }
@@ -135,9 +133,7 @@ impl<'k> Distributed<'k> {
     /// element has no value yet; there is not enough shared memory.
     #[track_caller]
     pub fn convert(&self, to: &Distribution) -> Result<Distributed<'k>, KernelError> {
-        let location = Location::caller();
-        self.fragment.build.core().begin(Source { statement: "convert", location });
-        self.moved_to(to).map_err(|refusal| refusal.at("convert", location))
+        self.fragment.build.statement("convert", || self.moved_to(to))
     }
 
     pub(crate) fn moved_to(&self, to: &Distribution) -> Result<Distributed<'k>, Reason> {

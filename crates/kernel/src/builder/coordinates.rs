@@ -16,7 +16,6 @@ use super::part::ThreadPart;
 use super::tensor::{self, Cut, Cuttable, ViewPlace};
 use crate::arguments::{IntoCoord, IntoShapeArgument, IntoTile, LayoutArgument, ShapeArgument};
 use crate::error::{KernelError, Reason};
-use crate::program::{Location, Source};
 
 /// The coordinates of a tensor, or of a part of one.
 ///
@@ -80,16 +79,6 @@ impl<'k> Cuttable<'k> for Coordinates<'k> {
 }
 
 impl<'k> Coordinates<'k> {
-    fn done<T>(
-        &self,
-        statement: &'static str,
-        location: Location,
-        cut: impl FnOnce() -> Result<T, Reason>,
-    ) -> Result<T, KernelError> {
-        self.build.core().begin(Source { statement, location });
-        cut().map_err(|refusal| refusal.at(statement, location))
-    }
-
     /// The shape.
     pub fn shape(&self) -> Tree<Expr> {
         self.place.layout.shape()
@@ -105,14 +94,12 @@ impl<'k> Coordinates<'k> {
     /// Errors: it is not representable.
     #[track_caller]
     pub fn at(&self, index: impl Into<Expr>) -> Result<Tree<Expr>, KernelError> {
-        let (location, index) = (Location::caller(), index.into());
-        let read = || {
-            let part: Coordinate<Expr> = self.place.layout.eval(&index)?;
+        KernelError::within("at", || {
+            let part: Coordinate<Expr> = self.place.layout.eval(&index.into())?;
             let at = self.place.start.plus(&part).ok_or(LayoutError::Overflow { op: "coordinate" })?;
             let mut paths = tensor::paths(&self.whole).into_iter();
             Ok(self.whole.map(|_| paths.next().map_or(Expr::zero(), |path| at.scale_at(path))))
-        };
-        read().map_err(|refusal: Reason| refusal.at("at", location))
+        })
     }
 
     /// As [`View::local_tile`](crate::View::local_tile).
@@ -120,7 +107,7 @@ impl<'k> Coordinates<'k> {
     /// Errors: as there.
     #[track_caller]
     pub fn local_tile(&self, tile: impl IntoTile, at: impl IntoCoord) -> Result<Coordinates<'k>, KernelError> {
-        self.done("local_tile", Location::caller(), || self.tile_at(tile, at))
+        self.build.statement("local_tile", || self.tile_at(tile, at))
     }
 
     /// As [`View::zipped_divide`](crate::View::zipped_divide).
@@ -129,7 +116,7 @@ impl<'k> Coordinates<'k> {
     #[track_caller]
     pub fn zipped_divide(&self, tiler: impl IntoTile) -> Result<Coordinates<'k>, KernelError> {
         let cut = || self.cut(&tensor::ByTile { tiler: &self.build.tiler(tiler)? });
-        self.done("zipped_divide", Location::caller(), cut)
+        self.build.statement("zipped_divide", cut)
     }
 
     /// As [`View::compose`](crate::View::compose).
@@ -144,7 +131,7 @@ impl<'k> Coordinates<'k> {
                 tiler => self.cut(&tensor::ByTiler(&tiler)),
             }
         };
-        self.done("compose", Location::caller(), cut)
+        self.build.statement("compose", cut)
     }
 
     /// As [`View::slice`](crate::View::slice).
@@ -152,7 +139,7 @@ impl<'k> Coordinates<'k> {
     /// Errors: as there.
     #[track_caller]
     pub fn slice(&self, at: impl IntoCoord) -> Result<Coordinates<'k>, KernelError> {
-        self.done("slice", Location::caller(), || self.slice_at(at))
+        self.build.statement("slice", || self.slice_at(at))
     }
 
     /// As [`View::thread_part`](crate::View::thread_part).
@@ -160,7 +147,7 @@ impl<'k> Coordinates<'k> {
     /// Errors: as there.
     #[track_caller]
     pub fn thread_part(&self) -> Result<Coordinates<'k>, KernelError> {
-        self.done("thread_part", Location::caller(), || self.of_thread())
+        self.build.statement("thread_part", || self.of_thread())
     }
 
     /// As [`View::partition`](crate::View::partition).
@@ -168,7 +155,7 @@ impl<'k> Coordinates<'k> {
     /// Errors: as there.
     #[track_caller]
     pub fn partition(&self, copy: &TiledCopy, end: CopyEnd) -> Result<Coordinates<'k>, KernelError> {
-        self.done("partition", Location::caller(), || self.partition_copy(copy, end, None))
+        self.build.statement("partition", || self.partition_copy(copy, end, None))
     }
 
     /// As [`View::partition_at`](crate::View::partition_at).
@@ -176,7 +163,7 @@ impl<'k> Coordinates<'k> {
     /// Errors: as there.
     #[track_caller]
     pub fn partition_at(&self, copy: &TiledCopy, end: CopyEnd, thread: &Expr) -> Result<Coordinates<'k>, KernelError> {
-        self.done("partition_at", Location::caller(), || self.partition_copy(copy, end, Some(thread)))
+        self.build.statement("partition_at", || self.partition_copy(copy, end, Some(thread)))
     }
 
     /// As [`View::partition_mma`](crate::View::partition_mma).
@@ -184,7 +171,7 @@ impl<'k> Coordinates<'k> {
     /// Errors: as there.
     #[track_caller]
     pub fn partition_mma(&self, mma: &TiledMma, operand: Operand) -> Result<Coordinates<'k>, KernelError> {
-        self.done("partition_mma", Location::caller(), || self.partition_of(mma, operand, None))
+        self.build.statement("partition_mma", || self.partition_of(mma, operand, None))
     }
 
     /// As [`View::partition_mma_at`](crate::View::partition_mma_at).
@@ -197,7 +184,7 @@ impl<'k> Coordinates<'k> {
         operand: Operand,
         thread: &Expr,
     ) -> Result<Coordinates<'k>, KernelError> {
-        self.done("partition_mma_at", Location::caller(), || self.partition_of(mma, operand, Some(thread)))
+        self.build.statement("partition_mma_at", || self.partition_of(mma, operand, Some(thread)))
     }
 }
 
@@ -208,14 +195,12 @@ impl Build {
     /// Errors: the shape cannot be read, or has too many modes.
     #[track_caller]
     pub fn coordinates(&self, shape: impl IntoShapeArgument) -> Result<Coordinates<'_>, KernelError> {
-        let location = Location::caller();
-        let make = || {
+        KernelError::within("coordinates", || {
             let shape = match shape.into_shape_argument()? {
                 ShapeArgument::Text(text) => tensor::read(&mut self.core(), &LayoutArgument::Text(text))?.2.shape(),
                 ShapeArgument::Shape(shape) => shape,
             };
             Ok(Coordinates { build: self, place: tensor::whole(&shape)?, whole: shape, part: None })
-        };
-        make().map_err(|refusal: Reason| refusal.at("coordinates", location))
+        })
     }
 }

@@ -18,7 +18,6 @@ use crate::error::{KernelError, Reason};
 use crate::program::memory::Cache;
 use crate::program::operation::Operation;
 use crate::program::register::Register;
-use crate::program::{Location, Source};
 
 /// How an instruction moves.
 enum CopyKind {
@@ -153,7 +152,7 @@ impl Build {
         source: &impl Tensor<'k>,
         destination: &impl Tensor<'k>,
     ) -> Result<(), KernelError> {
-        self.copied("copy", by, (source, destination), CopiedElements::All, Location::caller())
+        self.copied("copy", by, (source, destination), CopiedElements::All)
     }
 
     /// As [`Build::copy`]; past the edges of a tensor, reads give 0 and writes do nothing. What is
@@ -167,7 +166,7 @@ impl Build {
         source: &impl Tensor<'k>,
         destination: &impl Tensor<'k>,
     ) -> Result<(), KernelError> {
-        self.copied("copy_predicated", by, (source, destination), CopiedElements::Existing, Location::caller())
+        self.copied("copy_predicated", by, (source, destination), CopiedElements::Existing)
     }
 
     /// As [`Build::copy_predicated`], for the elements whose predicate is true (CuTe `copy_if`).
@@ -185,7 +184,7 @@ impl Build {
         source: &impl Tensor<'k>,
         destination: &impl Tensor<'k>,
     ) -> Result<(), KernelError> {
-        self.copied("copy_if", by, (source, destination), CopiedElements::Where(predicates), Location::caller())
+        self.copied("copy_if", by, (source, destination), CopiedElements::Where(predicates))
     }
 
     /// As [`Build::copy_if`], with one condition for all elements that this thread copies.
@@ -221,19 +220,18 @@ impl Build {
         source: &impl Tensor<'k>,
         destination: &impl Tensor<'k>,
     ) -> Result<(), KernelError> {
-        self.copied("copy_when", by, (source, destination), CopiedElements::When(condition), Location::caller())
+        self.copied("copy_when", by, (source, destination), CopiedElements::When(condition))
     }
 
+    #[track_caller]
     fn copied<'k>(
         &'k self,
         statement: &'static str,
         by: &impl CopyBy,
         (source, destination): (&impl Tensor<'k>, &impl Tensor<'k>),
         taken: CopiedElements<'_, 'k>,
-        location: Location,
     ) -> Result<(), KernelError> {
-        self.core().begin(Source { statement, location });
-        self.moved(by, source, destination, taken).map_err(|refusal| refusal.at(statement, location))
+        self.statement(statement, || self.moved(by, source, destination, taken))
     }
 
     fn moved<'k>(

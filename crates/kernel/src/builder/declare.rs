@@ -13,7 +13,6 @@ use crate::element::{Element, ElementType};
 use crate::error::{KernelError, Reason};
 use crate::machine::MAX_SHARED;
 use crate::program::memory::{Buffer, BufferId, Cache, Role, Space};
-use crate::program::{Location, Source};
 
 /// A swizzle permutes blocks of as many elements as this power of two.
 fn period(swizzle: Swizzle) -> i64 {
@@ -54,7 +53,7 @@ impl Build {
     /// Errors: the layout cannot be read.
     #[track_caller]
     pub fn input<T: ElementType>(&self, name: &str, layout: impl IntoLayout) -> Result<View<'_>, KernelError> {
-        self.global("input", T::ELEMENT, name, layout, Role::Input, Location::caller())
+        self.global("input", T::ELEMENT, name, layout, Role::Input)
     }
 
     /// A tensor each element of which the kernel writes once.
@@ -62,7 +61,7 @@ impl Build {
     /// Errors: the layout cannot be read.
     #[track_caller]
     pub fn output<T: ElementType>(&self, name: &str, layout: impl IntoLayout) -> Result<View<'_>, KernelError> {
-        self.global("output", T::ELEMENT, name, layout, Role::Output, Location::caller())
+        self.global("output", T::ELEMENT, name, layout, Role::Output)
     }
 
     /// A tensor that the kernel reads and writes.
@@ -70,7 +69,7 @@ impl Build {
     /// Errors: the layout cannot be read.
     #[track_caller]
     pub fn tensor<T: ElementType>(&self, name: &str, layout: impl IntoLayout) -> Result<View<'_>, KernelError> {
-        self.global("tensor", T::ELEMENT, name, layout, Role::Both, Location::caller())
+        self.global("tensor", T::ELEMENT, name, layout, Role::Both)
     }
 
     /// A tensor in global memory whose type is a value, for generators of kernels.
@@ -84,9 +83,10 @@ impl Build {
         layout: impl IntoLayout,
         role: Role,
     ) -> Result<View<'_>, KernelError> {
-        self.global("tensor_of", element, name, layout, role, Location::caller())
+        self.global("tensor_of", element, name, layout, role)
     }
 
+    #[track_caller]
     fn global(
         &self,
         statement: &'static str,
@@ -94,10 +94,8 @@ impl Build {
         name: &str,
         layout: impl IntoLayout,
         role: Role,
-        location: Location,
     ) -> Result<View<'_>, KernelError> {
-        self.core().begin(Source { statement, location });
-        self.declare(element, name, layout, Space::Global, role).map_err(|refusal| refusal.at(statement, location))
+        self.statement(statement, || self.declare(element, name, layout, Space::Global, role))
     }
 
     /// An array in the shared memory of the block. Its layout is known; a swizzle in front of it
@@ -114,11 +112,8 @@ impl Build {
     /// Errors: as [`Build::shared`].
     #[track_caller]
     pub fn shared_of(&self, element: Element, layout: impl IntoLayout) -> Result<View<'_>, KernelError> {
-        let location = Location::caller();
-        self.core().begin(Source { statement: "shared", location });
         let name = format!("shared{}", self.core().buffers.len());
-        self.declare(element, &name, layout, Space::Shared, Role::Both)
-            .map_err(|refusal| refusal.at("shared", location))
+        self.statement("shared", || self.declare(element, &name, layout, Space::Shared, Role::Both))
     }
 
     /// The bytes of each array in shared memory so far, in the order of allocation: arrays of

@@ -16,7 +16,6 @@ use crate::element::Element;
 use crate::error::{KernelError, Reason};
 use crate::program::operation::{Binary, Comparison, Number, Operation};
 use crate::program::register::{Register, Width};
-use crate::program::{Location, Source};
 
 /// A tile whose elements the threads of a block hold in registers.
 ///
@@ -71,9 +70,7 @@ impl<'k> Fragment<'k> {
     /// another number of threads.
     #[track_caller]
     pub fn distributed(&self, held: &Distribution) -> Result<Distributed<'k>, KernelError> {
-        let location = Location::caller();
-        self.build.core().begin(Source { statement: "distributed", location });
-        self.as_tile(held).map_err(|refusal| refusal.at("distributed", location))
+        self.build.statement("distributed", || self.as_tile(held))
     }
 
     pub(crate) fn as_tile(&self, held: &Distribution) -> Result<Distributed<'k>, Reason> {
@@ -134,16 +131,13 @@ impl<'k> Distributed<'k> {
     /// Errors: there is no such mode, or no other; threads have different elements along it.
     #[track_caller]
     pub fn split(&self, mode: usize) -> Result<Vec<Distributed<'k>>, KernelError> {
-        let location = Location::caller();
-        self.fragment.build.core().begin(Source { statement: "split", location });
-        let split = || {
+        self.fragment.build.statement("split", || {
             let (held, places) = self.held.without(mode)?;
             let parts = places
                 .iter()
                 .map(|values| Ok(Distributed { fragment: self.fragment.chosen(values)?, held: held.clone() }));
             parts.collect::<Result<Vec<_>, Reason>>()
-        };
-        split().map_err(|refusal| refusal.at("split", location))
+        })
     }
 
     /// The coordinate along a mode of the tile, of type i32.
@@ -151,10 +145,7 @@ impl<'k> Distributed<'k> {
     /// Errors: there is no such mode.
     #[track_caller]
     pub fn index(&self, mode: usize) -> Result<Distributed<'k>, KernelError> {
-        let location = Location::caller();
-        self.fragment.build.core().begin(Source { statement: "index", location });
-        let index = self.fragment.build.indices(&self.held, &[mode]);
-        index.map_err(|refusal| refusal.at("index", location))
+        self.fragment.build.statement("index", || self.fragment.build.indices(&self.held, &[mode]))
     }
 }
 
@@ -164,9 +155,7 @@ impl Build {
     /// Errors: there is no such mode; the block has another number of threads.
     #[track_caller]
     pub fn distributed_index(&self, held: &Distribution, mode: usize) -> Result<Distributed<'_>, KernelError> {
-        let location = Location::caller();
-        self.core().begin(Source { statement: "distributed_index", location });
-        self.indices(held, &[mode]).map_err(|refusal| refusal.at("distributed_index", location))
+        self.statement("distributed_index", || self.indices(held, &[mode]))
     }
 
     /// The number of each element among those along some modes of the tile, the first mode fastest,

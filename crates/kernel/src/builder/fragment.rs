@@ -238,8 +238,7 @@ impl<'k> Fragment<'k> {
     /// Errors: the coordinate does not fit, or is not known when the kernel is built.
     #[track_caller]
     pub fn slice(&self, at: impl Into<tilewright_layout::Coord>) -> Result<Fragment<'k>, KernelError> {
-        let location = Location::caller();
-        self.sliced(&at.into()).map_err(|refusal| refusal.at("slice", location))
+        KernelError::within("slice", || self.sliced(&at.into()))
     }
 
     fn sliced(&self, at: &Coord) -> Result<Fragment<'k>, Reason> {
@@ -272,13 +271,10 @@ impl<'k> Fragment<'k> {
     /// Errors: there is no such element; the number is of another type.
     #[track_caller]
     pub fn set_at(&self, index: i64, value: Num<'k>) -> Result<(), KernelError> {
-        let location = Location::caller();
-        self.build.core().begin(Source { statement: "set_at", location });
-        let set = || {
+        self.build.statement("set_at", || {
             let one = self.sliced(&Tree::leaf(At::At(index)))?;
             one.put(&[value])
-        };
-        set().map_err(|refusal: Reason| refusal.at("set_at", location))
+        })
     }
 
     /// The numbers of the elements, by index.
@@ -305,10 +301,7 @@ impl<'k> Fragment<'k> {
     /// Errors: it is of another type.
     #[track_caller]
     pub fn fill(&self, value: Num<'k>) -> Result<(), KernelError> {
-        let location = Location::caller();
-        self.build.core().begin(Source { statement: "fill", location });
-        let values = vec![value; self.size()];
-        self.put(&values).map_err(|refusal| refusal.at("fill", location))
+        self.build.statement("fill", || self.put(&vec![value; self.size()]))
     }
 
     /// Writes 0 to each element.
@@ -333,9 +326,7 @@ impl<'k> Fragment<'k> {
     /// Errors: there are not as many numbers as elements, or they have another type.
     #[track_caller]
     pub fn set(&self, values: &[Num<'k>]) -> Result<(), KernelError> {
-        let location = Location::caller();
-        self.build.core().begin(Source { statement: "set", location });
-        self.put(values).map_err(|refusal| refusal.at("set", location))
+        self.build.statement("set", || self.put(values))
     }
 
     pub(crate) fn put(&self, values: &[Num<'k>]) -> Result<(), Reason> {
@@ -382,9 +373,7 @@ impl<'k> Fragment<'k> {
     /// Errors: the other has not as many elements, or they have another type.
     #[track_caller]
     pub fn assign(&self, from: &Fragment<'k>) -> Result<(), KernelError> {
-        let location = Location::caller();
-        self.build.core().begin(Source { statement: "assign", location });
-        self.copied(from).map_err(|refusal| refusal.at("assign", location))
+        self.build.statement("assign", || self.copied(from))
     }
 
     fn copied(&self, from: &Fragment<'k>) -> Result<(), Reason> {
@@ -416,10 +405,8 @@ impl<'k> Fragment<'k> {
     /// Errors: an element has no value yet; the function refuses.
     #[track_caller]
     pub fn map(&self, each: impl Fn(Num<'k>) -> Result<Num<'k>, KernelError>) -> Result<Fragment<'k>, KernelError> {
-        let location = Location::caller();
         let values = self.numbers()?.into_iter().map(each).collect::<Result<Vec<_>, _>>()?;
-        self.build.core().begin(Source { statement: "map", location });
-        self.like(&values).map_err(|refusal| refusal.at("map", location))
+        self.build.statement("map", || self.like(&values))
     }
 
     /// A new fragment of the same shape, each element in another type: as [`Num::to`], and f32 to
@@ -428,7 +415,6 @@ impl<'k> Fragment<'k> {
     /// Errors: an element has no value yet.
     #[track_caller]
     pub fn to(&self, element: Element) -> Result<Fragment<'k>, KernelError> {
-        let location = Location::caller();
         let paired = match element {
             Element::F16 => Some(Number::F16),
             Element::Bf16 => Some(Number::Bf16),
@@ -437,8 +423,7 @@ impl<'k> Fragment<'k> {
         let Some(number) = paired.filter(|_| self.element == Element::F32) else {
             return self.map(|value| Ok(value.to(element)));
         };
-        self.build.core().begin(Source { statement: "to", location });
-        let convert = || {
+        self.build.statement("to", || {
             let fragment = self.build.fragment_of(element, &self.layout.shape())?;
             let fragment = Fragment { part: self.part.clone(), ..fragment };
             let slots = self.slots()?;
@@ -457,8 +442,7 @@ impl<'k> Fragment<'k> {
             }
             drop(core);
             Ok(fragment)
-        };
-        convert().map_err(|refusal: Reason| refusal.at("to", location))
+        })
     }
 
     /// A new fragment of the same shape, each element a function of this one's and another's of the
@@ -483,8 +467,7 @@ impl<'k> Fragment<'k> {
             return Err(refusal.at("zip", location));
         }
         let values = mine.into_iter().zip(others).map(|(a, b)| each(a, b)).collect::<Result<Vec<_>, _>>()?;
-        self.build.core().begin(Source { statement: "zip", location });
-        self.like(&values).map_err(|refusal| refusal.at("zip", location))
+        self.build.statement("zip", || self.like(&values))
     }
 
     /// A new fragment of the same shape with these numbers.
@@ -505,8 +488,7 @@ impl<'k> View<'k> {
     /// Errors: an extent is not known when the kernel is built.
     #[track_caller]
     pub fn fragment(&self) -> Result<Fragment<'k>, KernelError> {
-        let location = Location::caller();
-        self.fragment_like(self.element).map_err(|refusal| refusal.at("fragment", location))
+        KernelError::within("fragment", || self.fragment_like(self.element))
     }
 
     /// As [`View::fragment`], for another type: f32 accumulators for a 16-bit result.
@@ -514,8 +496,7 @@ impl<'k> View<'k> {
     /// Errors: as [`View::fragment`].
     #[track_caller]
     pub fn fragment_of(&self, element: Element) -> Result<Fragment<'k>, KernelError> {
-        let location = Location::caller();
-        self.fragment_like(element).map_err(|refusal| refusal.at("fragment_of", location))
+        KernelError::within("fragment_of", || self.fragment_like(element))
     }
 
     pub(crate) fn fragment_like(&self, element: Element) -> Result<Fragment<'k>, Reason> {
@@ -545,8 +526,6 @@ impl Build {
     /// Errors: the shape is not one.
     #[track_caller]
     pub fn register(&self, element: Element, shape: impl IntoShape) -> Result<Fragment<'_>, KernelError> {
-        let location = Location::caller();
-        let make = || self.fragment_of(element, &shape.into_shape()?);
-        make().map_err(|refusal: Reason| refusal.at("register", location))
+        KernelError::within("register", || self.fragment_of(element, &shape.into_shape()?))
     }
 }

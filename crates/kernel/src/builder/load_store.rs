@@ -17,7 +17,6 @@ use crate::error::{KernelError, Reason};
 use crate::program::memory::{Access, Role};
 use crate::program::operation::{Binary, Number, Operation};
 use crate::program::register::{Register, Width};
-use crate::program::{Location, Source};
 
 impl Core {
     /// A predicate that is true where an access exists; none if it always does.
@@ -194,7 +193,7 @@ impl<'k> View<'k> {
     /// Errors: an extent is not known when the kernel is built; an element may not exist.
     #[track_caller]
     pub fn load(&self) -> Result<Fragment<'k>, KernelError> {
-        self.loaded(Edge::Proved, "load", Location::caller())
+        self.loaded(Edge::Proved, "load")
     }
 
     /// As [`View::load`]; elements past the edges of the tensor are 0.
@@ -202,17 +201,12 @@ impl<'k> View<'k> {
     /// Errors: an extent is not known when the kernel is built.
     #[track_caller]
     pub fn load_predicated(&self) -> Result<Fragment<'k>, KernelError> {
-        self.loaded(Edge::Predicated, "load_predicated", Location::caller())
+        self.loaded(Edge::Predicated, "load_predicated")
     }
 
-    pub(super) fn loaded(
-        &self,
-        edge: Edge,
-        statement: &'static str,
-        location: Location,
-    ) -> Result<Fragment<'k>, KernelError> {
-        self.build.core().begin(Source { statement, location });
-        let load = || {
+    #[track_caller]
+    pub(super) fn loaded(&self, edge: Edge, statement: &'static str) -> Result<Fragment<'k>, KernelError> {
+        self.build.statement(statement, || {
             let mut fragment = self.fragment_like(self.element)?;
             // Elements that repeat share a register only where all of them exist.
             if edge == Edge::Predicated && fragment.layout.cosize()? < fragment.layout.size() {
@@ -220,8 +214,7 @@ impl<'k> View<'k> {
             }
             self.read_into(&fragment, 128, edge)?;
             Ok(fragment)
-        };
-        load().map_err(|refusal: Reason| refusal.at(statement, location))
+        })
     }
 
     /// Writes a fragment of the same shape to the view, in the widest accesses that its layout
@@ -230,9 +223,7 @@ impl<'k> View<'k> {
     /// Errors: sizes or types differ; an element may not exist, or has no value.
     #[track_caller]
     pub fn store(&self, fragment: &Fragment<'k>) -> Result<(), KernelError> {
-        let location = Location::caller();
-        self.build.core().begin(Source { statement: "store", location });
-        self.write_from(fragment, 128, Edge::Proved).map_err(|refusal| refusal.at("store", location))
+        self.build.statement("store", || self.write_from(fragment, 128, Edge::Proved))
     }
 
     /// As [`View::store`]; elements past the edges of the tensor are left out.
@@ -240,9 +231,7 @@ impl<'k> View<'k> {
     /// Errors: sizes or types differ; an element has no value.
     #[track_caller]
     pub fn store_predicated(&self, fragment: &Fragment<'k>) -> Result<(), KernelError> {
-        let location = Location::caller();
-        self.build.core().begin(Source { statement: "store_predicated", location });
-        self.write_from(fragment, 128, Edge::Predicated).map_err(|refusal| refusal.at("store_predicated", location))
+        self.build.statement("store_predicated", || self.write_from(fragment, 128, Edge::Predicated))
     }
 
     pub(crate) fn same_size(&self, fragment: &Fragment<'k>) -> Result<(), Reason> {

@@ -18,9 +18,9 @@ use super::part::ThreadPart;
 use super::tensor::Cuttable;
 use super::wgmma::WgmmaA;
 use crate::error::{KernelError, Reason};
+use crate::program::Location;
 use crate::program::operation::{BlockScaled, Matrix, Operation};
 use crate::program::register::{Register, Width};
-use crate::program::{Location, Source};
 
 /// The instruction that an atom is.
 fn matrix_of(atom: &MmaAtom) -> Option<Matrix> {
@@ -182,7 +182,7 @@ impl Build {
         b: &impl Tensor<'k>,
         c: &Fragment<'k>,
     ) -> Result<(), KernelError> {
-        self.mma_at("mma", mma, (d, a, b, Some(c)), Location::caller())
+        self.mma_at("mma", mma, (d, a, b, Some(c)))
     }
 
     /// `D = A B`: as [`Build::mma`], where what D was does not count. For atoms of a warpgroup D
@@ -222,7 +222,7 @@ impl Build {
         a: &impl Tensor<'k>,
         b: &impl Tensor<'k>,
     ) -> Result<(), KernelError> {
-        self.mma_at("mma_anew", mma, (d, a, b, None), Location::caller())
+        self.mma_at("mma_anew", mma, (d, a, b, None))
     }
 
     /// `D = A B + C` of fragments whose bytes hold two integers of four bits each, the one of the
@@ -265,9 +265,7 @@ impl Build {
         b: &Fragment<'k>,
         c: &Fragment<'k>,
     ) -> Result<(), KernelError> {
-        let location = Location::caller();
-        self.core().begin(Source { statement: "mma_nibbles", location });
-        let multiplied = || {
+        self.statement("mma_nibbles", || {
             for (operand, name, fragment) in
                 [(Operand::C, "D", d), (Operand::C, "C", c), (Operand::A, "A", a), (Operand::B, "B", b)]
             {
@@ -278,20 +276,18 @@ impl Build {
                 return Err(Reason::Instruction { name: mma.atom().name().to_string(), because });
             };
             self.multiplied(mma, Some(matrix), [d, a, b, c])
-        };
-        multiplied().map_err(|refusal: Reason| refusal.at("mma_nibbles", location))
+        })
     }
 
+    #[track_caller]
     fn mma_at<'k>(
         &'k self,
         statement: &'static str,
         mma: &TiledMma,
         (d, a, b, c): (&Fragment<'k>, &impl Tensor<'k>, &impl Tensor<'k>, Option<&Fragment<'k>>),
-        location: Location,
     ) -> Result<(), KernelError> {
-        self.core().begin(Source { statement, location });
         let (adds, c) = (c.is_some(), c.unwrap_or(d));
-        let multiplied = || {
+        self.statement(statement, || {
             let (part_a, part_b) = (part_of(a), part_of(b));
             self.is_operand(mma, Operand::C, "D", d.part.as_ref())?;
             self.is_operand(mma, Operand::C, "C", c.part.as_ref())?;
@@ -311,8 +307,7 @@ impl Build {
                 d.clear();
             }
             self.multiplied(mma, matrix_of(mma.atom()), [d, &a, &b, c])
-        };
-        multiplied().map_err(|refusal: Reason| refusal.at(statement, location))
+        })
     }
 
     /// `D = A B + C` of fragments of a block-scaled format: each element of A is multiplied by the
@@ -378,9 +373,7 @@ impl Build {
         (b, scales_b): (&impl Tensor<'k>, &[Fragment<'k>]),
         (c, number): (&Fragment<'k>, u32),
     ) -> Result<(), KernelError> {
-        let location = Location::caller();
-        self.core().begin(Source { statement: "mma_scaled", location });
-        let multiplied = || {
+        self.statement("mma_scaled", || {
             if matrix_of(mma.atom()) != Some(Matrix::E4M3F32) {
                 let because = "block scales are of a product of bytes, SM89_16x8x32_F32E4M3E4M3F32_TN".to_string();
                 return Err(Reason::Instruction { name: mma.atom().name().to_string(), because });
@@ -416,8 +409,7 @@ impl Build {
             let byte = (format.scales() * number % 4) as u8;
             product_sizes([d, &a, &b, c])?;
             self.multiplied_by(Matrix::Scaled(format, byte), [d, &a, &b, c], &words)
-        };
-        multiplied().map_err(|refusal: Reason| refusal.at("mma_scaled", location))
+        })
     }
 
     /// The word of a fragment of scales that has the byte of an index.

@@ -22,15 +22,12 @@ impl<'k> View<'k> {
     /// Errors: the shape of the view is not that of the part; types differ.
     #[track_caller]
     pub fn store_part_of(&self, part: &Distributed<'k>, whole: &Distribution) -> Result<(), KernelError> {
-        let location = Location::caller();
-        self.build.core().begin(Source { statement: "store_part_of", location });
-        let store = || {
+        self.build.statement("store_part_of", || {
             let (first, layout) = part.held.first_copies()?;
             let own = self.part_by(&part.held, &layout)?;
             let only = self.build.core().all_zero(&whole.copy_digits())?;
             own.write_where(only, &part.fragment.chosen(&first)?, 128, Edge::Predicated)
-        };
-        store().map_err(|refusal: Reason| refusal.at("store_part_of", location))
+        })
     }
 
     /// As [`View::accumulate_distributed`], of a part of a tile.
@@ -43,15 +40,12 @@ impl<'k> View<'k> {
         whole: &Distribution,
         reduction: Reduction,
     ) -> Result<(), KernelError> {
-        let location = Location::caller();
-        self.build.core().begin(Source { statement: "accumulate_part_of", location });
-        let add = || {
+        self.build.statement("accumulate_part_of", || {
             let (first, layout) = part.held.first_copies()?;
             let own = self.part_by(&part.held, &layout)?;
             let only = self.build.core().all_zero(&whole.copy_digits())?;
             own.accumulated(only, &part.fragment.chosen(&first)?, reduction, 1)
-        };
-        add().map_err(|refusal: Reason| refusal.at("accumulate_part_of", location))
+        })
     }
 }
 

@@ -86,8 +86,7 @@ impl<'k> Predicates<'k> {
     /// Errors: there is no such part.
     #[track_caller]
     pub fn slice(&self, at: impl Into<Coord>) -> Result<Predicates<'k>, KernelError> {
-        let location = Location::caller();
-        self.part(&at.into()).map_err(|refusal| refusal.at("slice", location))
+        KernelError::within("slice", || self.part(&at.into()))
     }
 
     /// Gives the condition of an index a value.
@@ -95,9 +94,7 @@ impl<'k> Predicates<'k> {
     /// Errors: there is no such condition.
     #[track_caller]
     pub fn set_at(&self, index: i64, value: Flag<'k>) -> Result<(), KernelError> {
-        let location = Location::caller();
-        let set = || self.part(&Tree::leaf(At::At(index)))?.put(value.register);
-        set().map_err(|refusal: Reason| refusal.at("set_at", location))
+        KernelError::within("set_at", || self.part(&Tree::leaf(At::At(index)))?.put(value.register))
     }
 
     /// Gives each condition this value.
@@ -105,8 +102,7 @@ impl<'k> Predicates<'k> {
     /// Errors: none of its own; the layout of the conditions can be evaluated.
     #[track_caller]
     pub fn fill(&self, value: Flag<'k>) -> Result<(), KernelError> {
-        let location = Location::caller();
-        self.put(value.register).map_err(|refusal| refusal.at("fill", location))
+        KernelError::within("fill", || self.put(value.register))
     }
 
     fn put(&self, value: Register) -> Result<(), Reason> {
@@ -123,13 +119,11 @@ impl<'k> Predicates<'k> {
     /// Errors: there is no such predicate, or it has no value yet.
     #[track_caller]
     pub fn at(&self, index: i64) -> Result<Flag<'k>, KernelError> {
-        let location = Location::caller();
-        let read = || {
+        KernelError::within("at", || {
             let slots = self.part(&Tree::leaf(At::At(index)))?.slots()?;
             let register = self.build.core().element_register(self.cell, slots[0])?;
             Ok(Flag { build: self.build, register })
-        };
-        read().map_err(|refusal: Reason| refusal.at("at", location))
+        })
     }
 
     fn slots(&self) -> Result<Vec<usize>, Reason> {
@@ -144,8 +138,7 @@ impl Build {
     /// Errors: there are too many; the layout reaches before its first place.
     #[track_caller]
     pub fn predicates(&self, layout: &Layout) -> Result<Predicates<'_>, KernelError> {
-        let location = Location::caller();
-        let make = || {
+        KernelError::within("predicates", || {
             let (least, greatest) = layout.range()?;
             if least < 0 {
                 let step = "a stride".to_string();
@@ -154,8 +147,7 @@ impl Build {
             super::elements_of_thread(layout.size())?;
             let cell = self.core().new_cell(1, greatest.saturating_add(1))?;
             Ok(Predicates { build: self, cell, start: 0, layout: layout.clone() })
-        };
-        make().map_err(|refusal: Reason| refusal.at("predicates", location))
+        })
     }
 
     /// Whether each number of a coordinate is less than that of another (CuTe `elem_less`).

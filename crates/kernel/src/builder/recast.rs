@@ -48,9 +48,7 @@ impl<'k> View<'k> {
     /// before or past the tensor, for some admissible size; the view is a part of a tensor.
     #[track_caller]
     pub fn recast(&self, element: Element, layout: impl IntoLayout) -> Result<View<'k>, KernelError> {
-        let location = Location::caller();
-        self.build.core().begin(Source { statement: "recast", location });
-        self.recast_to(element, layout).map_err(|refusal| refusal.at("recast", location))
+        self.build.statement("recast", || self.recast_to(element, layout))
     }
 
     fn recast_to(&self, element: Element, layout: impl IntoLayout) -> Result<View<'k>, Reason> {
@@ -125,10 +123,7 @@ impl<'k> View<'k> {
     /// Errors: the view has more modes.
     #[track_caller]
     pub fn at(&self, index: &Expr) -> Result<View<'k>, KernelError> {
-        let location = Location::caller();
-        self.build.core().begin(Source { statement: "at", location });
-        let cut = || self.cut(&tensor::BySlice(&Tree::leaf(Slot::At(index.clone()))));
-        cut().map_err(|refusal| refusal.at("at", location))
+        self.build.statement("at", || self.cut(&tensor::BySlice(&Tree::leaf(Slot::At(index.clone())))))
     }
 
     /// As [`View::load_predicated`], in threads where a condition is true; elsewhere elements are
@@ -137,7 +132,7 @@ impl<'k> View<'k> {
     /// Errors: an extent is not known when the kernel is built.
     #[track_caller]
     pub fn load_where(&self, condition: Flag<'k>) -> Result<Fragment<'k>, KernelError> {
-        self.loaded(Edge::Where(condition.register), "load_where", Location::caller())
+        self.loaded(Edge::Where(condition.register), "load_where")
     }
 
     /// As [`View::store_predicated`], in threads where a condition is true.
@@ -145,10 +140,7 @@ impl<'k> View<'k> {
     /// Errors: sizes or types differ; an element has no value.
     #[track_caller]
     pub fn store_where(&self, condition: Flag<'k>, fragment: &Fragment<'k>) -> Result<(), KernelError> {
-        let location = Location::caller();
-        self.build.core().begin(Source { statement: "store_where", location });
-        let stored = self.write_from(fragment, 128, Edge::Where(condition.register));
-        stored.map_err(|refusal| refusal.at("store_where", location))
+        self.build.statement("store_where", || self.write_from(fragment, 128, Edge::Where(condition.register)))
     }
 }
 
@@ -165,9 +157,7 @@ impl Build {
         from: &View<'k>,
         to: &View<'k>,
     ) -> Result<(), KernelError> {
-        let location = Location::caller();
-        self.core().begin(Source { statement: "copy_async_where", location });
-        let copy = || {
+        self.statement("copy_async_where", || {
             let bits = from.element.bits() * u32::try_from(from.count()?).unwrap_or(0);
             let width = match bits {
                 32 | 64 | 128 => bits,
@@ -175,8 +165,7 @@ impl Build {
             };
             let atom = CopyAtom::named(&format!("SM80_CP_ASYNC_CACHEALWAYS<uint{width}_t>"))?;
             self.copy_async(&atom, (from, to), (width, false), None, Edge::Where(condition.register))
-        };
-        copy().map_err(|refusal: Reason| refusal.at("copy_async_where", location))
+        })
     }
 
     /// Whether one index is less than another; none if it is for all threads, blocks and
@@ -201,9 +190,7 @@ impl Build {
     /// Errors: the index may be negative or does not fit in 32 bits; it has too many terms.
     #[track_caller]
     pub fn quotient(&self, index: &Expr, divisor: i64) -> Result<Expr, KernelError> {
-        let location = Location::caller();
-        self.core().begin(Source { statement: "quotient", location });
-        self.core().rest(index, divisor).map_err(|refusal| refusal.at("quotient", location))
+        self.statement("quotient", || self.core().rest(index, divisor))
     }
 
     /// The exclusive or of the columns of those bits that are set in an index: column `i` is that
@@ -227,10 +214,7 @@ impl Build {
     /// many terms.
     #[track_caller]
     pub fn over_bits(&self, index: &Expr, columns: &[u64]) -> Result<Expr, KernelError> {
-        let location = Location::caller();
-        let mut core = self.core();
-        core.begin(Source { statement: "over_bits", location });
-        core.over_bits(index, columns).map_err(|refusal| refusal.at("over_bits", location))
+        self.statement("over_bits", || self.core().over_bits(index, columns))
     }
 
     /// The exclusive or of two indices.
@@ -238,10 +222,7 @@ impl Build {
     /// Errors: as [`Build::over_bits`].
     #[track_caller]
     pub fn exclusive_or(&self, a: &Expr, b: &Expr) -> Result<Expr, KernelError> {
-        let location = Location::caller();
-        let mut core = self.core();
-        core.begin(Source { statement: "exclusive_or", location });
-        core.exclusive_or(a, b).map_err(|refusal| refusal.at("exclusive_or", location))
+        self.statement("exclusive_or", || self.core().exclusive_or(a, b))
     }
 
     /// Clamps an index to the range from 0 to `below - 1`. An access there is inside, and a

@@ -282,20 +282,14 @@ impl Meeting<'_> {
     #[track_caller]
     pub fn wait(&self) {
         let operation = Operation::NamedBarrier { number: self.number, threads: self.threads };
-        self.come("wait", operation, Location::caller());
+        self.build.issue("wait", operation);
     }
 
     /// Arrives without waiting: threads that wait see what this thread did before.
     #[track_caller]
     pub fn arrive(&self) {
         let operation = Operation::NamedArrive { number: self.number, threads: self.threads };
-        self.come("arrive", operation, Location::caller());
-    }
-
-    fn come(&self, statement: &'static str, operation: Operation, location: Location) {
-        let mut core = self.build.core();
-        core.begin(Source { statement, location });
-        core.effect(operation, [], &[], None);
+        self.build.issue("arrive", operation);
     }
 }
 

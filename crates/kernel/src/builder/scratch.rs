@@ -15,8 +15,8 @@ use super::tensor::View;
 use crate::arguments::IntoLayout;
 use crate::element::Element;
 use crate::error::{KernelError, Reason};
+use crate::program::Step;
 use crate::program::memory::{Role, Space};
-use crate::program::{Location, Source, Step};
 
 impl Build {
     /// An array in shared memory that [`Build::give_back`] frees: later areas take its place once a
@@ -41,9 +41,7 @@ impl Build {
     /// Errors: the layout is not known, or a block has not as many bytes.
     #[track_caller]
     pub fn area_of(&self, element: Element, layout: impl IntoLayout) -> Result<View<'_>, KernelError> {
-        let location = Location::caller();
-        self.core().begin(Source { statement: "area", location });
-        self.take_scratch(element, layout).map_err(|refusal| refusal.at("area", location))
+        self.statement("area", || self.take_scratch(element, layout))
     }
 
     /// Gives an area of [`Build::area_of`] back: nothing reads or writes it any more.

@@ -57,9 +57,7 @@ impl<'k> View<'k> {
     /// neither coordinates nor offsets add up.
     #[track_caller]
     pub fn domain_offset(&self, at: &[Expr]) -> Result<View<'k>, KernelError> {
-        let location = Location::caller();
-        self.build.core().begin(Source { statement: "domain_offset", location });
-        self.moved_by(at).map_err(|refusal| refusal.at("domain_offset", location))
+        self.build.statement("domain_offset", || self.moved_by(at))
     }
 
     fn moved_by(&self, at: &[Expr]) -> Result<View<'k>, Reason> {
@@ -109,9 +107,7 @@ impl<'k> View<'k> {
     /// Errors: it is not a whole tensor, as it was declared; the mode has modes of its own.
     #[track_caller]
     pub fn ending_at(&self, mode: usize, end: &Expr) -> Result<View<'k>, KernelError> {
-        let location = Location::caller();
-        self.build.core().begin(Source { statement: "ending_at", location });
-        self.ended(mode, end).map_err(|refusal| refusal.at("ending_at", location))
+        self.build.statement("ending_at", || self.ended(mode, end))
     }
 
     fn ended(&self, mode: usize, end: &Expr) -> Result<View<'k>, Reason> {

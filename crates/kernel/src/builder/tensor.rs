@@ -24,7 +24,6 @@ use super::part::ThreadPart;
 use crate::arguments::{IntoCoord, IntoTile, LayoutArgument};
 use crate::element::Element;
 use crate::error::{KernelError, Reason};
-use crate::program::Location;
 use crate::program::memory::{BufferId, Cache};
 use crate::program::register::Register;
 
@@ -117,10 +116,6 @@ impl<'k> View<'k> {
         &self.layout
     }
 
-    fn statement(&self, statement: &'static str, location: Location) {
-        self.build.core().begin(crate::program::Source { statement, location });
-    }
-
     /// The tile of the given shape at a coordinate of tiles: `(block_x, block_y)`, or with `_` for
     /// tiles that are left in the result as modes behind those of the tile (CuTe `local_tile`).
     ///
@@ -132,9 +127,7 @@ impl<'k> View<'k> {
     /// and no grid is set.
     #[track_caller]
     pub fn local_tile(&self, tile: impl IntoTile, at: impl IntoCoord) -> Result<View<'k>, KernelError> {
-        let location = Location::caller();
-        self.statement("local_tile", location);
-        self.tile_at(tile, at).map_err(|refusal| refusal.at("local_tile", location))
+        self.build.statement("local_tile", || self.tile_at(tile, at))
     }
 
     /// Tiles and rests, as `((tile),(rest))` (CuTe `zipped_divide`; `tensor_zipped_divide` of the
@@ -143,10 +136,7 @@ impl<'k> View<'k> {
     /// Errors: the tiler does not fit.
     #[track_caller]
     pub fn zipped_divide(&self, tiler: impl IntoTile) -> Result<View<'k>, KernelError> {
-        let location = Location::caller();
-        self.statement("zipped_divide", location);
-        let cut = || self.cut(&ByTile { tiler: &self.build.tiler(tiler)? });
-        cut().map_err(|refusal| refusal.at("zipped_divide", location))
+        self.build.statement("zipped_divide", || self.cut(&ByTile { tiler: &self.build.tiler(tiler)? }))
     }
 
     /// The view after a layout of its indices, or after a tiler (CuTe `composition`;
@@ -155,16 +145,13 @@ impl<'k> View<'k> {
     /// Errors: the composite does not exist.
     #[track_caller]
     pub fn compose(&self, by: impl IntoTile) -> Result<View<'k>, KernelError> {
-        let location = Location::caller();
-        self.statement("compose", location);
-        let cut = || {
+        self.build.statement("compose", || {
             let tiler = self.build.tiler(by)?;
             match tiler {
                 Tiler::Layout(layout) => self.cut(&ByLayout(&layout)),
                 tiler => self.cut(&ByTiler(&tiler)),
             }
-        };
-        cut().map_err(|refusal: Reason| refusal.at("compose", location))
+        })
     }
 
     /// The slice at a coordinate, in which `_` keeps a mode.
@@ -172,9 +159,7 @@ impl<'k> View<'k> {
     /// Errors: the coordinate does not fit the shape.
     #[track_caller]
     pub fn slice(&self, at: impl IntoCoord) -> Result<View<'k>, KernelError> {
-        let location = Location::caller();
-        self.statement("slice", location);
-        self.slice_at(at).map_err(|refusal| refusal.at("slice", location))
+        self.build.statement("slice", || self.slice_at(at))
     }
 
     pub(crate) fn composed(&self, by: &Layout) -> Result<View<'k>, Reason> {
@@ -186,9 +171,7 @@ impl<'k> View<'k> {
     /// Errors: there is no such mode.
     #[track_caller]
     pub fn select(&self, modes: &[usize]) -> Result<View<'k>, KernelError> {
-        let location = Location::caller();
-        self.statement("select", location);
-        self.cut(&ByModes(modes)).map_err(|refusal| refusal.at("select", location))
+        self.build.statement("select", || self.cut(&ByModes(modes)))
     }
 
     /// The modes of a range as one.
@@ -196,9 +179,7 @@ impl<'k> View<'k> {
     /// Errors: there are no such modes.
     #[track_caller]
     pub fn group(&self, modes: std::ops::Range<usize>) -> Result<View<'k>, KernelError> {
-        let location = Location::caller();
-        self.statement("group", location);
-        self.cut(&ByGroup(modes)).map_err(|refusal| refusal.at("group", location))
+        self.build.statement("group", || self.cut(&ByGroup(modes)))
     }
 
     /// The part of this thread in the view, by a tiled copy: `((values,further),rest,..)` (CuTe
@@ -210,9 +191,7 @@ impl<'k> View<'k> {
     /// part already.
     #[track_caller]
     pub fn partition(&self, copy: &TiledCopy, end: CopyEnd) -> Result<View<'k>, KernelError> {
-        let location = Location::caller();
-        self.statement("partition", location);
-        self.partition_copy(copy, end, None).map_err(|refusal| refusal.at("partition", location))
+        self.build.statement("partition", || self.partition_copy(copy, end, None))
     }
 
     /// As [`View::partition`], for the thread of a number (CuTe `get_slice(thread)`): threads of a
@@ -221,9 +200,7 @@ impl<'k> View<'k> {
     /// Errors: as [`View::partition`]; the number is not shown to be one of the copy's threads.
     #[track_caller]
     pub fn partition_at(&self, copy: &TiledCopy, end: CopyEnd, thread: &Expr) -> Result<View<'k>, KernelError> {
-        let location = Location::caller();
-        self.statement("partition_at", location);
-        self.partition_copy(copy, end, Some(thread)).map_err(|refusal| refusal.at("partition_at", location))
+        self.build.statement("partition_at", || self.partition_copy(copy, end, Some(thread)))
     }
 
     /// The part of this thread in an operand of a tiled MMA: `(values,rest,rest,..)` (CuTe
@@ -232,9 +209,7 @@ impl<'k> View<'k> {
     /// Errors: as [`View::partition`].
     #[track_caller]
     pub fn partition_mma(&self, mma: &TiledMma, operand: Operand) -> Result<View<'k>, KernelError> {
-        let location = Location::caller();
-        self.statement("partition_mma", location);
-        self.partition_of(mma, operand, None).map_err(|refusal: Reason| refusal.at("partition_mma", location))
+        self.build.statement("partition_mma", || self.partition_of(mma, operand, None))
     }
 
     /// As [`View::partition_mma`], for the thread of a number.
@@ -242,10 +217,7 @@ impl<'k> View<'k> {
     /// Errors: as [`View::partition_at`].
     #[track_caller]
     pub fn partition_mma_at(&self, mma: &TiledMma, operand: Operand, thread: &Expr) -> Result<View<'k>, KernelError> {
-        let location = Location::caller();
-        self.statement("partition_mma_at", location);
-        let part = self.partition_of(mma, operand, Some(thread));
-        part.map_err(|refusal: Reason| refusal.at("partition_mma_at", location))
+        self.build.statement("partition_mma_at", || self.partition_of(mma, operand, Some(thread)))
     }
 
     /// The part of this thread where `threads` numbers them: mode 0 of the view at the thread, the
@@ -254,9 +226,7 @@ impl<'k> View<'k> {
     /// Errors: the first mode has not as many indices as there are threads.
     #[track_caller]
     pub fn thread_part(&self) -> Result<View<'k>, KernelError> {
-        let location = Location::caller();
-        self.statement("thread_part", location);
-        self.of_thread().map_err(|refusal| refusal.at("thread_part", location))
+        self.build.statement("thread_part", || self.of_thread())
     }
 }
 

@@ -12,7 +12,6 @@ use super::number::Num;
 use super::tensor::{Cuttable, View};
 use crate::distribution::Distribution;
 use crate::error::{KernelError, Reason};
-use crate::program::{Location, Source};
 
 impl<'k> View<'k> {
     /// Reads a tile: each thread what the distribution gives it, in the widest accesses that its
@@ -21,7 +20,7 @@ impl<'k> View<'k> {
     /// Errors: the view has not the shape of the tile; an element may not exist.
     #[track_caller]
     pub fn load_distributed(&self, held: &Distribution) -> Result<Distributed<'k>, KernelError> {
-        self.tile_loaded(held, None, Edge::Proved, "load_distributed", Location::caller())
+        self.tile_loaded(held, None, Edge::Proved, "load_distributed")
     }
 
     /// As [`View::load_distributed`]; elements past the edges of the tensor are 0.
@@ -29,7 +28,7 @@ impl<'k> View<'k> {
     /// Errors: the view has not the shape of the tile.
     #[track_caller]
     pub fn load_distributed_predicated(&self, held: &Distribution) -> Result<Distributed<'k>, KernelError> {
-        self.tile_loaded(held, None, Edge::Predicated, "load_distributed_predicated", Location::caller())
+        self.tile_loaded(held, None, Edge::Predicated, "load_distributed_predicated")
     }
 
     /// As [`View::load_distributed`]; elements past the edges of the tensor become this number, of
@@ -39,19 +38,18 @@ impl<'k> View<'k> {
     /// Errors: the view has not the shape of the tile; the number is of another type.
     #[track_caller]
     pub fn load_distributed_or(&self, held: &Distribution, other: Num<'k>) -> Result<Distributed<'k>, KernelError> {
-        self.tile_loaded(held, Some(other), Edge::Predicated, "load_distributed_or", Location::caller())
+        self.tile_loaded(held, Some(other), Edge::Predicated, "load_distributed_or")
     }
 
+    #[track_caller]
     fn tile_loaded(
         &self,
         held: &Distribution,
         other: Option<Num<'k>>,
         edge: Edge,
         statement: &'static str,
-        location: Location,
     ) -> Result<Distributed<'k>, KernelError> {
-        self.build.core().begin(Source { statement, location });
-        let load = || {
+        self.build.statement(statement, || {
             // Copies among the values of a thread are read once.
             let (first, layout) = held.first_copies()?;
             let part = self.part_by(held, &layout)?;
@@ -61,8 +59,7 @@ impl<'k> View<'k> {
                 return fragment.as_tile(held);
             }
             fragment.chosen(&held.firsts())?.as_tile(held)
-        };
-        load().map_err(|refusal: Reason| refusal.at(statement, location))
+        })
     }
 
     /// Writes a tile, each element by one of the threads that hold it.
@@ -70,7 +67,7 @@ impl<'k> View<'k> {
     /// Errors: the view has not the shape of the tile; types differ; an element may not exist.
     #[track_caller]
     pub fn store_distributed(&self, tile: &Distributed<'k>) -> Result<(), KernelError> {
-        self.tile_stored(tile, Edge::Proved, "store_distributed", Location::caller())
+        self.tile_stored(tile, Edge::Proved, "store_distributed")
     }
 
     /// As [`View::store_distributed`]; elements past the edges of the tensor are left out.
@@ -78,24 +75,17 @@ impl<'k> View<'k> {
     /// Errors: the view has not the shape of the tile; types differ.
     #[track_caller]
     pub fn store_distributed_predicated(&self, tile: &Distributed<'k>) -> Result<(), KernelError> {
-        self.tile_stored(tile, Edge::Predicated, "store_distributed_predicated", Location::caller())
+        self.tile_stored(tile, Edge::Predicated, "store_distributed_predicated")
     }
 
-    fn tile_stored(
-        &self,
-        tile: &Distributed<'k>,
-        edge: Edge,
-        statement: &'static str,
-        location: Location,
-    ) -> Result<(), KernelError> {
-        self.build.core().begin(Source { statement, location });
-        let store = || {
+    #[track_caller]
+    fn tile_stored(&self, tile: &Distributed<'k>, edge: Edge, statement: &'static str) -> Result<(), KernelError> {
+        self.build.statement(statement, || {
             let (first, layout) = tile.held.first_copies()?;
             let part = self.part_by(&tile.held, &layout)?;
             let only = self.build.core().all_zero(&tile.held.copy_digits())?;
             part.write_where(only, &tile.fragment.chosen(&first)?, 128, edge)
-        };
-        store().map_err(|refusal: Reason| refusal.at(statement, location))
+        })
     }
 
     /// The part of this thread by a layout of the tile of a distribution.

@@ -13,7 +13,6 @@ use crate::error::{KernelError, Reason};
 use crate::program::memory::{Access, Role};
 use crate::program::operation::Operation;
 use crate::program::register::{Register, Width};
-use crate::program::{Location, Source};
 use tilewright_layout::symbolic::Expr;
 
 impl<'k> View<'k> {
@@ -67,17 +66,13 @@ impl<'k> View<'k> {
     /// Errors: it is not one element of i32 in global memory, read and written.
     #[track_caller]
     pub fn await_turn(&self, turn: &Expr) -> Result<(), KernelError> {
-        let location = Location::caller();
-        let source = Source { statement: "await_turn", location };
-        self.build.core().begin(source);
-        let wait = || {
+        self.build.statement("await_turn", || {
             let (access, address, guard) = self.turn_word("await_turn")?;
             let mut core = self.build.core();
             let turn = core.lower(turn, Width::Bits32)?;
             core.effect(Operation::AwaitTurn { access }, address.into_iter().chain([turn]), &[], guard);
             Ok(())
-        };
-        wait().map_err(|refusal: Reason| refusal.at("await_turn", location))
+        })
     }
 
     /// Ends the turn for which the block has waited ([`View::await_turn`]): what this thread did,
@@ -87,14 +82,11 @@ impl<'k> View<'k> {
     /// Errors: as [`View::await_turn`].
     #[track_caller]
     pub fn pass_turn(&self) -> Result<(), KernelError> {
-        let location = Location::caller();
-        self.build.core().begin(Source { statement: "pass_turn", location });
-        let pass = || {
+        self.build.statement("pass_turn", || {
             let (access, address, guard) = self.turn_word("pass_turn")?;
             self.build.core().effect(Operation::PassTurn { access }, address, &[], guard);
             Ok(())
-        };
-        pass().map_err(|refusal: Reason| refusal.at("pass_turn", location))
+        })
     }
 
     /// The word of turns: its access, its address, and the predicate under which it exists.

@@ -14,18 +14,14 @@ impl Build {
     /// (`cp.async.commit_group`).
     #[track_caller]
     pub fn commit_async(&self) {
-        let mut core = self.core();
-        core.begin(Source { statement: "commit_async", location: Location::caller() });
-        core.effect(Operation::CommitAsync, [], &[], None);
+        self.issue("commit_async", Operation::CommitAsync);
     }
 
     /// Waits until at most `groups` groups of this thread are in flight (`cp.async.wait_group`).
     /// The data of the others is visible to this thread; to other threads after a barrier.
     #[track_caller]
     pub fn wait_async(&self, groups: u32) {
-        let mut core = self.core();
-        core.begin(Source { statement: "wait_async", location: Location::caller() });
-        core.effect(Operation::WaitAsync(groups), [], &[], None);
+        self.issue("wait_async", Operation::WaitAsync(groups));
     }
 
     /// Orders the stores of this thread to shared memory before asynchronous accesses that follow:
@@ -33,9 +29,7 @@ impl Build {
     /// then tells the others. For global memory there is [`Build::fence_async_global`].
     #[track_caller]
     pub fn fence_async(&self) {
-        let mut core = self.core();
-        core.begin(Source { statement: "fence_async", location: Location::caller() });
-        core.effect(Operation::Fence(Fence::AsyncShared), [], &[], None);
+        self.issue("fence_async", Operation::Fence(Fence::AsyncShared));
     }
 
     /// Orders accesses of this thread to global memory, and accesses of others that it knows of,
@@ -80,9 +74,7 @@ impl Build {
     /// ```
     #[track_caller]
     pub fn fence_async_global(&self) {
-        let mut core = self.core();
-        core.begin(Source { statement: "fence_async_global", location: Location::caller() });
-        core.effect(Operation::Fence(Fence::AsyncGlobal), [], &[], None);
+        self.issue("fence_async_global", Operation::Fence(Fence::AsyncGlobal));
     }
 
     /// Waits until the previous launches on the stream have finished, and sees their writes
@@ -109,18 +101,14 @@ impl Build {
     /// (`griddepcontrol.launch_dependents`, sm_90). It changes nothing but speed.
     #[track_caller]
     pub fn launch_next(&self) {
-        let mut core = self.core();
-        core.begin(Source { statement: "launch_next", location: Location::caller() });
-        core.effect(Operation::LaunchNext, [], &[], None);
+        self.issue("launch_next", Operation::LaunchNext);
     }
 
     /// The threads of a warp wait for each other (`__syncwarp`): their writes are visible to the
     /// other threads of the warp, and loads after it read memory again.
     #[track_caller]
     pub fn warp_barrier(&self) {
-        let mut core = self.core();
-        core.begin(Source { statement: "warp_barrier", location: Location::caller() });
-        core.effect(Operation::WarpBarrier, [], &[], None);
+        self.issue("warp_barrier", Operation::WarpBarrier);
     }
 
     /// All threads of the block wait for each other (`__syncthreads`); inside a role, all of the

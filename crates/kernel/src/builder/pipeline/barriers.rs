@@ -6,11 +6,10 @@
 
 use super::Stage;
 use crate::arguments::IntoRanks;
-use crate::error::{KernelError, Reason};
+use crate::error::KernelError;
 use crate::program::memory::BufferId;
 use crate::program::operation::{Binary, Comparison, Number, Operation, Special};
 use crate::program::register::{Register, Width};
-use crate::program::{Location, Source};
 
 impl Stage<'_> {
     /// Waits until the stage is free: for those who fill it.
@@ -24,7 +23,7 @@ impl Stage<'_> {
             let mut core = self.build.core();
             core.pure(Operation::Binary(Binary::Xor, Number::U32), [self.parity, one], Width::Bits32)
         };
-        self.wait_at("acquire", self.empty, parity, Location::caller())
+        self.wait_at("acquire", self.empty, parity)
     }
 
     /// Waits until the stage is full: for those who use it.
@@ -32,22 +31,17 @@ impl Stage<'_> {
     /// Errors: as [`Stage::acquire`].
     #[track_caller]
     pub fn wait(&self) -> Result<(), KernelError> {
-        self.wait_at("wait", self.full, self.parity, Location::caller())
+        self.wait_at("wait", self.full, self.parity)
     }
 
-    fn wait_at(
-        &self,
-        statement: &'static str,
-        buffer: BufferId,
-        parity: Register,
-        location: Location,
-    ) -> Result<(), KernelError> {
-        self.build.core().begin(Source { statement, location });
-        let (access, address) =
-            self.build.object(buffer, &self.index).map_err(|refusal| refusal.at(statement, location))?;
-        let inputs: Vec<Register> = address.into_iter().chain([parity]).collect();
-        self.build.core().effect(Operation::BarrierWait { access }, inputs, &[], None);
-        Ok(())
+    #[track_caller]
+    fn wait_at(&self, statement: &'static str, buffer: BufferId, parity: Register) -> Result<(), KernelError> {
+        self.build.statement(statement, || {
+            let (access, address) = self.build.object(buffer, &self.index)?;
+            let inputs: Vec<Register> = address.into_iter().chain([parity]).collect();
+            self.build.core().effect(Operation::BarrierWait { access }, inputs, &[], None);
+            Ok(())
+        })
     }
 
     /// Says that this warp is done with the stage: its lanes meet, and one of them arrives.
@@ -55,10 +49,7 @@ impl Stage<'_> {
     /// Errors: as [`Stage::acquire`].
     #[track_caller]
     pub fn release(&self) -> Result<(), KernelError> {
-        let location = Location::caller();
-        self.build.core().begin(Source { statement: "release", location });
-        let (access, address) =
-            self.build.object(self.empty, &self.index).map_err(|refusal| refusal.at("release", location))?;
+        let (access, address) = self.build.statement("release", || self.build.object(self.empty, &self.index))?;
         let mut core = self.build.core();
         core.effect(Operation::WarpBarrier, [], &[], None);
         let (lane, zero) = (core.special(Special::Lane), core.constant(0, Width::Bits32));
@@ -75,7 +66,7 @@ impl Stage<'_> {
     /// Errors: as [`Stage::acquire`]; the ranks are not shown to be of the cluster.
     #[track_caller]
     pub fn release_to(&self, fillers: impl IntoRanks) -> Result<(), KernelError> {
-        self.arrive_at("release_to", fillers, false, Location::caller())
+        self.arrive_at("release_to", fillers, false)
     }
 
     /// As [`Stage::release_to`], and also publishes the stores of the warp, including those to
@@ -118,18 +109,12 @@ impl Stage<'_> {
     /// Errors: as [`Stage::release_to`].
     #[track_caller]
     pub fn give_to(&self, fillers: impl IntoRanks) -> Result<(), KernelError> {
-        self.arrive_at("give_to", fillers, true, Location::caller())
+        self.arrive_at("give_to", fillers, true)
     }
 
-    fn arrive_at(
-        &self,
-        statement: &'static str,
-        fillers: impl IntoRanks,
-        releases: bool,
-        location: Location,
-    ) -> Result<(), KernelError> {
-        self.build.core().begin(Source { statement, location });
-        let arrive = || {
+    #[track_caller]
+    fn arrive_at(&self, statement: &'static str, fillers: impl IntoRanks, releases: bool) -> Result<(), KernelError> {
+        self.build.statement(statement, || {
             let (access, address) = self.build.object(self.empty, &self.index)?;
             let mut core = self.build.core();
             let ranks = core.ranks(fillers)?;
@@ -138,7 +123,6 @@ impl Stage<'_> {
             let inputs: Vec<Register> = address.into_iter().chain([rank]).collect();
             core.effect(Operation::RemoteArrive { access, releases }, inputs, &[], Some(inside));
             Ok(())
-        };
-        arrive().map_err(|refusal: Reason| refusal.at(statement, location))
+        })
     }
 }

@@ -16,7 +16,6 @@ use crate::error::{KernelError, Reason};
 use crate::program::memory::{Access, Cache};
 use crate::program::operation::Operation;
 use crate::program::register::{Register, Width};
-use crate::program::{Location, Source};
 
 impl<'k> Stage<'k> {
     /// Sets off bulk copies of a tile of a tensor into shared memory, by one thread
@@ -28,9 +27,7 @@ impl<'k> Stage<'k> {
     /// boxes of the tensor; an alignment that is not proved.
     #[track_caller]
     pub fn load(&self, source: &View<'k>, destination: &View<'k>) -> Result<(), KernelError> {
-        let location = Location::caller();
-        self.build.core().begin(Source { statement: "load", location });
-        self.filled(source, destination, None, Cache::Default).map_err(|refusal| refusal.at("load", location))
+        self.build.statement("load", || self.filled(source, destination, None, Cache::Default))
     }
 
     /// As [`Stage::load`], for data that nobody else reads soon: L2 evicts its lines first
@@ -39,9 +36,7 @@ impl<'k> Stage<'k> {
     /// Errors: as [`Stage::load`].
     #[track_caller]
     pub fn load_once(&self, source: &View<'k>, destination: &View<'k>) -> Result<(), KernelError> {
-        let location = Location::caller();
-        self.build.core().begin(Source { statement: "load_once", location });
-        self.filled(source, destination, None, Cache::Streaming).map_err(|refusal| refusal.at("load_once", location))
+        self.build.statement("load_once", || self.filled(source, destination, None, Cache::Streaming))
     }
 
     /// As [`Stage::load`], multicast to the same place in several blocks of the cluster: the
@@ -106,13 +101,10 @@ impl<'k> Stage<'k> {
         destination: &View<'k>,
         receivers: impl IntoRanks,
     ) -> Result<(), KernelError> {
-        let location = Location::caller();
-        self.build.core().begin(Source { statement: "load_multicast", location });
-        let load = || {
+        self.build.statement("load_multicast", || {
             let ranks = self.build.core().ranks(receivers)?;
             self.filled(source, destination, Some(&ranks), Cache::Default)
-        };
-        load().map_err(|refusal: Reason| refusal.at("load_multicast", location))
+        })
     }
 
     /// Sets off bulk copies of a tile, for one block or for several.
@@ -150,10 +142,8 @@ impl<'k> Stage<'k> {
     /// rank of the cluster.
     #[track_caller]
     pub fn send(&self, source: &View<'k>, destination: &View<'k>, rank: impl Into<Expr>) -> Result<(), KernelError> {
-        let location = Location::caller();
-        self.build.core().begin(Source { statement: "send", location });
         let rank = rank.into();
-        let send = || {
+        self.build.statement("send", || {
             source.shown_inside()?;
             destination.shown_inside()?;
             let bytes = source.same_bytes(destination)?;
@@ -168,8 +158,7 @@ impl<'k> Stage<'k> {
             core.effect(Operation::BulkSend { to, barrier, from, bytes: bytes as u32 }, inputs, &[], None);
             self.bytes.set(self.bytes.get().saturating_add(bytes));
             Ok(())
-        };
-        send().map_err(|refusal: Reason| refusal.at("send", location))
+        })
     }
 
     /// Arrives for the copies that were issued into this stage: it is full when all their bytes are
@@ -178,9 +167,7 @@ impl<'k> Stage<'k> {
     /// Errors: more bytes than a barrier counts.
     #[track_caller]
     pub fn publish(&self) -> Result<(), KernelError> {
-        let location = Location::caller();
-        self.build.core().begin(Source { statement: "publish", location });
-        let publish = || {
+        self.build.statement("publish", || {
             let (access, address) = self.build.object(self.full, &self.index)?;
             let (asked, limit) = (self.bytes.get().unsigned_abs(), (1 << 20) - 1);
             if asked > limit {
@@ -188,8 +175,7 @@ impl<'k> Stage<'k> {
             }
             self.build.core().effect(Operation::BarrierArrive { access, expect: asked as u32 }, address, &[], None);
             Ok(())
-        };
-        publish().map_err(|refusal: Reason| refusal.at("publish", location))
+        })
     }
 }
 
