@@ -554,6 +554,33 @@ def test_attention(number: int, heads: int) -> None:
             np.testing.assert_allclose(np.asarray(one, "f8"), other, atol=1e-2 * max(1, np.abs(other).max()))
 
 
+@pytest.mark.parametrize("machine", ["A100", "H200"])
+def test_attention_adds_in_turns_or_in_any_order(machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tilewright.ops import _attention
+
+    plans = []
+
+    def noted(*given: Any) -> Any:
+        plans.append(planned(*given))
+        return plans[-1]
+
+    planned = _attention.planned
+    monkeypatch.setattr(_attention, "planned", noted)
+    monkeypatch.setattr(_attention, "machine_of", lambda array: machine)
+    q, k, v, d_o = (_array(1, 1, 150, 64, dtype="f2") for _ in range(4))
+    wide = [own.astype("f8") for own in (q, k, v)]
+    inputs, exact = _attention.Inputs(q, k, v), _attention.Inputs(*wide)
+    slope: Any = _attention.backward
+    for deterministic in (True, False):
+        own = _attention.settled(q, True, None, None, 0.0, 1, "", deterministic)
+        made, true = _attention.forward(inputs, own, "interpreter"), _attention.forward(exact, own, None)
+        found = slope(inputs, *made, d_o, None, own, "interpreter")
+        for one, other in zip(found[:3], slope(exact, *true, d_o.astype("f8"), None, own, None)):
+            np.testing.assert_allclose(np.asarray(one, "f8"), other, atol=1e-2 * np.abs(other).max())
+    ordered, free = ([program.ptx for program in plan.programs] for plan in plans[1::2])
+    assert ordered != free and plans[0] is plans[2]
+
+
 def test_attention_of_packed_sequences() -> None:
     q, k, v = _array(40, 2, 16, dtype="f2"), _array(50, 1, 16, dtype="f2"), _array(50, 1, 16, dtype="f2")
     cu_q, cu_k = np.array([0, 10, 10, 40]), np.array([0, 15, 20, 50])

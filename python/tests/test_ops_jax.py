@@ -228,6 +228,16 @@ def test_packed_sequences_are_masked_ones() -> None:
         np.testing.assert_allclose(one, own.grad, rtol=1e-4, atol=1e-4)
 
 
+def test_the_order_of_sums_is_that_of_devices_alone() -> None:
+    arrays = _array(2, 4, 5, 16), _array(2, 2, 5, 16), _array(2, 2, 5, 16)
+
+    def slopes(deterministic: bool) -> Any:
+        return jax.grad(lambda *own: (ops.attention(*own, deterministic=deterministic) ** 2).sum(), argnums=(0, 1, 2))(*arrays)
+
+    for one, other in zip(slopes(True), slopes(False)):
+        np.testing.assert_array_equal(one, other)
+
+
 def test_operators_without_derivatives_say_so() -> None:
     with pytest.raises(TypeError, match="no derivatives of quantize"):
         jax.grad(lambda x: ops.quantize(x)[1].sum())(_array(4, 128))

@@ -49,7 +49,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "attention": (
         *(_tensor(1, 4, 5, 8, seed=1), _tensor(1, 2, 6, 8, seed=2), _tensor(1, 2, 6, 4, seed=3)),
         *(_tensor(4, seed=4), _tensor(4, seed=5).detach().abs(), _tensor(1, 1, 5, 6, seed=6), None, None),
-        *(True, 3, -1, 0.3, 2.0, 1, ""),
+        *(True, 3, -1, 0.3, 2.0, 1, "", True),
     ),
     "matmul": (X, R.detach().transpose(1, 2).requires_grad_(), False),
 }
@@ -223,6 +223,16 @@ def test_attention_is_that_of_pytorch() -> None:
         torch.testing.assert_close(ops.attention(*swapped, causal=causal, heads=2), theirs.transpose(1, 2))
 
 
+def test_the_order_of_sums_is_that_of_devices_alone() -> None:
+    arrays = _tensor(2, 4, 5, 16), _tensor(2, 2, 5, 16), _tensor(2, 2, 5, 16, seed=1)
+    slopes = [
+        torch.autograd.grad(ops.attention(*arrays, causal=True, deterministic=deterministic).square().sum(), arrays)
+        for deterministic in (True, False)
+    ]
+    for one, other in zip(*slopes):
+        assert torch.equal(one, other)
+
+
 def test_packed_sequences_have_the_derivatives_of_each() -> None:
     q, k, v, sinks = _tensor(7, 2, 8), _tensor(9, 1, 8), _tensor(9, 1, 8, seed=1), _tensor(2)
     cu_q, cu_k = torch.tensor([0, 3, 3, 7]), torch.tensor([0, 4, 5, 9])
@@ -235,7 +245,7 @@ def test_packed_sequences_have_the_derivatives_of_each() -> None:
     torch.testing.assert_close(o[3:], each[0])
     assert torch.autograd.gradcheck(of, (q, k, v, sinks))
     torch.library.opcheck(
-        torch.ops.tilewright.attention.default, (q, k, v, sinks, None, None, cu_q, cu_k, True, -1, -1, 0.3, 0.0, 1, "")
+        torch.ops.tilewright.attention.default, (q, k, v, sinks, None, None, cu_q, cu_k, True, -1, -1, 0.3, 0.0, 1, "", False)
     )
 
 

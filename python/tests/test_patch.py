@@ -12,6 +12,7 @@ torch: Any = pytest.importorskip("torch")
 transformers: Any = pytest.importorskip("transformers")
 
 import tilewright.torch  # noqa: E402
+from tilewright import ops  # noqa: E402
 
 
 def _model(**options: Any) -> Any:
@@ -46,6 +47,28 @@ def test_a_patched_model_has_the_loss_and_the_gradients_of_the_model(options: di
     theirs.backward()
     for one, other in zip(patched.parameters(), model.parameters()):
         torch.testing.assert_close(one.grad, other.grad, rtol=1e-4, atol=1e-5)
+
+
+def test_a_patched_model_says_in_which_order_attention_adds(monkeypatch: pytest.MonkeyPatch) -> None:
+    attention, asked = ops.attention, []
+
+    def noted(*arrays: Any, **named: Any) -> Any:
+        asked.append(named["deterministic"])
+        return attention(*arrays, **named)
+
+    monkeypatch.setattr(ops, "attention", noted)
+    # Attention of Llama is replaced, and that of Qwen3 is called through the registry.
+    sizes = {"hidden_size": 64, "intermediate_size": 128, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16}
+    other = transformers.Qwen3ForCausalLM(transformers.Qwen3Config(num_hidden_layers=1, vocab_size=100, **sizes))
+    tokens = torch.randint(0, 100, (2, 9))
+    for model in (_model(), other):
+        for named in ({"deterministic": False}, {"deterministic": True}, {}):
+            tilewright.torch.patch(model, **named)
+            asked.clear()
+            model(input_ids=tokens, use_cache=False)
+            assert asked and set(asked) == {named.get("deterministic", True)}
+    with pytest.raises(ValueError, match="pass one of them"):
+        tilewright.torch.patch(other, invariant=True, deterministic=False)
 
 
 def test_a_patched_model_writes_the_same_tokens() -> None:

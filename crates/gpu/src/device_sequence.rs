@@ -86,7 +86,14 @@ impl Device {
     /// Errors: a program does not compile, as [`tilewright_tile::Program::compile`]; two programs
     /// have tensors of one name and different types (E1214); as [`Device::compile`].
     pub fn compile_sequence(&self, sequence: &Sequence, options: &ModuleOptions) -> Result<DeviceSequence, GpuError> {
-        let plan = sequence.compile(&self.machine()?)?;
+        self.compile_kernels(sequence.compile(&self.machine()?)?, options)
+    }
+
+    /// Compiles kernels that follow one another for this device, as [`Device::compile_sequence`]
+    /// compiles those of programs.
+    ///
+    /// Errors: as [`Device::compile`].
+    pub fn compile_kernels(&self, plan: SequenceKernels, options: &ModuleOptions) -> Result<DeviceSequence, GpuError> {
         let kernels = plan.kernels().iter().map(|kernel| self.compile(kernel, options)).collect::<Result<_, _>>()?;
         let names: Vec<&str> = plan.kernels().iter().map(|kernel| kernel.name()).collect();
         let name = match names.as_slice() {

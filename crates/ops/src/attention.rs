@@ -4,7 +4,8 @@
 //! key. It sees the keys from `window_left` before its position to `window_right` after it, and
 //! with `causal` none after it. A query that sees no key has an output of 0, and the logarithm of
 //! its sum is -inf. No result is added to by two blocks, or blocks add in turns, so all sums are
-//! taken in a fixed order, and two calls give the same bits.
+//! taken in a fixed order, and two calls give the same bits. `in_turns: false` frees the order of
+//! the sums of `d_q` where one kernel computes the backward.
 
 mod append;
 mod backward;
@@ -128,7 +129,8 @@ options! {
         /// of 128 have one kernel unless this is 0, and heads of 64 if blocks add in any order.
         one_kernel: i64 = 64,
         /// Whether blocks of this kernel add to `d_q` in turns, so that two calls give the same
-        /// bits. Without turns, sums are rounded in any order.
+        /// bits. Without turns blocks add in any order, which is faster, and the last bits of `d_q`
+        /// may differ between two calls.
         in_turns: bool = true,
     }
 }
@@ -194,7 +196,8 @@ impl Attention {
         let kernel = form.kernel().map_err(TileError::from)?;
         let text = format!("{before}\n# {}: a kernel of its own\n\n{behind}", kernel.program().name);
         let compiled = |program: &Program| Ok::<_, OperatorError>(program.compile(machine)?.kernel().clone());
-        Ok(Some(OperatorKernels { text, kernels: vec![compiled(&before)?, kernel, compiled(&behind)?] }))
+        let tensors = self.backward_in(Tiles::of(Some(machine)))?.tensors()?;
+        Ok(Some(OperatorKernels { text, kernels: vec![compiled(&before)?, kernel, compiled(&behind)?], tensors }))
     }
 }
 
@@ -209,7 +212,8 @@ impl Attention {
         let Some(form) = ByWarps::new(&dense, &logits, machine) else { return Ok(None) };
         let kernel = form.kernel().map_err(TileError::from)?;
         let text = format!("# {}: a kernel of its own\n", kernel.program().name);
-        Ok(Some(OperatorKernels { text, kernels: vec![kernel] }))
+        let tensors = self.forward_in(Tiles::of(Some(machine)))?.tensors()?;
+        Ok(Some(OperatorKernels { text, kernels: vec![kernel], tensors }))
     }
 
     /// The programs of the forward, by tiles for a machine.

@@ -58,7 +58,7 @@ pub use rows::{LayerNorm, LogSoftmax, RmsNorm, Softmax};
 pub use table::{OPERATORS, OperatorEntry, operator, operator_kernels};
 use tilewright_kernel::Kernel;
 use tilewright_kernel::machine::Machine;
-use tilewright_tile::Sequence;
+use tilewright_tile::{Sequence, SequenceKernels, SequenceTensor, TileError};
 
 /// What computes an operator and its derivatives.
 ///
@@ -94,6 +94,8 @@ pub struct OperatorKernels {
     pub text: String,
     /// The kernels, in the order in which they are launched. Tensors are joined by their names.
     pub kernels: Vec<Kernel>,
+    /// The tensors of the programs. What else a kernel has is a workspace.
+    pub tensors: Vec<SequenceTensor>,
 }
 
 impl OperatorKernels {
@@ -101,7 +103,16 @@ impl OperatorKernels {
     ///
     /// Errors: refusals of a program.
     pub fn compiled(sequence: &Sequence, machine: &Machine) -> Result<OperatorKernels, OperatorError> {
-        let compiled = sequence.programs().iter().map(|own| Ok(own.compile(Some(machine))?.kernel().clone()));
-        Ok(OperatorKernels { text: sequence.to_string(), kernels: compiled.collect::<Result<_, OperatorError>>()? })
+        let compiled = sequence.compile(machine)?;
+        let (kernels, tensors) = (compiled.kernels().to_vec(), compiled.tensors().to_vec());
+        Ok(OperatorKernels { text: sequence.to_string(), kernels, tensors })
+    }
+
+    /// What a caller gives, and what each kernel takes of it.
+    ///
+    /// Errors: a kernel reads a tensor that no program has, and that no kernel before it writes
+    /// (E1214).
+    pub fn joined(&self) -> Result<SequenceKernels, TileError> {
+        SequenceKernels::new(self.kernels.clone(), self.tensors.clone())
     }
 }

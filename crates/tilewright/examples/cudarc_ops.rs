@@ -19,7 +19,7 @@ use std::sync::Arc;
 use cudarc::driver::{CudaContext, CudaSlice, CudaStream, DeviceRepr, ValidAsZeroBits};
 use half::bf16;
 use tilewright::gpu::cudarc::{CudarcArgument, CudarcStream};
-use tilewright::gpu::{Device, GpuError};
+use tilewright::gpu::{Device, DeviceSequence, GpuError};
 use tilewright::ops::{self, Attention, Operator, RmsNorm};
 use tilewright::tile::Element;
 
@@ -81,6 +81,14 @@ impl Machine {
         Ok(Machine { device, copies, streams: [first?, second?] })
     }
 
+    /// The forward and the backward of an operator.
+    fn kernels(&self, operator: &impl Operator) -> Result<[DeviceSequence; 2], Box<dyn Error>> {
+        let machine = self.device.machine()?;
+        let [forward, backward] = [false, true]
+            .map(|pass| Ok::<_, Box<dyn Error>>(ops::on_device(&operator.kernels(pass, &machine)?, &self.device)?));
+        Ok([forward?, backward?])
+    }
+
     fn put<T: DeviceRepr>(&self, all: &[T]) -> Result<CudaSlice<T>, Box<dyn Error>> {
         Ok(self.copies.clone_htod(all)?)
     }
@@ -127,8 +135,7 @@ fn norm(machine: &Machine) -> Result<Vec<Comparison>, Box<dyn Error>> {
         weight: true,
         ..RmsNorm::default()
     };
-    let forward = ops::on_device(&options.forward()?, &machine.device)?;
-    let backward = ops::on_device(&options.backward()?, &machine.device)?;
+    let [forward, backward] = machine.kernels(&options)?;
     let pitch = LENGTH as i64;
     let sizes = [("M", ROWS as i64), ("x_pitch", pitch), ("y_pitch", pitch)];
     let (mut forward, mut backward) = (forward.at(&sizes)?, backward.at(&sizes)?);
@@ -223,8 +230,7 @@ fn attention(machine: &Machine) -> Result<Vec<Comparison>, Box<dyn Error>> {
         same_length: true,
         ..Attention::default()
     };
-    let forward = ops::on_device(&options.forward()?, &machine.device)?;
-    let backward = ops::on_device(&options.backward()?, &machine.device)?;
+    let [forward, backward] = machine.kernels(&options)?;
     // (batch, head, row, element), without gaps.
     let (row, all) = (HEAD as i64, (QUERIES * HEAD) as i64);
     let strides = [("q", HEADS), ("k", KV_HEADS), ("v", KV_HEADS), ("o", HEADS)].map(|(name, heads)| {

@@ -1,7 +1,7 @@
 //! Operators of models as tile programs, and on a device.
 //!
-//! An operator is a struct of options. It gives the programs of its forward and of its backward;
-//! [`on_device`] compiles them, and they are launched on tensors by their names.
+//! An operator is a struct of options. It gives the kernels of its forward and of its backward for
+//! a machine; [`on_device`] compiles them, and they are launched on tensors by their names.
 //!
 //! ```no_run
 //! use tilewright::Layout;
@@ -14,7 +14,7 @@
 //! let stream = device.stream()?;
 //!
 //! // Rows of 1024 numbers, one after another: as many as a call has.
-//! let forward = ops::on_device(&norm.forward()?, &device)?;
+//! let forward = ops::on_device(&norm.kernels(false, &device.machine()?)?, &device)?;
 //! let mut forward = forward.at(&[("M", 512), ("x_pitch", 1024), ("y_pitch", 1024)])?;
 //!
 //! let rows: Layout = "(512,1024):(1024,1)".parse()?;
@@ -27,7 +27,7 @@
 //! # }
 //! ```
 //!
-//! The backward of the same norm has two programs. What the first writes for the second is a
+//! The backward of the same norm has two kernels. What the first writes for the second is a
 //! workspace, which the caller does not see:
 //!
 //! ```no_run
@@ -40,7 +40,7 @@
 //! # let [x, d_y] = [tensor("(512,1024):(1024,1)")?, tensor("(512,1024):(1024,1)")?];
 //! # let [weight, mut d_weight] = [tensor("1024:1")?, tensor("1024:1")?];
 //! # let mut d_x = tensor("(512,1024):(1024,1)")?;
-//! let backward = ops::on_device(&norm.backward()?, device)?;
+//! let backward = ops::on_device(&norm.kernels(true, &device.machine()?)?, device)?;
 //! for tensor in backward.tensors() {
 //!     println!("{tensor}"); // `x`, an input of f32 (M,1024):(x_pitch,1); ..
 //! }
@@ -61,9 +61,8 @@
 
 use tilewright_gpu::{Device, DeviceSequence, GpuError, ModuleOptions};
 pub use tilewright_ops::*;
-use tilewright_tile::Sequence;
 
-/// The programs of an operator, compiled for a device: those that were compiled before, in any
+/// The kernels of an operator, compiled for a device: those that were compiled before, in any
 /// process of the user, are taken from the cache. Compile once and launch many times.
 ///
 /// ```no_run
@@ -72,13 +71,14 @@ use tilewright_tile::Sequence;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let softmax = Softmax { length: 4096, ..Softmax::default() };
-/// let forward = ops::on_device(&softmax.forward()?, &Device::open(0)?)?;
+/// let device = Device::open(0)?;
+/// let forward = ops::on_device(&softmax.kernels(false, &device.machine()?)?, &device)?;
 /// assert_eq!(forward.sizes(), ["M", "x_pitch", "y_pitch"]);
 /// # Ok(())
 /// # }
 /// ```
 ///
-/// Errors: as [`Device::compile_sequence`].
-pub fn on_device(sequence: &Sequence, device: &Device) -> Result<DeviceSequence, GpuError> {
-    device.compile_sequence(sequence, &ModuleOptions::default())
+/// Errors: as [`OperatorKernels::joined`] and [`Device::compile_kernels`].
+pub fn on_device(kernels: &OperatorKernels, device: &Device) -> Result<DeviceSequence, GpuError> {
+    device.compile_kernels(kernels.joined()?, &ModuleOptions::default())
 }

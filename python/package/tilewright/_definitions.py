@@ -426,6 +426,8 @@ class AttentionSettings(NamedTuple):
     heads: int
     #: An expression of tile programs that is added to the logits.
     expression: str
+    #: Whether two calls of the backward give the same bits.
+    deterministic: bool = True
 
 
 class Sight(NamedTuple):

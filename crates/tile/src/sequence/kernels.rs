@@ -7,6 +7,7 @@
 
 use tilewright_kernel::interpret::SetupError;
 use tilewright_kernel::machine::Machine;
+use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::scalar::Scalar;
 use tilewright_kernel::{Element, Kernel, LaunchArguments};
 
@@ -82,13 +83,49 @@ impl Sequence {
         let (tensors, machine) = (self.tensors()?, machine.into());
         let compiled = |program: &crate::Program| Ok::<_, TileError>(program.compile(machine)?.kernel().clone());
         let kernels = self.programs().iter().map(compiled).collect::<Result<Vec<_>, _>>()?;
-        SequenceKernels::joined(kernels, tensors)
+        SequenceKernels::new(kernels, tensors)
     }
 }
 
 impl SequenceKernels {
-    fn joined(kernels: Vec<Kernel>, tensors: Vec<SequenceTensor>) -> Result<SequenceKernels, TileError> {
+    /// Kernels, in the order in which they are launched, with the tensors that a caller gives or
+    /// gets. A tensor that is not among these is a workspace, if the first kernel that has it
+    /// writes it.
+    ///
+    /// ```
+    /// use tilewright_tile::{Program, Sequence, SequenceKernels, TensorPurpose};
+    ///
+    /// let squares: Program = "
+    /// tile squares {
+    ///     input  x: f32 N:1
+    ///     output square: f32 N:1
+    ///     grid ceil(N/4)
+    ///     a = load(x, (4), (block.x))
+    ///     store(square, (block.x), a * a)
+    /// }"
+    /// .parse()?;
+    /// let compiled = Sequence::new(vec![squares]).compile(None)?;
+    /// let (kernels, tensors) = (compiled.kernels().to_vec(), compiled.tensors()[..1].to_vec());
+    /// let kernels = SequenceKernels::new(kernels, tensors)?;
+    /// assert_eq!(kernels.tensors()[1].purpose, TensorPurpose::Workspace);
+    /// # Ok::<(), tilewright_tile::TileError>(())
+    /// ```
+    ///
+    /// Errors: a kernel reads a tensor that is not among these, and that no kernel before it
+    /// writes (E1214).
+    pub fn new(kernels: Vec<Kernel>, mut tensors: Vec<SequenceTensor>) -> Result<SequenceKernels, TileError> {
         let (mut places, mut sizes, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
+        for buffer in kernels.iter().flat_map(|kernel| kernel.program().tensors()) {
+            if buffer.role == Role::Output && !tensors.iter().any(|tensor| tensor.name == buffer.name) {
+                let (name, layout) = (buffer.name.clone(), buffer.layout.clone());
+                tensors.push(SequenceTensor {
+                    name,
+                    element: buffer.element,
+                    layout,
+                    purpose: TensorPurpose::Workspace,
+                });
+            }
+        }
         for kernel in &kernels {
             let program = kernel.program();
             let place = |name: &str| tensors.iter().position(|tensor| tensor.name == name);

@@ -40,13 +40,21 @@ class Inputs(NamedTuple):
 
 
 def settled(
-    q: Any, causal: bool, window: tuple[int, int] | None, scale: float | None, softcap: float, heads: int, expression: str
+    q: Any,
+    causal: bool,
+    window: tuple[int, int] | None,
+    scale: float | None,
+    softcap: float,
+    heads: int,
+    expression: str,
+    deterministic: bool = True,
 ) -> AttentionSettings:
     """The options of a call, checked."""
     if heads not in (1, 2):
         raise ValueError(f"the axis of the heads is 1 or 2, not {heads}")
     left, right = (-1, -1) if window is None else window
-    return AttentionSettings(causal, left, right, q.shape[-1] ** -0.5 if scale is None else float(scale), float(softcap), heads, expression)
+    factor = q.shape[-1] ** -0.5 if scale is None else float(scale)
+    return AttentionSettings(causal, left, right, factor, float(softcap), heads, expression, deterministic)
 
 
 def _check(q: Any, k: Any, v: Any, own: AttentionSettings, is_packed: bool) -> None:
@@ -180,6 +188,7 @@ def attention(
     cu_k: Any = None,
     heads: int = 1,
     return_lse: bool = False,
+    deterministic: bool = True,
     on: str | None = None,
 ) -> Any:
     """``softmax(scale q k^T + bias) v`` for each head. ``q`` is (B,H,S,D), ``k`` (B,G,T,D) and ``v``
@@ -199,6 +208,9 @@ def attention(
       ``q``, (rows, H, D), and ``k`` and ``v``; they begin at these rows. Rows of no sequence are 0.
     * ``return_lse``: the result is a pair with the natural logarithm of each row's sum of powers, of
       float32, (B,H,S), or (H, rows) of packed sequences.
+    * ``deterministic``: two calls of the backward give the same bits. With ``False`` blocks may add to the
+      derivative by ``q`` in any order, where one kernel computes all derivatives. That is faster, and the
+      last bits of this derivative may differ between two calls. The forward has the same bits either way.
 
     A query that sees no key gives 0, and minus infinity.
 
@@ -208,7 +220,7 @@ def attention(
     [0.0, 8.0]
     """
     q, k, v = autocast(q, k, v)
-    own = settled(q, causal, window, scale, softcap, heads, bias_expression)
+    own = settled(q, causal, window, scale, softcap, heads, bias_expression, deterministic)
     is_packed = cu_q is not None or cu_k is not None
     if is_packed and cu_k is None:
         cu_k = cu_q
@@ -392,7 +404,7 @@ def _backward_anew(
     steps, facts = _sizes(arrays, own, is_packed)
     at = 1 if is_packed else own.heads
     same = not is_packed and q.shape[3 - at] == k.shape[3 - at]
-    more = {**_more(own, sinks, slopes, bias, is_packed, same), "lse_gradient": d_lse is not None}
+    more = {**_more(own, sinks, slopes, bias, is_packed, same), "lse_gradient": d_lse is not None, "in_turns": own.deterministic}
     options = _options(q, k, v, own, facts, is_packed, more)
     sizes = {**steps, **_extents(q, k, cu_q, own, is_packed)}
     taken = {**arrays, "lse": contiguous(lse, on), "d_o": given, **_optional(inputs.optional, on)}

@@ -29,8 +29,9 @@ def _attention_forward(
     softcap: float,
     heads: int,
     expression: str,
+    deterministic: bool,
 ) -> tuple[Tensor, Tensor]:
-    own = AttentionSettings(causal, left, right, scale, softcap, heads, expression)
+    own = AttentionSettings(causal, left, right, scale, softcap, heads, expression, deterministic)
     o, lse = _attention.forward(Inputs(q, k, v, sinks, slopes, bias, cu_q, cu_k), own, None)
     return fresh(o, q, k, v), fresh(lse)
 
@@ -55,8 +56,9 @@ def _attention_backward(
     softcap: float,
     heads: int,
     expression: str,
+    deterministic: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    own = AttentionSettings(causal, left, right, scale, softcap, heads, expression)
+    own = AttentionSettings(causal, left, right, scale, softcap, heads, expression, deterministic)
     inputs = Inputs(q, k, v, sinks, slopes, bias, cu_q, cu_k)
     made = _attention.backward(inputs, o, lse, d_o, d_lse, own, None)
     # An operator returns tensors alone: what there is not is empty.
@@ -65,7 +67,7 @@ def _attention_backward(
 
 
 def _fake(q: Tensor, k: Tensor, v: Tensor, *others: Any) -> tuple[Tensor, Tensor]:
-    is_packed, heads = others[3] is not None, others[-2]
+    is_packed, heads = others[3] is not None, others[-3]
     rows = (q.shape[1], q.shape[0]) if is_packed else (q.shape[0], q.shape[heads], q.shape[3 - heads])
     return like(q, (*q.shape[:-1], v.shape[-1])), like(q, rows, wide(q))
 
@@ -90,11 +92,11 @@ def _keep(ctx: Any, inputs: Any, output: Any) -> None:
 def _derive(ctx: Any, d_o: Tensor | None, d_lse: Tensor | None) -> Any:
     *tensors, o, lse = ctx.saved_tensors
     if d_o is None and d_lse is None:
-        return (None,) * 15
+        return (None,) * 16
     d_o = torch.zeros_like(o) if d_o is None else d_o
     d_q, d_k, d_v, d_sinks, d_bias = _by(*tensors, o, lse, d_o, d_lse, *ctx.settings)
     sinks, bias = tensors[3], tensors[5]
-    return (d_q, d_k, d_v, None if sinks is None else d_sinks, None, None if bias is None else d_bias, *(None,) * 9)
+    return (d_q, d_k, d_v, None if sinks is None else d_sinks, None, None if bias is None else d_bias, *(None,) * 10)
 
 
 _of.derive_by(_derive, _keep)

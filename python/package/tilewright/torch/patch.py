@@ -59,7 +59,7 @@ class Patched(NamedTuple):
         return f"replaced: {listed(self.replaced)}; left: {listed(self.left)}"
 
 
-def patch(model: nn.Module, *, invariant: bool = False) -> Patched:
+def patch(model: nn.Module, *, invariant: bool = False, deterministic: bool = True) -> Patched:
     """Replaces the modules that are known in a model, in place: RMS and layer norms, linear layers,
     embeddings, gated feed-forward layers, attention with rotary positions, the residual sums between
     them, and the loss of a language model. ``str`` of what is returned says what was left.
@@ -69,7 +69,16 @@ def patch(model: nn.Module, *, invariant: bool = False) -> Patched:
     ``invariant``: products are batch-invariant, as in the context ``tilewright.ops.invariant()``. A
     sequence then has the same bits in every batch, as far as all modules that compute are replaced, and
     no padding moves its rows. Without it, the setting of the context counts when the model is called.
+
+    ``deterministic``: that of ``tilewright.ops.attention``, for all attention of the model. With ``False`` the
+    backward of attention is faster where one kernel computes it, and two runs of a training may differ in
+    the last bits. It is refused together with ``invariant``.
     """
+    if invariant and not deterministic:
+        raise ValueError("invariant products fix the bits of a model, and deterministic=False frees them: pass one of them")
+    for module in model.modules():
+        # `transformers` passes its module to attention that is registered.
+        module._has_ordered_sums = deterministic
     replaced: Counter[str] = Counter()
     left: Counter[str] = Counter()
     done: set[int] = set()
@@ -107,6 +116,11 @@ def _replace(module: nn.Module, forward: Callable[..., Any], invariant: bool) ->
 def _invariant(module: nn.Module) -> Any:
     """True for the products of a module that are batch-invariant; None for the setting of the context."""
     return getattr(module, "_has_invariant_products", None)
+
+
+def _is_deterministic(module: nn.Module) -> bool:
+    """Whether the backward of attention in a module has the same bits in each call."""
+    return getattr(module, "_has_ordered_sums", True)
 
 
 def _epsilon(module: nn.Module) -> Any:
@@ -263,7 +277,7 @@ def _apply_attention(
         k, v = cache.update(k, v, self.layer_idx)
         heads = 1
     window = getattr(self, "sliding_window", None)
-    o = _attend(q, k, v, attention_mask, self.scaling, window, heads)
+    o = _attend(q, k, v, attention_mask, self.scaling, window, heads, deterministic=_is_deterministic(self))
     o = o.transpose(1, 2) if heads == 1 else o
     return self.o_proj(o.reshape(*hidden_states.shape[:-1], -1)), None
 
@@ -410,6 +424,7 @@ def _register_attention() -> bool:
         # One query sees all keys of a cache.
         is_causal = is_causal and query.shape[2] > 1
         named = {"position_bias": more.get("position_bias"), "softcap": more.get("softcap") or 0.0}
+        named["deterministic"] = _is_deterministic(module)
         if more.get("s_aux") is not None:
             named["sinks"] = more["s_aux"].float()
         o = _attend(query, key, value, attention_mask, scale, more.get("sliding_window"), 1, is_causal, **named)

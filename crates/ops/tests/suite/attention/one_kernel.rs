@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use tilewright_kernel::machine::Machine;
 use tilewright_kernel::ptx::{self, Target};
 use tilewright_ops::{Attention, Operator};
-use tilewright_tile::Element;
+use tilewright_tile::{Element, SequenceTensor, TensorPurpose};
 
 use super::runs::{Known, bytes_of, of_bf16};
 use super::{Case, grouped};
@@ -97,6 +97,39 @@ fn one_kernel_leaves_accumulators_in_their_registers() {
             let is_kept = copied.is_none_or(|(_, from)| !accumulators.contains(from.trim_end_matches(';')));
             assert!(is_kept, "head {head}: {line}");
         }
+    }
+}
+
+/// A caller gives and gets what the programs say, whichever kernels compute it.
+#[test]
+fn kernels_of_their_own_have_the_tensors_of_the_programs() {
+    let plain = Attention { one_kernel: 128, causal: true, same_length: true, ..grouped(2, 1, 64) };
+    for (in_turns, card, is_backward) in
+        [(true, "H200", true), (false, "H200", true), (false, "A100", true), (true, "A100", false)]
+    {
+        let own = Attention { in_turns, ..plain.clone() };
+        let kernels = own.kernels(is_backward, &card.parse().unwrap()).unwrap_or_else(|error| panic!("{error}"));
+        assert!(kernels.text.contains("a kernel of its own"), "{card}");
+        let joined = kernels.joined().unwrap_or_else(|error| panic!("{error}"));
+        let sequence = if is_backward { own.backward() } else { own.forward() };
+        let given = |tensors: &[SequenceTensor]| -> Vec<(String, TensorPurpose)> {
+            let seen = tensors.iter().filter(|tensor| tensor.purpose != TensorPurpose::Workspace);
+            let mut seen: Vec<_> = seen.map(|tensor| (tensor.name.clone(), tensor.purpose)).collect();
+            seen.sort_by(|a, b| a.0.cmp(&b.0));
+            seen
+        };
+        let wanted = sequence.and_then(|own| Ok(own.tensors()?)).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(given(joined.tensors()), given(&wanted), "{card}");
+        // Each kernel finds its tensors, and workspaces have room.
+        let names: Vec<&str> =
+            wanted.iter().map(|tensor| tensor.name.as_str()).filter(|name| *name != "delta").collect();
+        joined.bind(&names).unwrap_or_else(|error| panic!("{error}"));
+        let sizes = Case::new([150, 150], own).sizes();
+        let own: HashSet<&str> = joined.sizes().into_iter().collect();
+        let sizes: Vec<(&str, i64)> = sizes.iter().map(|(name, size)| (name.as_str(), *size)).collect();
+        let sizes: Vec<(&str, i64)> = sizes.into_iter().filter(|(name, _)| own.contains(name)).collect();
+        let at = joined.at(&sizes).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(at.workspace_bytes > 0, is_backward, "{card}");
     }
 }
 
