@@ -6,7 +6,9 @@ meanwhile, so that it never holds the host up.
     python python/bench/host_time.py --first    # the time of the first call of a process, in ms
 
 A call is timed in batches of CALLS, each ended by a synchronisation outside of the timed part; the
-median of the batches is shown. `x` of the last column is the time without `out` over PyTorch's.
+median of the batches is shown. `x` are the times without and with `out` over PyTorch's, which makes
+its result. The row `torch.autograd.Function` is PyTorch's way to record a function of others, with a
+result that is there and nothing saved: a recorded call of `tw.ops` takes it, and the launch.
 
 The first call is made twice, each in a process of its own: without machine code in the cache, and
 with that of the process before.
@@ -48,6 +50,18 @@ def host_time(work: Callable[[], Any]) -> float:
     return statistics.median(times)
 
 
+class Alone(torch.autograd.Function):
+    """The identity of a result that is there."""
+
+    @staticmethod
+    def forward(ctx: Any, made: Any, x: Any) -> Any:
+        return made[0]
+
+    @staticmethod
+    def backward(ctx: Any, *derivatives: Any) -> Any:
+        return None, *derivatives
+
+
 def main() -> None:
     device = torch.device("cuda")
     torch.manual_seed(0)
@@ -55,7 +69,7 @@ def main() -> None:
     x = torch.randn(16, 1024, device=device)
     wide = torch.randn(16, 2048, device=device)[:, :1024]
     several = torch.randn(2, 8, 1024, device=device)
-    weight, bias = torch.randn(2, 1024, device=device)
+    weight, bias = (torch.randn(1024, device=device) for _ in range(2))
     y, row, place = torch.empty_like(x), torch.empty(16, device=device), torch.empty(16, dtype=torch.int32, device=device)
     a, b = torch.randn(128, 128, device=device, dtype=half), torch.randn(128, 128, device=device, dtype=half)
     c, column = torch.empty_like(a), torch.randn(128, device=device, dtype=half)
@@ -87,27 +101,34 @@ def main() -> None:
     cases += [
         ("ops.softmax", lambda: tw.ops.softmax(x), lambda: tw.ops.softmax(x, out=y), lambda: torch.softmax(x, 1)),
         ("ops.rms_norm", lambda: tw.ops.rms_norm(x, weight), lambda: tw.ops.rms_norm(x, weight, out=y), lambda: F.rms_norm(x, shape, weight, 1e-5)),
-        ("ops.linear", lambda: tw.ops.linear(a, b, column), lambda: tw.ops.linear(a, b, column, out=c), lambda: F.linear(a, b, column)),
+        (
+            "ops.layer_norm",
+            lambda: tw.ops.layer_norm(x, weight, bias),
+            lambda: tw.ops.layer_norm(x, weight, bias, out=y),
+            lambda: F.layer_norm(x, shape, weight, bias, 1e-5),
+        ),
+        ("ops.activation, silu", lambda: tw.ops.activation(x), lambda: tw.ops.activation(x, out=y), lambda: F.silu(x)),
+        ("ops.linear", lambda: tw.ops.linear(a, b), lambda: tw.ops.linear(a, b, out=c), lambda: F.linear(a, b)),
+        ("ops.linear with a bias", lambda: tw.ops.linear(a, b, column), lambda: tw.ops.linear(a, b, column, out=c), lambda: F.linear(a, b, column)),
     ]
     print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, us a call on the host")
-    print(f"{'':28} {'no out':>8} {'out':>8} {'PyTorch':>8} {'x':>6}")
+    print(f"{'':28} {'no out':>8} {'out':>8} {'PyTorch':>8} {'x':>6} {'x, out':>6}")
     for name, plain, out, theirs in cases:
         # PyTorch's mode in which it records nothing, as here.
         with torch.no_grad():
             mine, beside = host_time(plain), host_time(theirs)
             given = None if out is None else host_time(out)
-        shown = "" if given is None else f"{given:8.2f}"
-        print(f"{name:28} {mine:8.2f} {shown:>8} {beside:8.2f} {mine / beside:6.2f}")
-    for own in (x, weight, a, b):
+        shown, ratio = ("", "") if given is None else (f"{given:8.2f}", f"{given / beside:6.2f}")
+        print(f"{name:28} {mine:8.2f} {shown:>8} {beside:8.2f} {mine / beside:6.2f} {ratio}")
+    for own in (x, weight, bias, a, b, column):
         own.requires_grad_()
-    recorded: list[tuple[str, Callable[[], Any], Callable[[], Any]]] = [
-        ("ops.softmax, recorded", lambda: tw.ops.softmax(x), lambda: torch.softmax(x, 1)),
-        ("ops.rms_norm, recorded", lambda: tw.ops.rms_norm(x, weight), lambda: F.rms_norm(x, shape, weight, 1e-5)),
-        ("ops.linear, recorded", lambda: tw.ops.linear(a, b), lambda: F.linear(a, b)),
-    ]
-    for name, plain, theirs in recorded:
+    alone, none = super(torch.autograd.Function, Alone).apply, x.detach()
+    print(f"{'torch.autograd.Function':28} {host_time(lambda: alone((none.detach(),), x)) - host_time(none.detach):8.2f}")
+    for name, plain, _, theirs in cases:
+        if not name.startswith("ops."):
+            continue
         mine, beside = host_time(plain), host_time(theirs)
-        print(f"{name:28} {mine:8.2f} {'':>8} {beside:8.2f} {mine / beside:6.2f}")
+        print(f"{name + ', recorded':32} {mine:8.2f} {'':>4} {beside:8.2f} {mine / beside:6.2f}")
 
 
 #: A process that makes its first call of each operator. PyTorch has its context before.

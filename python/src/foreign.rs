@@ -86,9 +86,10 @@ impl Array {
         )))
     }
 
-    /// A tensor of PyTorch on a CUDA device; None of another one, or if it has no memory.
-    pub fn of_cuda_tensor(tensor: &Bound<'_, PyAny>) -> Option<Array> {
-        let read = Array::of_torch(tensor).ok().flatten();
+    /// A tensor of PyTorch, and of no class that is derived from its own, on a CUDA device; None of
+    /// another one, or if it has no memory.
+    pub fn of_plain_cuda_tensor(tensor: &Bound<'_, PyAny>) -> Option<Array> {
+        let read = Array::of_exchange(tensor).or_else(|| Array::of_torch(tensor).ok().flatten());
         let mut array = read.filter(|array| array.device.is_some())?;
         settle(&array.shape, &mut array.strides);
         Some(array)
@@ -233,6 +234,18 @@ impl Array {
             last = last.checked_add((extent - 1).checked_mul(*stride)?)?;
         }
         last.checked_add(1)
+    }
+
+    /// Whether the memory from the first element to the last may be shared with another array.
+    pub fn may_share(&self, other: &Array) -> bool {
+        let reach = |array: &Array| {
+            let bytes = array.span()?.unsigned_abs().checked_mul(array.element.bytes().into())?;
+            Some((array.address, array.address.checked_add(bytes)?))
+        };
+        match (reach(self), reach(other)) {
+            (Some((first, end)), Some((begin, last))) => self.device == other.device && first < last && begin < end,
+            _ => true,
+        }
     }
 
     /// The alignment of the memory in elements, for copies of 16 bytes: the greatest power of two

@@ -53,9 +53,38 @@ impl Functions {
         });
         made.map(Some)
     }
+
+    /// Refuses a tensor that a kernel may not write (`RuntimeError`), other than by its own gradient.
+    fn check_written(&self, tensor: &Bound<'_, PyAny>, is_recording: bool) -> PyResult<()> {
+        let py = tensor.py();
+        if is_recording {
+            // A view that was made without gradients is part of a tensor that may require grad.
+            let base = tensor.getattr(pyo3::intern!(py, "_base"))?;
+            if !base.is_none() && base.getattr(pyo3::intern!(py, "requires_grad"))?.is_truthy()? {
+                return Err(PyRuntimeError::new_err(
+                    "the array is written, and is a view of a tensor that requires grad: call this under \
+                     `torch.no_grad()`",
+                ));
+            }
+        }
+        let is_inference = tensor.call_method0(pyo3::intern!(py, "is_inference"))?.is_truthy()?;
+        if is_inference && !self.is_inference_mode_enabled.bind(py).call0()?.is_truthy()? {
+            return Err(PyRuntimeError::new_err(
+                "the array is written, and is a tensor of inference mode: call this under `torch.inference_mode()`, \
+                 or pass `tensor.clone()`",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Marks a tensor as written.
+    fn mark(&self, tensor: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.increment_version.bind(tensor.py()).call1((tensor,))?;
+        Ok(())
+    }
 }
 
-/// The current mode of PyTorch, for calls on its ordinary tensors that write none of them.
+/// The current mode of PyTorch, for calls on its ordinary tensors.
 pub struct PlainRules<'py> {
     tensor: &'py Bound<'py, PyType>,
     functions: &'py Functions,
@@ -92,6 +121,16 @@ impl<'py> PlainRules<'py> {
         check_resolved(tensor)?;
         Ok(self.is_recording && tensor.getattr(pyo3::intern!(tensor.py(), "requires_grad"))?.is_truthy()?)
     }
+
+    /// As [`Writes::check`], of a tensor that is written and by which no gradients are recorded.
+    pub fn check_written(&self, tensor: &Bound<'py, PyAny>) -> PyResult<()> {
+        self.functions.check_written(tensor, self.is_recording)
+    }
+
+    /// Marks a tensor as written.
+    pub fn mark(&self, tensor: &Bound<'py, PyAny>) -> PyResult<()> {
+        self.functions.mark(tensor)
+    }
 }
 
 /// The current mode of PyTorch, if it was imported.
@@ -118,41 +157,22 @@ impl<'py> Writes<'py> {
     pub fn check(&self, array: &Bound<'py, PyAny>, written: bool) -> PyResult<()> {
         let Some(functions) = self.functions else { return Ok(()) };
         let Some(tensor) = of_torch(array)? else { return Ok(()) };
-        let (py, tensor) = (array.py(), tensor.as_ref().unwrap_or(array));
+        let tensor = tensor.as_ref().unwrap_or(array);
         check_resolved(tensor)?;
-        let requires_grad = pyo3::intern!(py, "requires_grad");
-        if self.is_recording && tensor.getattr(requires_grad)?.is_truthy()? {
+        if self.is_recording && tensor.getattr(pyo3::intern!(array.py(), "requires_grad"))?.is_truthy()? {
             return Err(PyRuntimeError::new_err(GRADIENT));
         }
         if !written {
             return Ok(());
         }
-        if self.is_recording {
-            // A view that was made without gradients is part of a tensor that may require grad.
-            let base = tensor.getattr(pyo3::intern!(py, "_base"))?;
-            if !base.is_none() && base.getattr(requires_grad)?.is_truthy()? {
-                return Err(PyRuntimeError::new_err(
-                    "the array is written, and is a view of a tensor that requires grad: call this under \
-                     `torch.no_grad()`",
-                ));
-            }
-        }
-        let is_inference = tensor.call_method0(pyo3::intern!(py, "is_inference"))?.is_truthy()?;
-        if is_inference && !functions.is_inference_mode_enabled.bind(py).call0()?.is_truthy()? {
-            return Err(PyRuntimeError::new_err(
-                "the array is written, and is a tensor of inference mode: call this under `torch.inference_mode()`, \
-                 or pass `tensor.clone()`",
-            ));
-        }
-        Ok(())
+        functions.check_written(tensor, self.is_recording)
     }
 
     /// Marks an array as written.
     pub fn mark(&self, array: &Bound<'py, PyAny>) -> PyResult<()> {
         let Some(functions) = self.functions else { return Ok(()) };
         let Some(tensor) = of_torch(array)? else { return Ok(()) };
-        functions.increment_version.bind(array.py()).call1((tensor.as_ref().unwrap_or(array),))?;
-        Ok(())
+        functions.mark(tensor.as_ref().unwrap_or(array))
     }
 }
 

@@ -1005,12 +1005,18 @@ class Captured:
 
 @final
 class CudaAllocator:
-    def __new__(cls, current: Callable[[], int], quick: Callable[..., Any], usual: Callable[..., Any]) -> CudaAllocator: ...
+    def __new__(cls, current: Callable[[], int] | None, quick: Callable[..., Any], usual: Callable[..., Any]) -> CudaAllocator: ...
     def __call__(self, shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any, device: Any, number: int) -> Any: ...
 
 def note_recorder(begins: bool) -> None: ...
 def repeat_call(
-    calls: dict[Any, Calls], call: Any, given: tuple[Any, ...], record: Any, arguments: tuple[Any, ...] | None, by_rows: bool = False
+    calls: dict[Any, Calls],
+    call: Any,
+    given: tuple[Any, ...],
+    record: Any,
+    arguments: tuple[Any, ...] | None,
+    out: Any = None,
+    by_rows: bool = False,
 ) -> Any: ...
 
 @final

@@ -184,6 +184,7 @@ def without_out(tw, torch, last, driver):
 def without_dispatcher(tw, torch, last, driver):
     """Where PyTorch has the function of its compiler, results are made by it, on the current device alone."""
     MiB, made, current = 1 << 20, [], [0]
+    torch.cuda = types.SimpleNamespace(device_count=lambda: 2)
 
     def note(how, shape, steps, dtype, device):
         assert type(shape) is type(steps) is tuple
@@ -214,7 +215,12 @@ def without_dispatcher(tw, torch, last, driver):
                 assert [how for how, _ in made] == ["quick" if current[0] == device else "usual"] * (1 + workspaces)
                 assert result is made[0][1] and {tensor.device_number for _, tensor in made} == {device}
                 assert (result.shape, result.steps, result.dtype) == wanted, (result.shape, result.steps, result.dtype)
-    del torch._C._cuda_getDevice, torch._C._dynamo, torch.empty_strided
+    # The only device is the current one, and is not asked for.
+    torch.cuda.device_count, torch._C._cuda_getDevice = (lambda: 1), None
+    for _ in range(2):
+        tw.gpu.softmax(Tensor((3, 304)))
+        assert made[-1][0] == "quick"
+    del torch._C._cuda_getDevice, torch._C._dynamo, torch.empty_strided, torch.cuda
 
 
 def repeated(tw, torch, last, driver):
@@ -226,6 +232,7 @@ def repeated(tw, torch, last, driver):
         return made[-1]
 
     current = [0]
+    torch.cuda = types.SimpleNamespace(device_count=lambda: 2)
     torch._C._cuda_getDevice = lambda: current[0]
     torch._C._dynamo = types.SimpleNamespace(guards=types.SimpleNamespace(_empty_strided_cuda=quick))
     torch.empty_strided = lambda shape, steps, dtype, device: quick(shape, steps, dtype)
@@ -284,11 +291,49 @@ def repeated(tw, torch, last, driver):
     rows = Tensor((2, 3, 128), half)
     assert launched(with_bias, (rows, matrix, bias), None, None, by_rows=True)[0].shape == (2, 3, 64)
     assert launched(with_bias, (rows, matrix, Tensor((1,), half, address=3 * MiB)), None, None, by_rows=True) == (None, 0)
+    # What is given is written, and marked, unless it shares memory with an array.
+    tw.gpu.softmax(x, out=Tensor((6, 304), address=5 * MiB))
+    bytes_of_x = 6 * 304 * 4
+    for at, count in ((7 * MiB, 1), (MiB + bytes_of_x, 1), (MiB + bytes_of_x - 16, 0), (MiB, 0), (MiB - bytes_of_x, 1), (MiB - bytes_of_x + 16, 0)):
+        out = Tensor((6, 304), address=at)
+        assert launched(softmax, (x,), None, None, out=out) == (out if count else None, count) and out.version == count
+        assert not count or last(2)[8:10] == [MiB, at]
+    out = Tensor((6, 304), address=7 * MiB)
+    for other in (Tensor((6, 304), BF16, address=7 * MiB), Tensor((6, 304), strides=(308, 1), address=7 * MiB), Tensor((6, 304), address=7 * MiB, device=1)):
+        assert launched(softmax, (x,), None, None, out=other) == (None, 0) and other.version == 0
+    for own in (x, out):
+        own.requires_grad = True
+        assert launched(softmax, (x,), lambda *all: None, (x, -1), out=out) == (None, 0)
+        own.requires_grad = False
+    for out.base, out.inference, what in ((Tensor((1,)), False, "view of a tensor"), (None, True, "inference")):
+        if out.base is not None:
+            out.base.requires_grad = True
+        try:
+            launched(softmax, (x,), None, None, out=out)
+        except RuntimeError as error:
+            assert what in str(error) and out.version == 0
+        else:
+            raise AssertionError("not refused")
+    # A result of a product has the leading axes of its rows, and their type or f32.
+    for of in (half, F32, BF16):
+        tw.gpu.gemm(Tensor((6, 128), half), matrix, out=Tensor((6, 64), of, address=5 * MiB))
+    for shape, of, wanted in [
+        ((2, 3, 64), half, 1),
+        ((2, 3, 64), F32, 1),
+        ((2, 3, 64), BF16, 0),
+        ((3, 2, 64), half, 0),
+        ((6, 64), half, 0),
+        ((2, 3, 32), half, 0),
+    ]:
+        out = Tensor(shape, of, address=5 * MiB)
+        assert launched(gemm, (rows, matrix, None), None, None, out=out, by_rows=True) == (out if wanted else None, wanted), shape
+    out = Tensor((6, 64), half, address=5 * MiB)
+    assert launched(gemm, (Tensor((6, 128), half), matrix, None), None, None, out=out, by_rows=True) == (out, 1)
     # On another device than the current one the usual way allocates.
     current[0], viewed = 1, []
     Tensor.view = lambda tensor, *shape: viewed.append(shape) or tensor
     assert launched(gemm, (rows, matrix, None), None, None, by_rows=True) == (made[-1], 1) and viewed == [(2, 3, -1)]
-    del Tensor.view, torch._C._cuda_getDevice, torch._C._dynamo, torch.empty_strided
+    del Tensor.view, torch._C._cuda_getDevice, torch._C._dynamo, torch.empty_strided, torch.cuda
 
 
 def gradients(tw, torch, kernel, driver):

@@ -103,6 +103,8 @@ def _quick(torch: Any) -> CudaAllocator | None:
         current, empty_strided = torch._C._cuda_getDevice, torch._C._dynamo.guards._empty_strided_cuda
     except AttributeError:
         return None
+    # The only device is the current one.
+    current = None if torch.cuda.device_count() == 1 else current
     return CudaAllocator(current, empty_strided, torch.empty_strided)
 
 

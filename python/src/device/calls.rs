@@ -87,25 +87,27 @@ impl Made {
 /// Allocates CUDA tensors of PyTorch without its dispatcher, which takes longer than the
 /// allocation.
 ///
-/// It is made of three functions: one returns the number of the current device; one allocates there
-/// alone, with shape, strides and type; and one allocates on any device.
+/// It is made of three functions: one returns the number of the current device, and is None where
+/// there is one device only; one allocates there alone, with shape, strides and type; and one
+/// allocates on any device.
 #[pyclass(frozen, module = "tilewright")]
 pub struct CudaAllocator {
-    current: Py<PyAny>,
+    current: Option<Py<PyAny>>,
     quick: Py<PyAny>,
     usual: Py<PyAny>,
 }
 
 impl CudaAllocator {
     fn is_current(&self, py: Python<'_>, number: i64) -> PyResult<bool> {
-        Ok(self.current.bind(py).call0()?.extract::<i64>()? == number)
+        let Some(current) = &self.current else { return Ok(true) };
+        Ok(current.bind(py).call0()?.extract::<i64>()? == number)
     }
 }
 
 #[pymethods]
 impl CudaAllocator {
     #[new]
-    fn new(current: Py<PyAny>, quick: Py<PyAny>, usual: Py<PyAny>) -> CudaAllocator {
+    fn new(current: Option<Py<PyAny>>, quick: Py<PyAny>, usual: Py<PyAny>) -> CudaAllocator {
         CudaAllocator { current, quick, usual }
     }
 
@@ -333,6 +335,7 @@ pub fn note_recorder(begins: bool) {
 
 /// Repeats the launches of an earlier call on ordinary tensors of PyTorch: `calls` are the known
 /// calls of functions, `call` is the key of this one, and an array may be None, which is left out.
+/// The result is `out`, or a new tensor without it.
 ///
 /// Where PyTorch records gradients by one of the arrays, `record` is called with the results in a
 /// tuple and with `arguments`: it is what applies a function of autograd, and its result is that of
@@ -343,15 +346,16 @@ pub fn note_recorder(begins: bool) {
 /// the leading axes of the first.
 ///
 /// Returns None if there was no such call, or if the arrays are not ordinary tensors, or if nothing
-/// records.
+/// records, or if `out` is one that the function refuses, or that shares memory with an array.
 #[pyfunction]
-#[pyo3(signature = (calls, call, given, record, arguments, by_rows = false))]
+#[pyo3(signature = (calls, call, given, record, arguments, out = None, by_rows = false))]
 pub fn repeat_call<'py>(
     calls: &Bound<'py, PyDict>,
     call: &Bound<'py, PyAny>,
     given: &Bound<'py, PyTuple>,
     record: &Bound<'py, PyAny>,
     arguments: &Bound<'py, PyAny>,
+    out: Option<&Bound<'py, PyAny>>,
     by_rows: bool,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
     let py = calls.py();
@@ -359,32 +363,33 @@ pub fn repeat_call<'py>(
         return Ok(None);
     };
     let (mut arrays, mut is_recorded) = (Arrays::new(), false);
-    for array in given.iter_borrowed().filter(|array| !array.is_none()) {
-        let read = if rules.is_plain(&array) { Array::of_cuda_tensor(&array) } else { None };
+    for array in given.iter_borrowed().filter(|array| !array.is_none()).chain(out.map(Bound::as_borrowed)) {
+        let read = if rules.is_plain(&array) { Array::of_plain_cuda_tensor(&array) } else { None };
         let Some(read) = read else { return Ok(None) };
         is_recorded |= rules.is_recorded(&array)?;
         arrays.push(read);
     }
-    if is_recorded && (record.is_none() || rules.is_transformed(py)?) {
+    if is_recorded && (out.is_some() || record.is_none() || rules.is_transformed(py)?) {
         return Ok(None);
     }
     let Some(known) = calls.get_item(call)? else { return Ok(None) };
     let mut leading = None;
     if by_rows {
-        if let [_, matrix, numbers] = &arrays[..]
-            && numbers.shape[..] != matrix.shape[..1]
-        {
+        let Some(axes) = as_rows(&mut arrays, out.is_some()) else { return Ok(None) };
+        leading = axes;
+    }
+    let known = locked(&known.cast::<Calls>()?.get().known).find(&arrays, usize::from(out.is_some()));
+    let (Some(known), Ok(first)) = (known, given.get_item(0)) else { return Ok(None) };
+    if let Some(out) = out {
+        let Some((written, read)) = arrays.split_last() else { return Ok(None) };
+        if read.iter().any(|array| array.may_share(written)) {
             return Ok(None);
         }
-        if let Some(first) = arrays.first_mut().filter(|first| first.shape.len() != 2) {
-            let Some(rows) = first.clone().rows() else { return Ok(None) };
-            let mut axes = std::mem::replace(first, rows).shape;
-            axes.pop();
-            leading = Some(axes);
-        }
+        rules.check_written(out)?;
+        known.launch(&first, &mut arrays, None, None)?;
+        rules.mark(out)?;
+        return Ok(Some(out.clone()));
     }
-    let known = locked(&known.cast::<Calls>()?.get().known).find(&arrays, 0);
-    let (Some(known), Ok(first)) = (known, given.get_item(0)) else { return Ok(None) };
     let made = one_or_all(py, known.launch(&first, &mut arrays, leading.as_deref(), None)?)?;
     if !is_recorded {
         return Ok(Some(made));
@@ -393,6 +398,36 @@ pub fn repeat_call<'py>(
     let made = PyTuple::new(py, [made])?.into_any();
     let all: SmallVec<[Bound<'py, PyAny>; 8]> = std::iter::once(made).chain(arguments.iter()).collect();
     record.call1(PyTuple::new(py, all)?).map(Some)
+}
+
+/// Makes matrices of the first array of a product and of its result, which is the last if it is
+/// given. Returns the leading axes of the first array, if it is no matrix.
+///
+/// None if the arrays are those of no product, or are no matrices in their memory.
+fn as_rows(arrays: &mut Arrays, with_out: bool) -> Option<Option<AxisNumbers>> {
+    let out = if with_out { arrays.pop() } else { None };
+    let [x, matrix, numbers @ ..] = &arrays[..] else { return None };
+    let rows = &matrix.shape[..matrix.shape.len().min(1)];
+    if numbers.iter().any(|numbers| numbers.shape[..] != *rows) {
+        return None;
+    }
+    let axes = x.shape.split_last()?.1;
+    if let Some(out) = &out
+        && (!out.shape.iter().eq(axes.iter().chain(rows)) || ![x.element, Element::F32].contains(&out.element))
+    {
+        return None;
+    }
+    if x.shape.len() == 2 {
+        arrays.extend(out);
+        return Some(None);
+    }
+    let leading = AxisNumbers::from_slice(axes);
+    let first = arrays.first_mut()?;
+    *first = first.clone().rows()?;
+    if let Some(out) = out {
+        arrays.push(out.rows()?);
+    }
+    Some(Some(leading))
 }
 
 /// A hash that is equal for arrays with equal layouts.

@@ -139,17 +139,24 @@ def is_plain(*arrays: Any) -> bool:
 
 
 def repeated(
-    call: Any, arrays: tuple[Any, ...], name: str, arguments: Any, calls: Any = known_calls, by_rows: bool = False
+    call: Any,
+    arrays: tuple[Any, ...],
+    name: str,
+    arguments: Any,
+    out: Any = None,
+    calls: Any = known_calls,
+    by_rows: bool = False,
 ) -> Any:
     """The results of a call on ordinary tensors of PyTorch, by repeating the launches of an equal
-    earlier call; None if there was none. Where gradients are recorded, they are those of the operator
-    ``name`` on ``arguments``. Of the arrays that are None, there is none; the first is there.
+    earlier call; None if there was none, or if the call needs a look at ``out``. Where gradients are
+    recorded, they are those of the operator ``name`` on ``arguments``, and the result is a new tensor.
+    Of the arrays that are None, there is none; the first is there.
 
     This is the whole way of most calls, so it asks nothing of what is asked again behind it.
     """
     if _is_compiling is None or _is_compiling():
         return None
-    return repeat_call(calls, call, arrays, recorded.get(name), arguments, by_rows)
+    return repeat_call(calls, call, arrays, recorded.get(name), arguments, out, by_rows)
 
 
 def is_autocast() -> bool:

@@ -35,8 +35,8 @@ def activation(x: Any, function: str = "silu", *, up: Any = None, out: Any = Non
     """
     if function not in definitions.FUNCTIONS:
         raise ValueError(f"there is no function {function!r}: there are {', '.join(definitions.FUNCTIONS)}")
-    if on is None and out is None:
-        found = repeated(("activation", function, up is None), (x, up), "activation", (x, up, function))
+    if on is None:
+        found = repeated(("activation", function, up is None), (x, up), "activation", (x, up, function), out)
         if found is not None:
             return found
     if is_jax(x):

@@ -53,9 +53,9 @@ def linear(
     [[8.0, 8.0, 8.0], [8.0, 8.0, 8.0]]
     """
     is_same = is_invariant(invariant)
-    if on is None and out is None and not is_autocast():
+    if on is None and not is_autocast():
         arguments = None if function is not None else (x, weight, bias, is_same)
-        if (found := _again(x, weight, bias, function, is_same, arguments)) is not None:
+        if (found := _again(x, weight, bias, function, out, is_same, arguments)) is not None:
             return found
     x, weight, bias = autocast(x, weight, bias)
     if len(x.shape) < 1 or len(weight.shape) != 2 or x.shape[-1] != weight.shape[1]:
@@ -84,7 +84,7 @@ def multiply(
     on: str | None = None,
 ) -> Any:
     """``linear``, launched."""
-    if on is None and out is None and (found := _again(x, weight, bias, function, invariant)) is not None:
+    if on is None and (found := _again(x, weight, bias, function, out, invariant)) is not None:
         return found
     shape = (*x.shape[:-1], weight.shape[0])
     if out is not None:
@@ -109,14 +109,14 @@ def _epilogue(function: str | None, bias: Any) -> tuple[str | None, dict[str, An
     return "x + bias" if function is None else _substituted(function), {"bias": bias}
 
 
-def _again(x: Any, weight: Any, bias: Any, function: str | None, invariant: bool, recorded: Any = None) -> Any:
+def _again(x: Any, weight: Any, bias: Any, function: str | None, out: Any, invariant: bool, recorded: Any = None) -> Any:
     """The result of ``multiply`` on ordinary tensors, by repeating the launches of an equal earlier
     call; None if there was none. ``recorded`` are the arguments of the registered operator, by which
     a call is recorded; without them there is no result of one that is.
     """
     text, named = _epilogue(function, bias)
     call = gpu.call_of_gemm(text, invariant, *named)
-    return repeated(call, (x, weight, bias), "" if recorded is None else "linear", recorded, gpu._calls, True)
+    return repeated(call, (x, weight, bias), "" if recorded is None else "linear", recorded, out, gpu._calls, True)
 
 
 def product_into(out: Any, shape: tuple[int, ...], a: Any, b: Any, on: str | None, **named: Any) -> Any:

@@ -114,7 +114,7 @@ def softmax(x: Any, *, axis: int = -1, out: Any = None, on: str | None = None) -
     >>> softmax(np.zeros((2, 4), np.float32)).tolist()
     [[0.25, 0.25, 0.25, 0.25], [0.25, 0.25, 0.25, 0.25]]
     """
-    if on is None and out is None and (found := repeated(("softmax", axis), (x,), "softmax", (x, axis))) is not None:
+    if on is None and (found := repeated(("softmax", axis), (x,), "softmax", (x, axis), out)) is not None:
         return found
     if is_jax(x):
         return through_jax("softmax", x, axis=axis, out=out, on=on)
@@ -144,7 +144,7 @@ def log_softmax(x: Any, *, axis: int = -1, out: Any = None, on: str | None = Non
     >>> np.exp(log_softmax(np.zeros((1, 4), np.float32))).round(6).tolist()
     [[0.25, 0.25, 0.25, 0.25]]
     """
-    if on is None and out is None and (found := repeated(("log_softmax", axis), (x,), "log_softmax", (x, axis))) is not None:
+    if on is None and (found := repeated(("log_softmax", axis), (x,), "log_softmax", (x, axis), out)) is not None:
         return found
     if is_jax(x):
         return through_jax("log_softmax", x, axis=axis, out=out, on=on)
@@ -345,10 +345,10 @@ def rms_norm(
     >>> rms_norm(np.full((1, 4), 3, np.float32), np.full(4, 2, np.float32), epsilon=0.0).tolist()
     [[2.0, 2.0, 2.0, 2.0]]
     """
-    if on is None and out is None:
+    if on is None and (out is None or residual is None):
         call = _norm_call("rms_norm", weight, None, residual, epsilon, weight_less_one)
         if residual is None:
-            found = repeated(call, (x, weight), "rms_norm", (x, weight, epsilon, weight_less_one))
+            found = repeated(call, (x, weight), "rms_norm", (x, weight, epsilon, weight_less_one), out)
         else:
             arguments = (x, weight, residual, epsilon, weight_less_one)
             found = repeated(call, (x, residual, weight), "rms_norm_residual", arguments)
@@ -411,10 +411,10 @@ def layer_norm(
     >>> layer_norm(np.array([[1, 3]], np.float32), epsilon=0.0).tolist()
     [[-1.0, 1.0]]
     """
-    if on is None and out is None:
+    if on is None and (out is None or residual is None):
         call = _norm_call("layer_norm", weight, bias, residual, epsilon, False)
         if residual is None:
-            found = repeated(call, (x, weight, bias), "layer_norm", (x, weight, bias, epsilon))
+            found = repeated(call, (x, weight, bias), "layer_norm", (x, weight, bias, epsilon), out)
         else:
             arguments = (x, weight, bias, residual, epsilon)
             found = repeated(call, (x, residual, weight, bias), "layer_norm_residual", arguments)
