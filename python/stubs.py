@@ -1,10 +1,12 @@
-"""Writes the type stubs of the package from the language's table of functions.
+"""Writes parts of the type stubs of the package from the language's table of functions.
 
-    python stubs.py           writes package/tilewright/*.pyi
+    python stubs.py           writes those parts of package/tilewright/*.pyi
     python stubs.py --check   says whether they are what it would write
 
+A part begins with a comment, such as `# methods of Layout, written by stubs.py:`, and ends with `# end`.
+
 What stands in the table is never written by hand: the names of the arguments, which of them may be left out, which classes
-have a function as a method. By hand are the classes (stubs/) and what a function returns where its example does not tell.
+have a function as a method. By hand are the other parts, and what a function returns where its example does not tell.
 It needs the package installed; `scripts/python` runs it, and then mypy.stubtest, which compares the stubs with the package.
 """
 
@@ -144,21 +146,32 @@ def method_stub(function: tw.Function, kind: str) -> str:
     return f"    def {name}({parameters(function, method=True)}) -> {result}: ...\n"
 
 
-def native() -> str:
-    text = (HERE / "stubs" / "_native.pyi").read_text()
-    for kind in ("Layout", "Swizzle", "BitMatrix", "LinearLayout", "Morphism", "Tensor"):
-        mark = f"    # methods of {kind}\n"
-        assert mark in text, mark
-        # What the class has of its own stays.
-        body = re.split(rf"class {kind}[(:]", text)[1].partition("\nclass ")[0]
-        own = {f.__name__ for f in tw.functions() if f" {f.__name__}(" in body} | {"substitute"}
-        methods = [method_stub(f, kind) for f in tw.functions() if kind in f.classes and f.__name__ not in own]
-        text = text.replace(mark, "".join(methods))
+def filled(name: str, parts: dict[str, str]) -> str:
+    """The text of a stub with these parts."""
+    text = (PACKAGE / name).read_text()
+    for what, part in parts.items():
+        head, begin, rest = text.partition(f"# {what}, written by stubs.py:\n")
+        # The comment of the end is indented as that of the beginning.
+        written, end, tail = rest.partition(head[head.rfind("\n") + 1 :] + "# end\n")
+        assert begin and end, what
+        text = head + begin + part + end + tail
     return text
 
 
+def native() -> str:
+    kinds = ("Layout", "Swizzle", "BitMatrix", "LinearLayout", "Morphism", "Tensor")
+    by_hand = filled("_native.pyi", {f"methods of {kind}": "" for kind in kinds})
+    parts = {}
+    for kind in kinds:
+        # What the class has of its own stays.
+        body = re.split(rf"class {kind}[(:]", by_hand)[1].partition("\nclass ")[0]
+        own = {f.__name__ for f in tw.functions() if f" {f.__name__}(" in body} | {"substitute"}
+        methods = [method_stub(f, kind) for f in tw.functions() if kind in f.classes and f.__name__ not in own]
+        parts[f"methods of {kind}"] = "".join(methods)
+    return filled("_native.pyi", parts)
+
+
 def module() -> str:
-    text = (HERE / "stubs" / "__init__.pyi").read_text()
     from tilewright import _cute
 
     own = {"make_layout", *_cute.__all__}
@@ -168,17 +181,16 @@ def module() -> str:
 
     stubs += [f"{theirs} = {ours.__name__}\n" for theirs, ours in aliases.items() if ours.__name__ in names]
     exported = "__all__ = [\n" + "".join(f'    "{name}",\n' for name in tw.__all__) + "]\n"
-    return text.replace("# functions\n", "".join(stubs)).replace("# exported\n", exported)
+    return filled("__init__.pyi", {"exported": exported, "functions": "".join(stubs)})
 
 
 def main() -> int:
-    head = "# Written by stubs.py; change stubs/ or the table of functions.\n"
     wrong = []
-    for name, text in {"_native.pyi": head + native(), "__init__.pyi": head + module()}.items():
+    for name, text in {"_native.pyi": native(), "__init__.pyi": module()}.items():
         file = PACKAGE / name
         if "--check" not in sys.argv:
             file.write_text(text)
-        elif not file.exists() or file.read_text() != text:
+        elif file.read_text() != text:
             wrong.append(name)
     if wrong:
         print(f"{', '.join(wrong)}: not what stubs.py writes; run it")

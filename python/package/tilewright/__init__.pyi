@@ -1,4 +1,3 @@
-# Written by stubs.py; change stubs/ or the table of functions.
 from typing import Any, overload
 
 from . import arch as arch
@@ -160,6 +159,7 @@ from ._types import Argument as Argument
 from ._types import IntTuple as IntTuple
 from ._types import LayoutLike as LayoutLike
 
+# exported, written by stubs.py:
 __all__ = [
     "Access",
     "Advice",
@@ -503,9 +503,11 @@ __all__ = [
     "zipped_divide",
     "zipped_product",
 ]
+# end
 
 __version__: str
 
+# functions, written by stubs.py:
 @overload
 def size(A: Tensor, /, *arguments: Argument, **named: Argument) -> int: ...
 @overload
@@ -883,3 +885,4 @@ leaves = flatten
 crd2flat = crd2idx
 hier_unzip = unzip
 tuple_max = max
+# end
