@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 import sys
+import textwrap
 from pathlib import Path
 
 import tilewright as tw
@@ -180,7 +181,8 @@ def module() -> str:
     from tilewright._more import aliases
 
     stubs += [f"{theirs} = {ours.__name__}\n" for theirs, ours in aliases.items() if ours.__name__ in names]
-    exported = "__all__ = [\n" + "".join(f'    "{name}",\n' for name in tw.__all__) + "]\n"
+    listed = ", ".join(f'"{name}"' for name in tw.__all__) + ","
+    exported = f"__all__ = [\n{textwrap.fill(listed, 120, initial_indent='    ', subsequent_indent='    ')}\n]\n"
     return filled("__init__.pyi", {"exported": exported, "functions": "".join(stubs)})
 
 

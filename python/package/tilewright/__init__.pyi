@@ -1,507 +1,83 @@
 from typing import Any, overload
 
-from . import arch as arch
-from . import cuda as cuda
-from . import gpu as gpu
-from . import kernels as kernels
-from . import mesh as mesh
-from . import nvgpu as nvgpu
-from . import ops as ops
-from . import triton as triton
-from ._cute import BFloat16 as BFloat16
-from ._cute import Boolean as Boolean
-from ._cute import ElementType as ElementType
-from ._cute import Float16 as Float16
-from ._cute import Float32 as Float32
-from ._cute import Float64 as Float64
-from ._cute import Float8E4M3FN as Float8E4M3FN
-from ._cute import Float8E5M2 as Float8E5M2
-from ._cute import Int16 as Int16
-from ._cute import Int32 as Int32
-from ._cute import Int64 as Int64
-from ._cute import Int8 as Int8
-from ._cute import Uint16 as Uint16
-from ._cute import Uint32 as Uint32
-from ._cute import Uint64 as Uint64
-from ._cute import Uint8 as Uint8
-from ._cute import elem_less as elem_less
-from ._cute import make_copy_atom as make_copy_atom
-from ._cute import make_identity_tensor as make_identity_tensor
-from ._cute import make_rmem_tensor as make_rmem_tensor
-from ._cute import make_rmem_tensor_like as make_rmem_tensor_like
-from ._cute import make_tiled_copy_A as make_tiled_copy_A
-from ._cute import make_tiled_copy_B as make_tiled_copy_B
-from ._cute import make_tiled_copy_C as make_tiled_copy_C
-from ._cute import make_tiled_copy_tv as make_tiled_copy_tv
-from ._cute import make_tiled_mma as make_tiled_mma
-from ._cute import range_constexpr as range_constexpr
-from ._errors import GpuError as GpuError
-from ._errors import KernelError as KernelError
-from ._errors import LayoutError as LayoutError
-from ._jit import Array as Array
-from ._jit import InOut as InOut
-from ._jit import Input as Input
-from ._jit import Kernel as Kernel
-from ._jit import Output as Output
-from ._jit import Scalar as Scalar
-from ._jit import dynamic as dynamic
-from ._jit import jit as jit
-from ._jit import spec as spec
-from ._jit import static as static
-from ._kernel import copy as copy
-from ._kernel import gemm as gemm
-from ._more import E as E
-from ._more import Param as Param
-from ._more import make_composed_layout as make_composed_layout
-from ._more import make_layout as make_layout
-from ._native import BitMatrix as BitMatrix
-from ._native import Coordinates as Coordinates
-from ._native import CopyAtom as CopyAtom
-from ._native import Distribution as Distribution
-from ._native import Expr as Expr
-from ._native import Flag as Flag
-from ._native import Fragment as Fragment
-from ._native import Function as Function
-from ._native import Layout as Layout
-from ._native import LinearLayout as LinearLayout
-from ._native import Morphism as Morphism
-from ._native import Number as Number
-from ._native import Picture as Picture
-from ._native import Predicates as Predicates
-from ._native import Program as Program
-from ._native import Step as Step
-from ._native import Swizzle as Swizzle
-from ._native import Tensor as Tensor
-from ._native import Tile as Tile
-from ._native import TiledCopy as TiledCopy
-from ._native import TiledMma as TiledMma
-from ._native import Tiler as Tiler
-from ._native import Value as Value
-from ._native import View as View
-from ._native import Xor as Xor
-from ._native import barrier as barrier
-from ._native import block as block
-from ._native import block_dim as block_dim
-from ._native import commit_async as commit_async
-from ._native import commit_bulk as commit_bulk
-from ._native import evaluate as evaluate
-from ._native import fence_async as fence_async
-from ._native import fence_async_global as fence_async_global
-from ._native import fragment as fragment
-from ._native import functions as functions
-from ._native import grid as grid
-from ._native import grid_dim as grid_dim
-from ._native import index_of as index_of
-from ._native import fmax as fmax
-from ._native import fmin as fmin
-from ._native import maximum as maximum
-from ._native import minimum as minimum
-from ._native import mma as mma
-from ._native import number as number
-from ._native import otherwise as otherwise
-from ._native import pipeline as pipeline
-from ._native import range as range
-from ._native import read as read
-from ._native import resident as resident
-from ._native import role as role
-from ._native import same as same
-from ._native import shared as shared
-from ._native import shuffle_xor as shuffle_xor
-from ._native import single as single
-from ._native import store_bulk as store_bulk
-from ._native import thread as thread
-from ._native import threads as threads
-from ._native import wait_async as wait_async
-from ._native import wait_bulk as wait_bulk
-from ._native import wait_bulk_written as wait_bulk_written
-from ._native import wait_mma as wait_mma
-from ._native import warp_barrier as warp_barrier
-from ._native import when as when
-from ._native import where as where
-from ._native import write as write
-from ._native import zeros as zeros
-from ._notes import OutsideDomain as OutsideDomain
-from ._notes import strict as strict
-from ._sanitize import Finding as Finding
-from ._sanitize import Sanitized as Sanitized
-from ._sanitize import SanitizedCosts as SanitizedCosts
-from ._sanitize import SanitizedCounts as SanitizedCounts
-from ._sanitize import SanitizerError as SanitizerError
-from ._sanitize import StatementCosts as StatementCosts
-from ._sanitize import TensorMap as TensorMap
-from ._sanitize import sanitize as sanitize
-from ._sanitizer import sanitizer as sanitizer
-from ._study import Access as Access
-from ._study import Advice as Advice
-from ._study import Banks as Banks
-from ._study import Claim as Claim
-from ._study import Derivation as Derivation
-from ._study import Footprint as Footprint
-from ._study import Operation as Operation
-from ._study import Suggestion as Suggestion
-from ._study import access as access
-from ._study import banks as banks
-from ._study import check as check
-from ._study import derive as derive
-from ._study import draw as draw
-from ._study import explain as explain
-from ._study import footprint as footprint
-from ._study import suggest as suggest
-from ._tensor import reduce as reduce
-from ._tensor import relayout as relayout
-from ._tensor import tensor_composition as tensor_composition
-from ._tensor import transform as transform
-from ._tile import tile as tile
-from ._tune import Tuned as Tuned
-from ._tune import Tuning as Tuning
-from ._tune import tune as tune
-from ._types import Argument as Argument
-from ._types import IntTuple as IntTuple
-from ._types import LayoutLike as LayoutLike
+from . import arch as arch, cuda as cuda, gpu as gpu, kernels as kernels, mesh as mesh, nvgpu as nvgpu
+from . import ops as ops, triton as triton
+from ._cute import (
+    BFloat16, Boolean, ElementType, Float16, Float32, Float64, Float8E4M3FN, Float8E5M2, Int16, Int32, Int64, Int8,
+    Uint16, Uint32, Uint64, Uint8, elem_less, make_copy_atom, make_identity_tensor, make_rmem_tensor,
+    make_rmem_tensor_like, make_tiled_copy_A, make_tiled_copy_B, make_tiled_copy_C, make_tiled_copy_tv, make_tiled_mma,
+    range_constexpr,
+)
+from ._errors import GpuError, KernelError, LayoutError
+from ._jit import Array, InOut, Input, Kernel, Output, Scalar, dynamic, jit, spec, static
+from ._kernel import copy, gemm
+from ._more import E, Param, make_composed_layout, make_layout
+from ._native import (
+    BitMatrix, Coordinates, CopyAtom, Distribution, Expr, Flag, Fragment, Function, Layout, LinearLayout, Morphism,
+    Number, Picture, Predicates, Program, Step, Swizzle, Tensor, Tile, TiledCopy, TiledMma, Tiler, Value, View, Xor,
+    barrier, block, block_dim, commit_async, commit_bulk, evaluate, fence_async, fence_async_global, fragment,
+    functions, grid, grid_dim, index_of, fmax, fmin, maximum, minimum, mma, number, otherwise, pipeline, range as range,
+    read, resident, role, same, shared, shuffle_xor, single, store_bulk, thread, threads, wait_async, wait_bulk,
+    wait_bulk_written, wait_mma, warp_barrier, when, where, write, zeros,
+)
+from ._notes import OutsideDomain, strict
+from ._sanitize import (
+    Finding, Sanitized, SanitizedCosts, SanitizedCounts, SanitizerError, StatementCosts, TensorMap, sanitize,
+)
+from ._sanitizer import sanitizer
+from ._study import (
+    Access, Advice, Banks, Claim, Derivation, Footprint, Operation, Suggestion, access, banks, check, derive, draw,
+    explain, footprint, suggest,
+)
+from ._tensor import reduce, relayout, tensor_composition, transform
+from ._tile import tile
+from ._tune import Tuned, Tuning, tune
+from ._types import Argument, IntTuple, LayoutLike
 
 # exported, written by stubs.py:
 __all__ = [
-    "Access",
-    "Advice",
-    "Argument",
-    "Array",
-    "BFloat16",
-    "Banks",
-    "BitMatrix",
-    "Boolean",
-    "Claim",
-    "Coordinates",
-    "CopyAtom",
-    "Derivation",
-    "Distribution",
-    "E",
-    "ElementType",
-    "Expr",
-    "Finding",
-    "Flag",
-    "Float16",
-    "Float32",
-    "Float64",
-    "Float8E4M3FN",
-    "Float8E5M2",
-    "Footprint",
-    "Fragment",
-    "Function",
-    "GpuError",
-    "InOut",
-    "Input",
-    "Int16",
-    "Int32",
-    "Int64",
-    "Int8",
-    "IntTuple",
-    "Kernel",
-    "KernelError",
-    "Layout",
-    "LayoutError",
-    "LayoutLike",
-    "LinearLayout",
-    "Morphism",
-    "Number",
-    "Operation",
-    "Output",
-    "OutsideDomain",
-    "Param",
-    "Picture",
-    "Predicates",
-    "Program",
-    "Sanitized",
-    "SanitizedCosts",
-    "SanitizedCounts",
-    "SanitizerError",
-    "Scalar",
-    "StatementCosts",
-    "Step",
-    "Suggestion",
-    "Swizzle",
-    "Tensor",
-    "TensorMap",
-    "Tile",
-    "TiledCopy",
-    "TiledMma",
-    "Tiler",
-    "Tuned",
-    "Tuning",
-    "Uint16",
-    "Uint32",
-    "Uint64",
-    "Uint8",
-    "Value",
-    "View",
-    "Xor",
-    "access",
-    "append",
-    "append_to_rank",
-    "banks",
-    "barrier",
-    "bit_image",
-    "bit_inverse",
-    "bit_kernel",
-    "bit_matrix",
-    "bit_rank",
-    "bit_xor",
-    "block",
-    "block_dim",
-    "blocked_product",
-    "cdiv",
-    "ceil_div",
-    "check",
-    "coalesce",
-    "coalesce_z",
-    "codomain",
-    "col_major",
-    "colex_geq",
-    "colex_gtr",
-    "colex_leq",
-    "colex_less",
-    "commit_async",
-    "commit_bulk",
-    "common_coarsening",
-    "common_refinement",
-    "compact_order",
-    "compatible",
-    "complement",
-    "compose",
-    "composition",
-    "composition_by_refinement",
-    "composition_within",
-    "concat",
-    "congruent",
-    "copy",
-    "coshape",
-    "cosize",
-    "crd2crd",
-    "crd2flat",
-    "crd2idx",
-    "depth",
-    "derive",
-    "dice",
-    "dice_",
-    "dice_modes",
-    "divides",
-    "domain",
-    "domain_distribute",
-    "domain_offset",
-    "downcast",
-    "draw",
-    "dynamic",
-    "elem_geq",
-    "elem_gtr",
-    "elem_leq",
-    "elem_less",
-    "elem_scale",
-    "encoded",
-    "equal",
-    "equivalent",
-    "evaluate",
-    "evenly_divides",
-    "explain",
-    "factorisation",
-    "factorise",
-    "fence_async",
-    "fence_async_global",
-    "filter_zeros",
-    "flat_divide",
-    "flat_product",
-    "flatten",
-    "floor_div",
-    "fmax",
-    "fmin",
-    "footprint",
-    "fragment",
-    "functionally_equal",
-    "functions",
-    "gcd",
-    "gemm",
-    "get",
-    "get_slice",
-    "graft",
-    "greatest_common_domain",
-    "grid",
-    "grid_dim",
-    "group",
-    "group_modes",
-    "hier_unzip",
-    "identity",
-    "identity_tensor",
-    "idx2crd",
-    "image",
-    "inclusion",
-    "increment_coord",
-    "index_of",
-    "inner_product",
-    "inverse",
-    "is_bijective",
-    "is_coalesced",
-    "is_compact",
-    "is_compatible",
-    "is_complementary",
-    "is_congruent",
-    "is_contiguous",
-    "is_degenerate",
-    "is_injective",
-    "is_isomorphism",
-    "is_ordered",
-    "is_product_admissible",
-    "is_sorted",
-    "is_standard",
-    "is_surjective",
-    "is_tractable",
-    "is_weakly_congruent",
-    "jit",
-    "layoutA_TV",
-    "layoutB_TV",
-    "layoutC_TV",
-    "layoutD_TV",
-    "layoutS_TV",
-    "layout_add",
-    "leaves",
-    "left_divide",
-    "left_inverse",
-    "lex_geq",
-    "lex_gtr",
-    "lex_leq",
-    "lex_less",
-    "linear_layout",
-    "linear_product",
-    "linear_quotient",
-    "local_tile",
-    "logical_divide",
-    "logical_product",
-    "make_composed_layout",
-    "make_copy_atom",
-    "make_fragment_A",
-    "make_fragment_B",
-    "make_fragment_C",
-    "make_fragment_like",
-    "make_identity_layout",
-    "make_identity_tensor",
-    "make_layout",
-    "make_layout_like",
-    "make_layout_tv",
-    "make_ordered_layout",
-    "make_rmem_tensor",
-    "make_rmem_tensor_like",
-    "make_tiled_copy_A",
-    "make_tiled_copy_B",
-    "make_tiled_copy_C",
-    "make_tiled_copy_tv",
-    "make_tiled_mma",
-    "max_alignment",
-    "max_common_layout",
-    "max_common_vector",
-    "maximum",
-    "minimum",
-    "mma",
-    "mod",
-    "morphism",
-    "mutual_refinement",
-    "nullspace",
-    "number",
-    "otherwise",
-    "partition_A",
-    "partition_B",
-    "partition_C",
-    "partition_D",
-    "partition_S",
-    "pipeline",
-    "prepend",
-    "prepend_to_rank",
-    "product",
-    "product_each",
-    "product_like",
-    "pseudo_inverse",
-    "pullback",
-    "pushforward",
-    "raked_product",
-    "range_constexpr",
-    "rank",
-    "read",
-    "recast_layout",
-    "reduce",
-    "refined_sizes",
-    "refines",
-    "relayout",
-    "rem",
-    "remove",
-    "replace",
-    "resident",
-    "restrict",
-    "retile_D",
-    "retile_S",
-    "reverse",
-    "right_inverse",
-    "role",
-    "round_up",
-    "row_major",
-    "same",
-    "sanitize",
-    "sanitizer",
-    "select",
-    "select_modes",
-    "shape",
-    "shape_div",
-    "shared",
-    "shuffle_xor",
-    "single",
-    "size",
-    "slice_",
-    "slice_and_offset",
-    "slice_modes",
-    "sort",
-    "span",
-    "span_composition",
-    "span_sum",
-    "spec",
-    "squeeze",
-    "standard_form",
-    "static",
-    "store_bulk",
-    "strict",
-    "stride",
-    "substitute",
-    "suggest",
-    "take",
-    "take_modes",
-    "tensor_composition",
-    "tensor_zipped_divide",
-    "thread",
-    "threads",
-    "tile",
-    "tile_to_shape",
-    "tiled_divide",
-    "tiled_product",
-    "to_composed",
-    "to_layout",
-    "to_xor",
-    "transform",
-    "tune",
-    "tuple_add",
-    "tuple_max",
-    "tuple_sub",
-    "unflatten",
-    "unzip",
-    "upcast",
-    "wait_async",
-    "wait_bulk",
-    "wait_bulk_written",
-    "wait_mma",
-    "warp_barrier",
-    "weak_complement",
-    "weak_composite",
-    "weakly_congruent",
-    "when",
-    "where",
-    "with_shape",
-    "write",
-    "zeros",
-    "zipped_divide",
-    "zipped_product",
+    "Access", "Advice", "Argument", "Array", "BFloat16", "Banks", "BitMatrix", "Boolean", "Claim", "Coordinates",
+    "CopyAtom", "Derivation", "Distribution", "E", "ElementType", "Expr", "Finding", "Flag", "Float16", "Float32",
+    "Float64", "Float8E4M3FN", "Float8E5M2", "Footprint", "Fragment", "Function", "GpuError", "InOut", "Input", "Int16",
+    "Int32", "Int64", "Int8", "IntTuple", "Kernel", "KernelError", "Layout", "LayoutError", "LayoutLike",
+    "LinearLayout", "Morphism", "Number", "Operation", "Output", "OutsideDomain", "Param", "Picture", "Predicates",
+    "Program", "Sanitized", "SanitizedCosts", "SanitizedCounts", "SanitizerError", "Scalar", "StatementCosts", "Step",
+    "Suggestion", "Swizzle", "Tensor", "TensorMap", "Tile", "TiledCopy", "TiledMma", "Tiler", "Tuned", "Tuning",
+    "Uint16", "Uint32", "Uint64", "Uint8", "Value", "View", "Xor", "access", "append", "append_to_rank", "banks",
+    "barrier", "bit_image", "bit_inverse", "bit_kernel", "bit_matrix", "bit_rank", "bit_xor", "block", "block_dim",
+    "blocked_product", "cdiv", "ceil_div", "check", "coalesce", "coalesce_z", "codomain", "col_major", "colex_geq",
+    "colex_gtr", "colex_leq", "colex_less", "commit_async", "commit_bulk", "common_coarsening", "common_refinement",
+    "compact_order", "compatible", "complement", "compose", "composition", "composition_by_refinement",
+    "composition_within", "concat", "congruent", "copy", "coshape", "cosize", "crd2crd", "crd2flat", "crd2idx", "depth",
+    "derive", "dice", "dice_", "dice_modes", "divides", "domain", "domain_distribute", "domain_offset", "downcast",
+    "draw", "dynamic", "elem_geq", "elem_gtr", "elem_leq", "elem_less", "elem_scale", "encoded", "equal", "equivalent",
+    "evaluate", "evenly_divides", "explain", "factorisation", "factorise", "fence_async", "fence_async_global",
+    "filter_zeros", "flat_divide", "flat_product", "flatten", "floor_div", "fmax", "fmin", "footprint", "fragment",
+    "functionally_equal", "functions", "gcd", "gemm", "get", "get_slice", "graft", "greatest_common_domain", "grid",
+    "grid_dim", "group", "group_modes", "hier_unzip", "identity", "identity_tensor", "idx2crd", "image", "inclusion",
+    "increment_coord", "index_of", "inner_product", "inverse", "is_bijective", "is_coalesced", "is_compact",
+    "is_compatible", "is_complementary", "is_congruent", "is_contiguous", "is_degenerate", "is_injective",
+    "is_isomorphism", "is_ordered", "is_product_admissible", "is_sorted", "is_standard", "is_surjective",
+    "is_tractable", "is_weakly_congruent", "jit", "layoutA_TV", "layoutB_TV", "layoutC_TV", "layoutD_TV", "layoutS_TV",
+    "layout_add", "leaves", "left_divide", "left_inverse", "lex_geq", "lex_gtr", "lex_leq", "lex_less", "linear_layout",
+    "linear_product", "linear_quotient", "local_tile", "logical_divide", "logical_product", "make_composed_layout",
+    "make_copy_atom", "make_fragment_A", "make_fragment_B", "make_fragment_C", "make_fragment_like",
+    "make_identity_layout", "make_identity_tensor", "make_layout", "make_layout_like", "make_layout_tv",
+    "make_ordered_layout", "make_rmem_tensor", "make_rmem_tensor_like", "make_tiled_copy_A", "make_tiled_copy_B",
+    "make_tiled_copy_C", "make_tiled_copy_tv", "make_tiled_mma", "max_alignment", "max_common_layout",
+    "max_common_vector", "maximum", "minimum", "mma", "mod", "morphism", "mutual_refinement", "nullspace", "number",
+    "otherwise", "partition_A", "partition_B", "partition_C", "partition_D", "partition_S", "pipeline", "prepend",
+    "prepend_to_rank", "product", "product_each", "product_like", "pseudo_inverse", "pullback", "pushforward",
+    "raked_product", "range_constexpr", "rank", "read", "recast_layout", "reduce", "refined_sizes", "refines",
+    "relayout", "rem", "remove", "replace", "resident", "restrict", "retile_D", "retile_S", "reverse", "right_inverse",
+    "role", "round_up", "row_major", "same", "sanitize", "sanitizer", "select", "select_modes", "shape", "shape_div",
+    "shared", "shuffle_xor", "single", "size", "slice_", "slice_and_offset", "slice_modes", "sort", "span",
+    "span_composition", "span_sum", "spec", "squeeze", "standard_form", "static", "store_bulk", "strict", "stride",
+    "substitute", "suggest", "take", "take_modes", "tensor_composition", "tensor_zipped_divide", "thread", "threads",
+    "tile", "tile_to_shape", "tiled_divide", "tiled_product", "to_composed", "to_layout", "to_xor", "transform", "tune",
+    "tuple_add", "tuple_max", "tuple_sub", "unflatten", "unzip", "upcast", "wait_async", "wait_bulk",
+    "wait_bulk_written", "wait_mma", "warp_barrier", "weak_complement", "weak_composite", "weakly_congruent", "when",
+    "where", "with_shape", "write", "zeros", "zipped_divide", "zipped_product",
 ]
 # end
 
