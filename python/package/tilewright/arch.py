@@ -54,15 +54,6 @@ def barrier() -> None:
 
 
 __all__ = [
-    "barrier",
-    "block_dim",
-    "block_idx",
-    "cp_async_commit_group",
-    "cp_async_wait_group",
-    "grid_dim",
-    "lane_idx",
-    "sync_threads",
-    "sync_warp",
-    "thread_idx",
-    "warp_idx",
-]
+    "barrier", "block_dim", "block_idx", "cp_async_commit_group", "cp_async_wait_group", "grid_dim", "lane_idx", "sync_threads",
+    "sync_warp", "thread_idx", "warp_idx",
+]  # fmt: skip

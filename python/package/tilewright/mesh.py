@@ -35,17 +35,6 @@ from ._group import Group
 from ._native import Mesh, Operation, Processes, Product, Resharding, Sharded
 
 __all__ = [
-    "Group",
-    "Mesh",
-    "Operation",
-    "Processes",
-    "Product",
-    "Resharding",
-    "Sharded",
-    "argmax",
-    "map",
-    "multiply",
-    "reduce",
-    "reshard",
-    "softmax",
-]
+    "Group", "Mesh", "Operation", "Processes", "Product", "Resharding", "Sharded", "argmax", "map", "multiply", "reduce",
+    "reshard", "softmax",
+]  # fmt: skip
