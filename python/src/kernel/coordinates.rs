@@ -24,16 +24,14 @@ pub struct Coordinates {
 #[pyfunction]
 pub fn coordinates<'py>(shape: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let (py, shape) = (shape.py(), operand::launch_tree(shape)?);
-    let made = run(py, move |room| Ok(room.keep(Thing::Coordinates(room.build.coordinates(&shape)?))))?;
-    operand::object(py, made)
+    operand::made(py, move |room| Ok(Thing::Coordinates(room.build.coordinates(&shape)?)))
 }
 
 /// Whether each number of a coordinate is less than that of another coordinate.
 #[pyfunction]
 pub fn elem_less<'py>(at: &Bound<'py, PyAny>, bound: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let (py, at, bound) = (at.py(), operand::launch_tree(at)?, operand::launch_tree(bound)?);
-    let made = run(py, move |room| Ok(room.keep(Thing::Flag(room.build.elem_less(&at, &bound)?))))?;
-    operand::object(py, made)
+    operand::made(py, move |room| Ok(Thing::Flag(room.build.elem_less(&at, &bound)?)))
 }
 
 impl Coordinates {
@@ -44,8 +42,7 @@ impl Coordinates {
         + 'static,
     ) -> PyResult<Bound<'py, PyAny>> {
         let own = self.handle;
-        let made = run(py, move |room| Ok(room.keep(Thing::Coordinates(cut(room.build, room.coordinates(own)?)?))))?;
-        operand::object(py, made)
+        operand::made(py, move |room| Ok(Thing::Coordinates(cut(room.build, room.coordinates(own)?)?)))
     }
 
     fn partition<'py>(&self, copy: &Bound<'py, TiledCopy>, end: CopyEnd) -> PyResult<Bound<'py, PyAny>> {

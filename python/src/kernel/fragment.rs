@@ -81,8 +81,7 @@ arithmetic! { Fragment {
     /// The part at a coordinate, in which `None` keeps a mode: the same registers.
     fn __getitem__<'py>(&self, at: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let (py, own, at) = (at.py(), self.handle, operand::known_coordinate(at)?);
-        let made = run(py, move |room| Ok(room.keep(Thing::Fragment(room.fragment(own)?.slice(at)?))))?;
-        operand::object(py, made)
+        operand::made(py, move |room| Ok(Thing::Fragment(room.fragment(own)?.slice(at)?)))
     }
 
     /// Writes a number, or the elements of a fragment, to the elements at a coordinate or index.
@@ -167,29 +166,26 @@ arithmetic! { Fragment {
             let numbers = columns.iter().map(|column| column.get_item(at)).collect::<PyResult<Vec<_>>>()?;
             made.push(operand::operand(&function.call1(PyTuple::new(py, numbers)?)?)?);
         }
-        let made = run(py, move |room| {
+        operand::made(py, move |room| {
             let like = room.fragment(own)?;
             let values = made.iter().map(|value| value.number(room, like.element())).collect::<Result<Vec<_>, RefusedStatement>>()?;
             let element = values.first().map_or(like.element(), |value| value.element());
             let fragment = room.build.register(element, &like.shape().to_string())?;
             fragment.set(&values)?;
-            Ok(room.keep(Thing::Fragment(fragment)))
-        })?;
-        operand::object(py, made)
+            Ok(Thing::Fragment(fragment))
+        })
     }
 
     /// A new fragment of the same shape, converted to another type.
     fn to<'py>(&self, py: Python<'py>, element: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let (own, element) = (self.handle, operand::element(element)?);
-        let made = run(py, move |room| Ok(room.keep(Thing::Fragment(room.fragment(own)?.to(element)?))))?;
-        operand::object(py, made)
+        operand::made(py, move |room| Ok(Thing::Fragment(room.fragment(own)?.to(element)?)))
     }
 
     /// The same registers under another layout of as many elements.
     fn with_layout<'py>(&self, layout: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let (py, own, layout) = (layout.py(), self.handle, operand::layout(layout)?);
-        let made = run(py, move |room| Ok(room.keep(Thing::Fragment(room.fragment(own)?.with_layout(&layout)?))))?;
-        operand::object(py, made)
+        operand::made(py, move |room| Ok(Thing::Fragment(room.fragment(own)?.with_layout(&layout)?)))
     }
 
     /// The same registers, with the modes of the source of a tiled copy.
@@ -205,8 +201,7 @@ arithmetic! { Fragment {
     /// The fragment as a tile in the registers of all threads.
     fn distributed<'py>(&self, held: &Bound<'py, tile::Distribution>) -> PyResult<Bound<'py, PyAny>> {
         let (py, own, held) = (held.py(), self.handle, held.get().held.clone());
-        let made = run(py, move |room| Ok(room.keep(Thing::Tile(room.fragment(own)?.distributed(&held)?))))?;
-        operand::object(py, made)
+        operand::made(py, move |room| Ok(Thing::Tile(room.fragment(own)?.distributed(&held)?)))
     }
 
     fn __repr__(&self) -> String {
@@ -225,7 +220,6 @@ impl Fragment {
         end: tilewright_layout::atoms::CopyEnd,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (py, own, copy) = (copy.py(), self.handle, copy.get().copy.clone());
-        let made = run(py, move |room| Ok(room.keep(Thing::Fragment(room.fragment(own)?.retile(&copy, end)?))))?;
-        operand::object(py, made)
+        operand::made(py, move |room| Ok(Thing::Fragment(room.fragment(own)?.retile(&copy, end)?)))
     }
 }

@@ -199,7 +199,7 @@ pub fn where_<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = condition.py();
     let (flag, yes, no) = (Condition::asked(condition)?, operand::operand(yes)?, operand::operand(no)?);
-    let made = run(py, move |room| {
+    operand::made(py, move |room| {
         let flag = flag.flag(room)?;
         let (yes, no) = match (&yes, &no) {
             (Operand::Of(own), no) => {
@@ -226,89 +226,65 @@ pub fn where_<'py>(
                 ));
             }
         };
-        Ok(room.keep(Thing::Number(flag.select(yes, no))))
-    })?;
-    operand::object(py, made)
+        Ok(Thing::Number(flag.select(yes, no)))
+    })
 }
 
+/// The methods of a class of numbers: its own, operators of two numbers, each with the one for a
+/// number on the left, and functions of one number.
 macro_rules! arithmetic {
     ($class:ident { $($own:tt)* }) => {
+        arithmetic! {
+            $class { $($own)* }
+            {
+                add: __add__ __radd__;
+                subtract: __sub__ __rsub__;
+                multiply: __mul__ __rmul__;
+                divide: __truediv__ __rtruediv__;
+            }
+            {
+                negate: __neg__;
+                abs: __abs__;
+                /// The square root.
+                sqrt: sqrt;
+                /// `1 / sqrt(x)`.
+                rsqrt: rsqrt;
+                /// `1 / x`.
+                recip: recip;
+                /// `2 ** x`.
+                exp2: exp2;
+                /// `e ** x`.
+                exp: exp;
+                /// The logarithm to base 2.
+                log2: log2;
+                /// The hyperbolic tangent.
+                tanh: tanh;
+            }
+        }
+    };
+    (
+        $class:ident { $($own:tt)* }
+        { $($binary:ident: $operator:ident $reversed:ident;)* }
+        { $($(#[$about:meta])* $unary:ident: $function:ident;)* }
+    ) => {
         #[pymethods]
         impl $class {
-            fn __add__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-                $crate::kernel::number::operator(self.handle, other, $crate::kernel::number::binary::add, false)
-            }
+            $(
+                fn $operator<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+                    $crate::kernel::number::operator(self.handle, other, $crate::kernel::number::binary::$binary, false)
+                }
 
-            fn __radd__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-                $crate::kernel::number::operator(self.handle, other, $crate::kernel::number::binary::add, true)
-            }
+                fn $reversed<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+                    $crate::kernel::number::operator(self.handle, other, $crate::kernel::number::binary::$binary, true)
+                }
+            )*
 
-            fn __sub__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-                $crate::kernel::number::operator(self.handle, other, $crate::kernel::number::binary::subtract, false)
-            }
-
-            fn __rsub__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-                $crate::kernel::number::operator(self.handle, other, $crate::kernel::number::binary::subtract, true)
-            }
-
-            fn __mul__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-                $crate::kernel::number::operator(self.handle, other, $crate::kernel::number::binary::multiply, false)
-            }
-
-            fn __rmul__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-                $crate::kernel::number::operator(self.handle, other, $crate::kernel::number::binary::multiply, true)
-            }
-
-            fn __truediv__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-                $crate::kernel::number::operator(self.handle, other, $crate::kernel::number::binary::divide, false)
-            }
-
-            fn __rtruediv__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-                $crate::kernel::number::operator(self.handle, other, $crate::kernel::number::binary::divide, true)
-            }
-
-            fn __neg__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-                $crate::kernel::number::function(py, self.handle, $crate::kernel::number::unary::negate)
-            }
-
-            fn __abs__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-                $crate::kernel::number::function(py, self.handle, $crate::kernel::number::unary::abs)
-            }
-
-            /// The square root.
-            fn sqrt<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-                $crate::kernel::number::function(py, self.handle, $crate::kernel::number::unary::sqrt)
-            }
-
-            /// `1 / sqrt(x)`.
-            fn rsqrt<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-                $crate::kernel::number::function(py, self.handle, $crate::kernel::number::unary::rsqrt)
-            }
-
-            /// `1 / x`.
-            fn recip<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-                $crate::kernel::number::function(py, self.handle, $crate::kernel::number::unary::recip)
-            }
-
-            /// `2 ** x`.
-            fn exp2<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-                $crate::kernel::number::function(py, self.handle, $crate::kernel::number::unary::exp2)
-            }
-
-            /// `e ** x`.
-            fn exp<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-                $crate::kernel::number::function(py, self.handle, $crate::kernel::number::unary::exp)
-            }
-
-            /// The logarithm to base 2.
-            fn log2<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-                $crate::kernel::number::function(py, self.handle, $crate::kernel::number::unary::log2)
-            }
-
-            /// The hyperbolic tangent.
-            fn tanh<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-                $crate::kernel::number::function(py, self.handle, $crate::kernel::number::unary::tanh)
-            }
+            $(
+                $(#[$about])*
+                fn $function<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+                    $crate::kernel::number::function(py, self.handle, $crate::kernel::number::unary::$unary)
+                }
+            )*
 
             $($own)*
         }
@@ -421,19 +397,17 @@ arithmetic! { Number {
     /// The number in another type, rounded to nearest, or toward zero to an integer.
     fn to<'py>(&self, py: Python<'py>, element: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let (own, element) = (self.handle, operand::element(element)?);
-        let made = run(py, move |room| Ok(room.keep(Thing::Number(room.number(own)?.to(element)))))?;
-        operand::object(py, made)
+        operand::made(py, move |room| Ok(Thing::Number(room.number(own)?.to(element))))
     }
 
     /// `self * b + c`, rounded once.
     fn multiply_add<'py>(&self, b: &Bound<'py, PyAny>, c: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let (py, own, b, c) = (b.py(), self.handle, operand::operand(b)?, operand::operand(c)?);
-        let made = run(py, move |room| {
+        operand::made(py, move |room| {
             let a = room.number(own)?;
             let (b, c) = (b.beside(room, a)?, c.beside(room, a)?);
-            Ok(room.keep(Thing::Number(a.multiply_add(b, c))))
-        })?;
-        operand::object(py, made)
+            Ok(Thing::Number(a.multiply_add(b, c)))
+        })
     }
 } }
 

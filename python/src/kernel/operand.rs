@@ -19,7 +19,7 @@ use super::number::{Flag, Number};
 use super::pipeline::{Cursor, Pipeline, Stage};
 use super::predicates::Predicates;
 use super::tile::Tile;
-use super::trace::{Handle, ObjectKind, RefusedStatement, Room};
+use super::trace::{Handle, ObjectKind, RefusedStatement, Room, Thing, run};
 use super::traced;
 use super::view::View;
 use crate::convert;
@@ -40,6 +40,15 @@ pub fn object(py: Python<'_>, handle: Handle) -> PyResult<Bound<'_, PyAny>> {
         ObjectKind::Cursor => traced::object(py, Cursor { handle })?.into_any(),
         ObjectKind::Stage => traced::object(py, Stage { handle })?.into_any(),
     })
+}
+
+/// Makes a value of the kernel, at this location, and returns its object.
+pub fn made<'py>(
+    py: Python<'py>,
+    make: impl for<'k> FnOnce(&Room<'k>) -> Result<Thing<'k>, RefusedStatement>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let made = run(py, move |room| Ok(room.keep(make(room)?)))?;
+    object(py, made)
 }
 
 /// An operand of arithmetic.

@@ -22,8 +22,7 @@ pub struct Pipeline {
 /// that uses it.
 #[pyfunction]
 pub fn pipeline<'py>(py: Python<'py>, stages: i64, releases: u32) -> PyResult<Bound<'py, PyAny>> {
-    let made = run(py, move |room| Ok(room.keep(Thing::Pipeline(room.build.pipeline(stages, releases)?))))?;
-    operand::object(py, made)
+    operand::made(py, move |room| Ok(Thing::Pipeline(room.build.pipeline(stages, releases)?)))
 }
 
 #[pymethods]
@@ -32,8 +31,7 @@ impl Pipeline {
     /// consumers another.
     fn cursor<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let own = self.handle;
-        let made = run(py, move |room| Ok(room.keep(Thing::Cursor(Rc::new(room.pipeline(own)?.cursor()?)))))?;
-        operand::object(py, made)
+        operand::made(py, move |room| Ok(Thing::Cursor(Rc::new(room.pipeline(own)?.cursor()?))))
     }
 }
 
@@ -48,8 +46,7 @@ impl Cursor {
     /// The current stage.
     fn stage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let own = self.handle;
-        let made = run(py, move |room| Ok(room.keep(Thing::Stage(Rc::new(room.cursor(own)?.stage()?)))))?;
-        operand::object(py, made)
+        operand::made(py, move |room| Ok(Thing::Stage(Rc::new(room.cursor(own)?.stage()?))))
     }
 
     /// Advances to the next stage, and after the last one to the first.

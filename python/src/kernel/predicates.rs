@@ -20,8 +20,7 @@ pub struct Predicates {
 #[pyfunction]
 pub fn predicates<'py>(layout: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let (py, layout) = (layout.py(), operand::layout(layout)?);
-    let made = run(py, move |room| Ok(room.keep(Thing::Predicates(room.build.predicates(&layout)?))))?;
-    operand::object(py, made)
+    operand::made(py, move |room| Ok(Thing::Predicates(room.build.predicates(&layout)?)))
 }
 
 #[pymethods]
@@ -51,11 +50,10 @@ impl Predicates {
     fn __getitem__<'py>(&self, at: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let (py, own, at) = (at.py(), self.handle, operand::known_coordinate(at)?);
         let open = at.leaves().contains(&tilewright_layout::Slot::All);
-        let made = run(py, move |room| {
+        operand::made(py, move |room| {
             let part = room.predicates(own)?.slice(at)?;
-            Ok(room.keep(if open { Thing::Predicates(part) } else { Thing::Flag(part.at(0)?) }))
-        })?;
-        operand::object(py, made)
+            Ok(if open { Thing::Predicates(part) } else { Thing::Flag(part.at(0)?) })
+        })
     }
 
     /// Sets the predicates at a coordinate or index.

@@ -11,7 +11,7 @@ use tilewright_kernel::program::Location;
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::scalar::Scalar;
 use tilewright_kernel::ptx::{self, Target};
-use tilewright_kernel::{Element, Kernel, LaunchArguments, Written};
+use tilewright_kernel::{Element, Kernel, Launch, LaunchArguments, Written};
 use tilewright_layout::Refusal;
 
 use super::drawing;
@@ -254,18 +254,12 @@ impl Program {
 
     /// The number of blocks along each axis at sizes.
     fn blocks(&self, py: Python<'_>, sizes: &Bound<'_, PyDict>) -> PyResult<(u32, u32, u32)> {
-        let sizes = self.with_fixed(sizes_of(sizes)?);
-        let launch =
-            self.kernel.program().launch(LaunchArguments { sizes: &borrowed(&sizes), numbers: Some(&|_, _| Some(0)) });
-        Ok(launch.map_err(|error| of_setup(py, &error))?.grid.into())
+        Ok(self.launch(py, sizes)?.grid.into())
     }
 
     /// The bytes of each tensor at sizes, from its first element to its last.
     fn tensor_bytes(&self, py: Python<'_>, sizes: &Bound<'_, PyDict>) -> PyResult<Vec<u64>> {
-        let sizes = self.with_fixed(sizes_of(sizes)?);
-        let launch =
-            self.kernel.program().launch(LaunchArguments { sizes: &borrowed(&sizes), numbers: Some(&|_, _| Some(0)) });
-        Ok(launch.map_err(|error| of_setup(py, &error))?.bytes.to_vec())
+        Ok(self.launch(py, sizes)?.bytes.to_vec())
     }
 
     /// The sizes at which these arrays are the tensors, including the given ones.
@@ -372,6 +366,13 @@ impl Program {
             }
         }
         sizes
+    }
+
+    /// A launch at sizes, of which numbers are not asked.
+    fn launch(&self, py: Python<'_>, sizes: &Bound<'_, PyDict>) -> PyResult<Launch> {
+        let sizes = self.with_fixed(sizes_of(sizes)?);
+        let sizes = LaunchArguments { sizes: &borrowed(&sizes), numbers: Some(&|_, _| Some(0)) };
+        self.kernel.program().launch(sizes).map_err(|error| of_setup(py, &error))
     }
 
     fn give(&self, py: Python<'_>, interpreter: &mut Interpreter<'_>, numbers: &Bound<'_, PyDict>) -> PyResult<()> {

@@ -36,16 +36,14 @@ pub fn global_tensor<'py>(
         "tensor" => Role::Both,
         _ => return Err(PyValueError::new_err(format!("a tensor is an input, an output or both, not '{role}'"))),
     };
-    let made = run(py, move |room| Ok(room.keep(Thing::View(room.build.tensor_of(element, &name, &layout, role)?))))?;
-    operand::object(py, made)
+    operand::made(py, move |room| Ok(Thing::View(room.build.tensor_of(element, &name, &layout, role)?)))
 }
 
 /// A scalar argument of the launch.
 #[pyfunction]
 pub fn launch_number<'py>(element: &Bound<'py, PyAny>, name: String) -> PyResult<Bound<'py, PyAny>> {
     let (py, element) = (element.py(), operand::element(element)?);
-    let made = run(py, move |room| Ok(room.keep(Thing::Number(room.build.scalar_of(element, &name)?))))?;
-    operand::object(py, made)
+    operand::made(py, move |room| Ok(Thing::Number(room.build.scalar_of(element, &name)?)))
 }
 
 /// A size known at launch, by its name and facts.
@@ -63,16 +61,14 @@ pub fn shared<'py>(element: &Bound<'py, PyAny>, layout: &Bound<'py, PyAny>) -> P
         Ok(layout) => layout.to_string(),
         Err(_) => operand::text(layout)?,
     };
-    let made = run(py, move |room| Ok(room.keep(Thing::View(room.build.shared_of(element, &layout)?))))?;
-    operand::object(py, made)
+    operand::made(py, move |room| Ok(Thing::View(room.build.shared_of(element, &layout)?)))
 }
 
 /// A fragment of this shape without values.
 #[pyfunction]
 pub fn fragment<'py>(element: &Bound<'py, PyAny>, shape: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let (py, element, shape) = (element.py(), operand::element(element)?, operand::shape(shape)?.to_string());
-    let made = run(py, move |room| Ok(room.keep(Thing::Fragment(room.build.register(element, &shape)?))))?;
-    operand::object(py, made)
+    operand::made(py, move |room| Ok(Thing::Fragment(room.build.register(element, &shape)?)))
 }
 
 /// A constant of a type, rounded to it; or the value of an index, such as an integer, as i32.
@@ -81,7 +77,7 @@ pub fn fragment<'py>(element: &Bound<'py, PyAny>, shape: &Bound<'py, PyAny>) -> 
 pub fn number<'py>(value: &Bound<'py, PyAny>, element: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
     let (py, of) = (value.py(), operand::operand(value)?);
     let element = element.map(operand::element).transpose()?;
-    let made = run(py, move |room| {
+    operand::made(py, move |room| {
         let number = match (&of, element) {
             (operand::Operand::Value(_), None) => {
                 return Err(RefusedStatement::here("a constant has a type", "say it: `tw.number(0.5, \"f32\")`"));
@@ -92,9 +88,8 @@ pub fn number<'py>(value: &Bound<'py, PyAny>, element: Option<&Bound<'py, PyAny>
                 if number.element() == element { number } else { number.to(element) }
             }
         };
-        Ok(room.keep(Thing::Number(number)))
-    })?;
-    operand::object(py, made)
+        Ok(Thing::Number(number))
+    })
 }
 
 /// An element of a tensor of i32 or u32 as an index of another tensor; accesses with it are
@@ -345,8 +340,7 @@ pub fn store_bulk(source: &Bound<'_, View>, destination: &Bound<'_, View>) -> Py
 #[pyfunction]
 pub fn shuffle_xor<'py>(number: &Bound<'py, Number>, mask: u32) -> PyResult<Bound<'py, PyAny>> {
     let (py, own) = (number.py(), number.get().handle);
-    let made = run(py, move |room| Ok(room.keep(Thing::Number(room.build.shuffle_xor(room.number(own)?, mask)))))?;
-    operand::object(py, made)
+    operand::made(py, move |room| Ok(Thing::Number(room.build.shuffle_xor(room.number(own)?, mask))))
 }
 
 macro_rules! statements {

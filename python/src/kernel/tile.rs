@@ -113,8 +113,7 @@ arithmetic! { Tile {
     #[getter]
     fn fragment<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let own = self.handle;
-        let made = run(py, move |room| Ok(room.keep(Thing::Fragment(room.tile(own)?.fragment().clone()))))?;
-        operand::object(py, made)
+        operand::made(py, move |room| Ok(Thing::Fragment(room.tile(own)?.fragment().clone())))
     }
 
     /// Who holds what.
@@ -137,8 +136,7 @@ arithmetic! { Tile {
     #[pyo3(signature = (*modes, reduction = "sum"))]
     fn reduce<'py>(&self, py: Python<'py>, modes: Vec<usize>, reduction: &str) -> PyResult<Bound<'py, PyAny>> {
         let (own, reduction) = (self.handle, operand::reduction(reduction)?);
-        let made = run(py, move |room| Ok(room.keep(Thing::Tile(room.tile(own)?.reduce(&modes, reduction)?))))?;
-        operand::object(py, made)
+        operand::made(py, move |room| Ok(Thing::Tile(room.tile(own)?.reduce(&modes, reduction)?)))
     }
 
     /// The greatest elements along some modes, and the place of each among them, as i32.
@@ -160,22 +158,19 @@ arithmetic! { Tile {
     #[pyo3(signature = (mode, reduction = "sum"))]
     fn scan<'py>(&self, py: Python<'py>, mode: usize, reduction: &str) -> PyResult<Bound<'py, PyAny>> {
         let (own, reduction) = (self.handle, operand::reduction(reduction)?);
-        let made = run(py, move |room| Ok(room.keep(Thing::Tile(room.tile(own)?.scan(mode, reduction)?))))?;
-        operand::object(py, made)
+        operand::made(py, move |room| Ok(Thing::Tile(room.tile(own)?.scan(mode, reduction)?)))
     }
 
     /// The same tile, held otherwise.
     fn convert<'py>(&self, held: &Bound<'py, Distribution>) -> PyResult<Bound<'py, PyAny>> {
         let (own, held_now, py) = (self.handle, held.get().held.clone(), held.py());
-        let made = run(py, move |room| Ok(room.keep(Thing::Tile(room.tile(own)?.convert(&held_now)?))))?;
-        operand::object(py, made)
+        operand::made(py, move |room| Ok(Thing::Tile(room.tile(own)?.convert(&held_now)?)))
     }
 
     /// The tile in another type.
     fn to<'py>(&self, py: Python<'py>, element: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let (own, element) = (self.handle, operand::element(element)?);
-        let made = run(py, move |room| Ok(room.keep(Thing::Tile(room.tile(own)?.to(element)?))))?;
-        operand::object(py, made)
+        operand::made(py, move |room| Ok(Thing::Tile(room.tile(own)?.to(element)?)))
     }
 
     fn __repr__(&self) -> String {

@@ -33,8 +33,7 @@ impl View {
         cut: impl for<'k> FnOnce(&'k Build, KernelView<'k>) -> Result<KernelView<'k>, RefusedStatement> + 'static,
     ) -> PyResult<Bound<'py, PyAny>> {
         let own = self.handle;
-        let made = run(py, move |room| Ok(room.keep(Thing::View(cut(room.build, room.view(own)?)?))))?;
-        operand::object(py, made)
+        operand::made(py, move |room| Ok(Thing::View(cut(room.build, room.view(own)?)?)))
     }
 
     /// Another value derived from this view.
@@ -221,12 +220,11 @@ impl View {
     #[pyo3(signature = (*, predicated = false))]
     fn load<'py>(&self, py: Python<'py>, predicated: bool) -> PyResult<Bound<'py, PyAny>> {
         let own = self.handle;
-        let made = run(py, move |room| {
+        operand::made(py, move |room| {
             let view = room.view(own)?;
             let loaded = if predicated { view.load_predicated()? } else { view.load()? };
-            Ok(room.keep(Thing::Fragment(loaded)))
-        })?;
-        operand::object(py, made)
+            Ok(Thing::Fragment(loaded))
+        })
     }
 
     /// Writes a fragment, or one number to each element. `predicated`: not past the edges of the
@@ -261,15 +259,14 @@ impl View {
     #[pyo3(signature = (element = None))]
     fn fragment<'py>(&self, py: Python<'py>, element: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
         let (own, element) = (self.handle, element.map(operand::element).transpose()?);
-        let made = run(py, move |room| {
+        operand::made(py, move |room| {
             let view = room.view(own)?;
             let fragment = match element {
                 Some(element) => view.fragment_of(element)?,
                 None => view.fragment()?,
             };
-            Ok(room.keep(Thing::Fragment(fragment)))
-        })?;
-        operand::object(py, made)
+            Ok(Thing::Fragment(fragment))
+        })
     }
 
     /// The tile in the registers of all threads, with the given distribution. `predicated`:
@@ -282,16 +279,15 @@ impl View {
         other: Option<f64>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (py, own, held) = (held.py(), self.handle, held.get().held.clone());
-        let made = run(py, move |room| {
+        operand::made(py, move |room| {
             let view = room.view(own)?;
             let tile = match (other, predicated) {
                 (Some(other), _) => view.load_distributed_or(&held, room.build.number_of(view.element(), other))?,
                 (None, true) => view.load_distributed_predicated(&held)?,
                 (None, false) => view.load_distributed(&held)?,
             };
-            Ok(room.keep(Thing::Tile(tile)))
-        })?;
-        operand::object(py, made)
+            Ok(Thing::Tile(tile))
+        })
     }
 
     /// Writes a tile in the registers of all threads. `predicated`: not past the edges of the
