@@ -14,6 +14,64 @@ use tilewright_tile::TileError;
 
 use crate::status::{Status, version_text};
 
+/// Errors that become the variants of another one.
+macro_rules! becomes {
+    ($error:ident: $($variant:ident($part:ty)),+ $(,)?) => {
+        $(
+            impl From<$part> for $error {
+                fn from(part: $part) -> $error {
+                    $error::$variant(part)
+                }
+            }
+        )+
+    };
+}
+pub(crate) use becomes;
+
+/// An error whose variants are errors of parts: its text is that of the part.
+macro_rules! one_of {
+    ($(#[$about:meta])* $error:ident { $($(#[$what:meta])* $variant:ident($part:ty),)+ }) => {
+        $(#[$about])*
+        #[non_exhaustive]
+        pub enum $error {
+            $($(#[$what])* $variant($part),)+
+        }
+
+        $crate::error::becomes! { $error: $($variant($part)),+ }
+
+        impl std::fmt::Display for $error {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                match self {
+                    $($error::$variant(part) => part.fmt(f),)+
+                }
+            }
+        }
+
+        impl std::error::Error for $error {}
+    };
+}
+pub(crate) use one_of;
+
+/// The code and the help of an error are those of the part that it holds.
+macro_rules! refused_by {
+    ($error:ident: $($variant:ident),+) => {
+        impl tilewright_layout::Refusal for $error {
+            fn code(&self) -> &'static str {
+                match self {
+                    $($error::$variant(part) => tilewright_layout::Refusal::code(part),)+
+                }
+            }
+
+            fn help(&self) -> Option<String> {
+                match self {
+                    $($error::$variant(part) => tilewright_layout::Refusal::help(part),)+
+                }
+            }
+        }
+    };
+}
+pub(crate) use refused_by;
+
 /// Why something was not done on a device.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -411,29 +469,7 @@ impl Refusal for GpuError {
     }
 }
 
-impl From<PtxError> for GpuError {
-    fn from(error: PtxError) -> GpuError {
-        GpuError::Ptx(error)
-    }
-}
-
-impl From<SetupError> for GpuError {
-    fn from(error: SetupError) -> GpuError {
-        GpuError::Sizes(error)
-    }
-}
-
-impl From<TensorError> for GpuError {
-    fn from(error: TensorError) -> GpuError {
-        GpuError::Tensor(error)
-    }
-}
-
-impl From<AtomError> for GpuError {
-    fn from(error: AtomError) -> GpuError {
-        GpuError::Atom(error)
-    }
-}
+becomes! { GpuError: Ptx(PtxError), Sizes(SetupError), Tensor(TensorError), Atom(AtomError) }
 
 impl From<TileError> for GpuError {
     fn from(error: TileError) -> GpuError {

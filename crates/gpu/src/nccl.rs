@@ -19,11 +19,12 @@ use std::ffi::c_int;
 use std::fmt;
 
 use library::{Comm, End, Library};
+use tilewright_layout::Refusal;
 
 pub use process::{NcclId, NcclProcess};
 
 use crate::device::Device;
-use crate::error::GpuError;
+use crate::error::{GpuError, becomes};
 use crate::memory::Memory;
 use crate::stream::Stream;
 
@@ -84,9 +85,16 @@ impl fmt::Display for NcclError {
 
 impl std::error::Error for NcclError {}
 
-impl From<GpuError> for NcclError {
-    fn from(error: GpuError) -> NcclError {
-        NcclError::Gpu(error)
+becomes! { NcclError: Gpu(GpuError) }
+
+impl Refusal for NcclError {
+    /// The errors of NCCL have no page here, so they use the page of refusals by the driver.
+    fn code(&self) -> &'static str {
+        "E0807"
+    }
+
+    fn help(&self) -> Option<String> {
+        None
     }
 }
 

@@ -35,6 +35,8 @@ use tilewright_layout::LayoutError;
 use tilewright_planners::{self as planners, PlanError, Planned, bits_at};
 use tilewright_tile::{self as tile, Compiled};
 
+use crate::error::one_of;
+
 pub use round::Round;
 pub use timing::{LASTING, REPEATS, Timing, copied, median, timed};
 
@@ -149,69 +151,26 @@ impl fmt::Display for BenchResult {
     }
 }
 
-/// Why nothing was measured.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub enum BenchError {
-    /// The driver, or a launch.
-    Gpu(GpuError),
-    /// Sizes that the kernel does not take.
-    Setup(SetupError),
-    /// There is no kernel.
-    Plan(PlanError),
-    /// A kernel of the library left what its definition does not say.
-    Kernel(planners::Unchecked),
-    /// A tile program is refused, or left what it does not mean.
-    Tile(tile::Unchecked),
-}
-
-impl fmt::Display for BenchError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            BenchError::Gpu(error) => error.fmt(f),
-            BenchError::Setup(error) => error.fmt(f),
-            BenchError::Plan(error) => error.fmt(f),
-            BenchError::Kernel(wrong) => wrong.fmt(f),
-            BenchError::Tile(wrong) => wrong.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for BenchError {}
-
-impl From<GpuError> for BenchError {
-    fn from(error: GpuError) -> BenchError {
-        BenchError::Gpu(error)
-    }
-}
-
-impl From<SetupError> for BenchError {
-    fn from(error: SetupError) -> BenchError {
-        BenchError::Setup(error)
-    }
-}
-
-impl From<PlanError> for BenchError {
-    fn from(error: PlanError) -> BenchError {
-        BenchError::Plan(error)
-    }
-}
-
-impl From<planners::Unchecked> for BenchError {
-    fn from(wrong: planners::Unchecked) -> BenchError {
-        BenchError::Kernel(wrong)
+one_of! {
+    /// Why nothing was measured.
+    #[derive(Debug, Clone)]
+    BenchError {
+        /// The driver, or a launch.
+        Gpu(GpuError),
+        /// Sizes that the kernel does not take.
+        Setup(SetupError),
+        /// There is no kernel.
+        Plan(PlanError),
+        /// A kernel of the library left what its definition does not say.
+        Kernel(planners::Unchecked),
+        /// A tile program is refused, or left what it does not mean.
+        Tile(tile::Unchecked),
     }
 }
 
 impl From<LayoutError> for BenchError {
     fn from(error: LayoutError) -> BenchError {
         BenchError::Kernel(planners::Unchecked::Layout(error))
-    }
-}
-
-impl From<tile::Unchecked> for BenchError {
-    fn from(wrong: tile::Unchecked) -> BenchError {
-        BenchError::Tile(wrong)
     }
 }
 

@@ -4,67 +4,29 @@
 //! types, sizes and layouts, in their order on one stream, with a workspace of the bytes that the
 //! plan states.
 
-use std::fmt;
-
 use crate::{
     Argument, Device, DeviceTensor, Element as DeviceElement, ElementType, GpuError, Memory, ModuleOptions,
     SizedKernel, Stream,
 };
 use tilewright_kernel::Element;
-use tilewright_layout::{Layout, Refusal};
+use tilewright_layout::Layout;
 use tilewright_planners::gemm::{Matrix, Problem, Problems, Product, ProductTensor, Products, Step};
 use tilewright_planners::{PlanError, Planner};
 
 use crate::devices::measured::DevicePlanner;
+use crate::error::{one_of, refused_by};
 
-/// Why a GEMM cannot run on a device.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub enum ProductError {
-    /// The product cannot be planned.
-    Plan(PlanError),
-    /// The driver, or a launch.
-    Gpu(GpuError),
-}
-
-impl From<PlanError> for ProductError {
-    fn from(error: PlanError) -> ProductError {
-        ProductError::Plan(error)
+one_of! {
+    /// Why a GEMM cannot run on a device.
+    #[derive(Debug, Clone)]
+    ProductError {
+        /// The product cannot be planned.
+        Plan(PlanError),
+        /// The driver, or a launch.
+        Gpu(GpuError),
     }
 }
-
-impl From<GpuError> for ProductError {
-    fn from(error: GpuError) -> ProductError {
-        ProductError::Gpu(error)
-    }
-}
-
-impl fmt::Display for ProductError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ProductError::Plan(error) => error.fmt(f),
-            ProductError::Gpu(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for ProductError {}
-
-impl Refusal for ProductError {
-    fn code(&self) -> &'static str {
-        match self {
-            ProductError::Plan(error) => error.code(),
-            ProductError::Gpu(error) => error.code(),
-        }
-    }
-
-    fn help(&self) -> Option<String> {
-        match self {
-            ProductError::Plan(error) => error.help(),
-            ProductError::Gpu(error) => Refusal::help(error),
-        }
-    }
-}
+refused_by! { ProductError: Plan, Gpu }
 
 /// Kernels that were compiled for a device, and the workspace that they share.
 #[derive(Debug)]

@@ -15,13 +15,13 @@ mod packed;
 mod through_nccl;
 mod transfers;
 
-use std::fmt;
-
 use crate::{GpuError, NcclError};
 use tilewright_kernel::Element;
-use tilewright_layout::{Composed, Layout, LayoutError, Leaf, Refusal, Swizzle, Tree};
+use tilewright_layout::{Composed, Layout, LayoutError, Leaf, Swizzle, Tree};
 use tilewright_mesh::{Exchange, Footprint, MeshError, Message};
 use tilewright_planners::{Expression, MapOptions, Place, PlanError, Planned, Planner, map};
+
+use crate::error::{one_of, refused_by};
 
 pub(crate) use lanes::Lanes;
 pub(crate) use on_devices::compiled;
@@ -33,81 +33,25 @@ pub use transfers::{EngineCopy, MIN_DIRECT_BYTES, MIN_LINE_BYTES, MIN_STAGED_BYT
 /// The most kernels that a device launches in a step.
 pub const MAX_LAUNCHES: usize = 4096;
 
-/// Why a tensor was not moved.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub enum ReshardError {
-    /// The layouts, or the devices of the mesh.
-    Mesh(MeshError),
-    /// A kernel cannot be planned.
-    Plan(PlanError),
-    /// The driver, or a launch.
-    Gpu(GpuError),
-    /// NCCL, or its absence.
-    Nccl(NcclError),
-}
-
-impl From<NcclError> for ReshardError {
-    fn from(error: NcclError) -> ReshardError {
-        ReshardError::Nccl(error)
+one_of! {
+    /// Why a tensor was not moved.
+    #[derive(Debug, Clone)]
+    ReshardError {
+        /// The layouts, or the devices of the mesh.
+        Mesh(MeshError),
+        /// A kernel cannot be planned.
+        Plan(PlanError),
+        /// The driver, or a launch.
+        Gpu(GpuError),
+        /// NCCL, or its absence.
+        Nccl(NcclError),
     }
 }
-
-impl From<MeshError> for ReshardError {
-    fn from(error: MeshError) -> ReshardError {
-        ReshardError::Mesh(error)
-    }
-}
+refused_by! { ReshardError: Mesh, Plan, Gpu, Nccl }
 
 impl From<LayoutError> for ReshardError {
     fn from(error: LayoutError) -> ReshardError {
         ReshardError::Mesh(error.into())
-    }
-}
-
-impl From<PlanError> for ReshardError {
-    fn from(error: PlanError) -> ReshardError {
-        ReshardError::Plan(error)
-    }
-}
-
-impl From<GpuError> for ReshardError {
-    fn from(error: GpuError) -> ReshardError {
-        ReshardError::Gpu(error)
-    }
-}
-
-impl fmt::Display for ReshardError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ReshardError::Mesh(error) => error.fmt(f),
-            ReshardError::Plan(error) => error.fmt(f),
-            ReshardError::Gpu(error) => error.fmt(f),
-            ReshardError::Nccl(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for ReshardError {}
-
-impl Refusal for ReshardError {
-    fn code(&self) -> &'static str {
-        match self {
-            ReshardError::Mesh(error) => error.code(),
-            ReshardError::Plan(error) => error.code(),
-            ReshardError::Gpu(error) => error.code(),
-            // NCCL's own errors have no page here, so they use the page of refusals by the driver.
-            ReshardError::Nccl(_) => "E0807",
-        }
-    }
-
-    fn help(&self) -> Option<String> {
-        match self {
-            ReshardError::Mesh(error) => error.help(),
-            ReshardError::Plan(error) => error.help(),
-            ReshardError::Gpu(error) => Refusal::help(error),
-            ReshardError::Nccl(_) => None,
-        }
     }
 }
 
@@ -235,30 +179,51 @@ fn fastest(layout: &Layout) -> Option<usize> {
 
 /// The same modes, compact, in the order of the strides.
 fn compact_like(layout: &Layout) -> Result<Layout, LayoutError> {
-    let mut leaves = layout.leaves().to_vec();
-    let mut order: Vec<usize> = (0..leaves.len()).collect();
-    order.sort_by_key(|mode| leaves.get(*mode).map(|leaf| leaf.stride));
+    flat(compact(layout.leaves().iter().map(|leaf| (leaf.extent, leaf.stride))))
+}
+
+/// Modes of these extents, compact: those with the least numbers are the fastest.
+fn compact(modes: impl Iterator<Item = (i64, i64)>) -> Vec<Leaf<i64>> {
+    let (mut leaves, numbers): (Vec<_>, Vec<_>) =
+        modes.map(|(extent, number)| (Leaf { extent, stride: 0 }, number)).unzip();
+    let mut order: Vec<_> = leaves.iter_mut().zip(numbers).collect();
+    order.sort_by_key(|(_, number)| *number);
     let mut next = 1;
-    for mode in order {
-        if let Some(leaf) = leaves.get_mut(mode) {
-            leaf.stride = next;
-            next *= leaf.extent;
-        }
+    for (leaf, _) in order {
+        leaf.stride = next;
+        next *= leaf.extent;
     }
-    if leaves.len() == 1 {
-        let only = leaves.first().copied().unwrap_or(Leaf { extent: 1, stride: 0 });
-        return Layout::mode_of(only.extent, only.stride);
+    leaves
+}
+
+/// A flat layout of leaves.
+pub(crate) fn flat(leaves: Vec<Leaf<i64>>) -> Result<Layout, LayoutError> {
+    match leaves[..] {
+        [] => Ok(Layout::unit()),
+        [only] => Layout::mode_of(only.extent, only.stride),
+        _ => Layout::from_tree(Tree::flat(leaves)?),
     }
-    Layout::from_tree(Tree::flat(leaves)?)
 }
 
 /// The modes of a footprint, as layouts of the source and the destination.
 fn sides(footprint: &Footprint) -> Result<[Layout; 2], LayoutError> {
     let layout = |step: &dyn Fn(&(i64, i64, i64)) -> i64| {
-        let leaves = footprint.modes.iter().map(|mode| Leaf { extent: mode.0, stride: step(mode) });
-        if footprint.modes.is_empty() { Ok(Layout::unit()) } else { Layout::from_tree(Tree::flat(leaves)?) }
+        tuple(footprint.modes.iter().map(|mode| Leaf { extent: mode.0, stride: step(mode) }).collect())
     };
     Ok([layout(&|mode| mode.1)?, layout(&|mode| mode.2)?])
+}
+
+/// A layout with a mode for each leaf.
+fn tuple(leaves: Vec<Leaf<i64>>) -> Result<Layout, LayoutError> {
+    if leaves.is_empty() { Ok(Layout::unit()) } else { Layout::from_tree(Tree::flat(leaves)?) }
+}
+
+/// Checks that there are as many devices or memories as the mesh has devices.
+///
+/// Errors: there are not (E1110).
+pub(crate) fn as_many(given: &[usize], devices: usize) -> Result<(), MeshError> {
+    let other = given.iter().find(|given| **given != devices);
+    other.map_or(Ok(()), |given| Err(MeshError::Processes { processes: *given, devices }))
 }
 
 /// A layout behind its first offset.

@@ -17,10 +17,8 @@ mod planned;
 mod steps;
 mod work;
 
-use std::fmt;
-
 use crate::GpuError;
-use tilewright_layout::{LayoutError, Refusal};
+use tilewright_layout::LayoutError;
 use tilewright_mesh::MeshError;
 use tilewright_planners::PlanError;
 
@@ -31,42 +29,27 @@ pub use work::ShardedWork;
 
 use crate::devices::gemm::ProductError;
 use crate::devices::reshard::ReshardError;
+use crate::error::{one_of, refused_by};
 
-/// Why there is no work on sharded tensors.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub enum ShardedError {
-    /// The layouts, or the devices of the mesh.
-    Mesh(MeshError),
-    /// A kernel cannot be planned.
-    Plan(PlanError),
-    /// The driver, or a launch.
-    Gpu(GpuError),
-    /// An error of a transfer between devices.
-    Reshard(ReshardError),
-}
-
-impl From<ReshardError> for ShardedError {
-    fn from(error: ReshardError) -> ShardedError {
-        ShardedError::Reshard(error)
+one_of! {
+    /// Why there is no work on sharded tensors.
+    #[derive(Debug, Clone)]
+    ShardedError {
+        /// The layouts, or the devices of the mesh.
+        Mesh(MeshError),
+        /// A kernel cannot be planned.
+        Plan(PlanError),
+        /// The driver, or a launch.
+        Gpu(GpuError),
+        /// An error of a transfer between devices.
+        Reshard(ReshardError),
     }
 }
+refused_by! { ShardedError: Mesh, Plan, Gpu, Reshard }
 
 impl From<LayoutError> for ShardedError {
     fn from(error: LayoutError) -> ShardedError {
         ShardedError::Mesh(error.into())
-    }
-}
-
-impl From<PlanError> for ShardedError {
-    fn from(error: PlanError) -> ShardedError {
-        ShardedError::Plan(error)
-    }
-}
-
-impl From<GpuError> for ShardedError {
-    fn from(error: GpuError) -> ShardedError {
-        ShardedError::Gpu(error)
     }
 }
 
@@ -75,39 +58,6 @@ impl From<ProductError> for ShardedError {
         match error {
             ProductError::Plan(error) => ShardedError::Plan(error),
             ProductError::Gpu(error) => ShardedError::Gpu(error),
-        }
-    }
-}
-
-impl fmt::Display for ShardedError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ShardedError::Mesh(error) => error.fmt(f),
-            ShardedError::Plan(error) => error.fmt(f),
-            ShardedError::Gpu(error) => error.fmt(f),
-            ShardedError::Reshard(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for ShardedError {}
-
-impl Refusal for ShardedError {
-    fn code(&self) -> &'static str {
-        match self {
-            ShardedError::Mesh(error) => error.code(),
-            ShardedError::Plan(error) => error.code(),
-            ShardedError::Gpu(error) => error.code(),
-            ShardedError::Reshard(error) => error.code(),
-        }
-    }
-
-    fn help(&self) -> Option<String> {
-        match self {
-            ShardedError::Mesh(error) => error.help(),
-            ShardedError::Plan(error) => error.help(),
-            ShardedError::Gpu(error) => Refusal::help(error),
-            ShardedError::Reshard(error) => error.help(),
         }
     }
 }

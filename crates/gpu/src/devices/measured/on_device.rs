@@ -4,40 +4,29 @@
 //! plans are allocated at once, and plans alternate, so that the clock of the device is the same
 //! for all.
 
-use std::fmt;
-
 use crate::{Device, GpuError, Stream};
 use tilewright_kernel::machine::Machine;
 use tilewright_planners::{Computation, PlanError, Planned};
 
 use super::{Card, Effort, Kept, MeasuredPlans, PlansError, Ranked, Stopwatch, rank};
 use crate::devices::bench::{BenchError, LASTING, LoadedEntry, timed};
+use crate::error::one_of;
 
 /// Rounds in which each plan is timed once.
 const ROUNDS: usize = 5;
 /// The most launches of a round.
 const MAX_LAUNCHES: usize = 10_000;
 
-/// Why no plan is measured or kept.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum TuneError {
-    /// There is no plan; the device; a plan that is wrong.
-    Bench(BenchError),
-    /// The plan is not kept.
-    Plans(PlansError),
-}
-
-impl fmt::Display for TuneError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            TuneError::Bench(error) => error.fmt(f),
-            TuneError::Plans(error) => error.fmt(f),
-        }
+one_of! {
+    /// Why no plan is measured or kept.
+    #[derive(Debug)]
+    TuneError {
+        /// There is no plan; the device; a plan that is wrong.
+        Bench(BenchError),
+        /// The plan is not kept.
+        Plans(PlansError),
     }
 }
-
-impl std::error::Error for TuneError {}
 
 impl From<PlanError> for TuneError {
     fn from(error: PlanError) -> TuneError {
@@ -45,21 +34,9 @@ impl From<PlanError> for TuneError {
     }
 }
 
-impl From<BenchError> for TuneError {
-    fn from(error: BenchError) -> TuneError {
-        TuneError::Bench(error)
-    }
-}
-
 impl From<GpuError> for TuneError {
     fn from(error: GpuError) -> TuneError {
         TuneError::Bench(error.into())
-    }
-}
-
-impl From<PlansError> for TuneError {
-    fn from(error: PlansError) -> TuneError {
-        TuneError::Plans(error)
     }
 }
 

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use crate::{Argument, Device, Event, GpuError, Memory, ModuleOptions, PeerMemory, PeerMemoryMut, SizedKernel, Stream};
 use tilewright_kernel::Element;
-use tilewright_mesh::{MeshError, Plan};
+use tilewright_mesh::Plan;
 use tilewright_planners::Planned;
 
 use super::lanes::{Lane, Lanes};
 use super::transfers::{EngineCopy, MIN_DIRECT_BYTES, MIN_STAGED_BYTES, Transfers, transfers};
-use super::{Combine, Pull, ReshardError};
+use super::{Combine, Pull, ReshardError, as_many};
 use crate::devices::measured::DevicePlanner;
 
 /// Staging buffers: one is filled while the other is unpacked.
@@ -164,9 +164,7 @@ impl DeviceReshard {
         (combine, readers): (Combine, Readers),
     ) -> Result<DeviceReshard, ReshardError> {
         let size = plan.from().mesh().size();
-        if devices.len() != size {
-            return Err(MeshError::Processes { processes: devices.len(), devices: size }.into());
-        }
+        as_many(&[devices.len()], size)?;
         let least = match readers {
             Readers::BySize => [MIN_DIRECT_BYTES, MIN_STAGED_BYTES],
             Readers::Kernels => [u64::MAX; 2],
@@ -261,11 +259,7 @@ impl DeviceReshard {
 
     fn launch_step(&mut self, number: usize, from: &[Memory], to: &mut [Memory]) -> Result<(), ReshardError> {
         let size = self.devices.len();
-        for given in [from.len(), to.len()] {
-            if given != size {
-                return Err(MeshError::Processes { processes: given, devices: size }.into());
-            }
-        }
+        as_many(&[from.len(), to.len()], size)?;
         let kernels = self.steps.get(number).map_or(&[] as &[_], Vec::as_slice);
         // All devices begin at once: the first part of each, then the second.
         let engine_copies = kernels.iter().map(|on| on.engine_copies.len()).max().unwrap_or(0);

@@ -7,11 +7,11 @@
 
 use crate::Transfer;
 use tilewright_kernel::Element;
-use tilewright_layout::{Layout, Leaf, Tree};
+use tilewright_layout::{Layout, LayoutError};
 use tilewright_mesh::{Exchange, Footprint, MeshError, Message};
 use tilewright_planners::{Planned, Planner};
 
-use super::{Combine, MAX_LAUNCHES, Pull, ReshardError, place, pulls_of, sides};
+use super::{Combine, MAX_LAUNCHES, Pull, ReshardError, compact, place, pulls_of, sides, tuple};
 
 /// Where bytes are sent from, or received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,17 +139,6 @@ fn lies_whole(footprint: &Footprint, written: bool) -> bool {
 }
 
 /// The layout of the elements of a run in the send buffer, mode by mode as in the footprint.
-fn in_order(footprint: &Footprint) -> Result<Layout, ReshardError> {
-    let mut order: Vec<usize> = (0..footprint.modes.len()).collect();
-    order.sort_by_key(|mode| footprint.modes.get(*mode).map(|mode| mode.1));
-    let mut leaves: Vec<Leaf<i64>> =
-        footprint.modes.iter().map(|(extent, ..)| Leaf { extent: *extent, stride: 0 }).collect();
-    let mut next = 1;
-    for mode in order {
-        if let Some(leaf) = leaves.get_mut(mode) {
-            leaf.stride = next;
-            next *= leaf.extent;
-        }
-    }
-    Ok(if leaves.is_empty() { Layout::unit() } else { Layout::from_tree(Tree::flat(leaves)?)? })
+fn in_order(footprint: &Footprint) -> Result<Layout, LayoutError> {
+    tuple(compact(footprint.modes.iter().map(|(extent, from, _)| (*extent, *from))))
 }

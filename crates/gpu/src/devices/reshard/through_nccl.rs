@@ -5,14 +5,14 @@
 
 use std::fmt;
 
-use crate::{Argument, Device, GpuError, Memory, ModuleOptions, Nccl, SizedKernel, Stream, Transfer};
+use crate::{Argument, Device, GpuError, Memory, Nccl, SizedKernel, Stream, Transfer};
 use tilewright_kernel::Element;
 use tilewright_mesh::{MeshError, Plan};
 use tilewright_planners::Planner;
 
-use super::ReshardError;
-use super::on_devices::LoadedStep;
+use super::on_devices::{LoadedStep, compiled};
 use super::packed::{MessageMemory, Packed, packed};
+use super::{ReshardError, as_many};
 use crate::devices::measured::DevicePlanner;
 
 /// The work and the buffers of a device in a step.
@@ -49,9 +49,7 @@ impl NcclReshard {
     /// the devices.
     pub fn new(devices: &[Device], plan: &Plan, element: Element) -> Result<NcclReshard, ReshardError> {
         let size = plan.from().mesh().size();
-        if devices.len() != size {
-            return Err(MeshError::Processes { processes: devices.len(), devices: size }.into());
-        }
+        as_many(&[devices.len()], size)?;
         let nccl = Nccl::open(devices)?;
         let bytes = |elements: i64| (elements as u64).saturating_mul(u64::from(element.bytes()));
         // Packs are the same on all devices: for the one with the fewest multiprocessors.
@@ -64,14 +62,11 @@ impl NcclReshard {
             let Packed { packs, transfers, sent, received, places, room } = packed(&step.exchange, element, &planner)?;
             let mut on_devices = Vec::new();
             for (((device, packs), places), [send, receive]) in devices.iter().zip(packs).zip(places).zip(room) {
-                let compiled = |planned: &tilewright_planners::Planned| {
-                    device.compile(planned.kernel(), &ModuleOptions::default())?.at(planned.sizes())
-                };
                 let mut beside = 0;
                 let places = places.into_iter().map(|pull| LoadedStep::new(device, pull, &mut beside));
                 let places = places.collect::<Result<_, GpuError>>()?;
                 on_devices.push(NcclStep {
-                    packs: packs.iter().map(compiled).collect::<Result<_, GpuError>>()?,
+                    packs: packs.iter().map(|pack| compiled(device, pack)).collect::<Result<_, GpuError>>()?,
                     places,
                     sent: device.allocate(bytes(send))?,
                     received: device.allocate(bytes(receive))?,
@@ -99,11 +94,7 @@ impl NcclReshard {
     ///
     /// Errors: memory that is missing, too small, or of another device; the driver or NCCL refused.
     pub fn launch(&mut self, from: &[Memory], to: &mut [Memory]) -> Result<(), ReshardError> {
-        for given in [from.len(), to.len()] {
-            if given != self.streams.len() {
-                return Err(MeshError::Processes { processes: given, devices: self.streams.len() }.into());
-            }
-        }
+        as_many(&[from.len(), to.len()], self.streams.len())?;
         let last = self.steps.len().saturating_sub(1);
         for (number, step) in self.steps.iter_mut().enumerate() {
             // The memory that a step writes is taken out, so that the one before it may be read.

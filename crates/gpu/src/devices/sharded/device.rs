@@ -9,12 +9,12 @@
 use std::fmt;
 
 use crate::{Argument, Device, Event, GpuError, Memory, ModuleOptions, PeerMemory, Stream};
-use tilewright_mesh::MeshError;
 use tilewright_planners::gemm::Product;
 
 use super::ShardedError;
 use super::planned::{Arrival, Operand, PartialDestination, PieceProduct, ShardedPlan};
 use crate::devices::gemm::DeviceProduct;
+use crate::devices::reshard::as_many;
 
 /// A piece that was compiled, and when it has been done.
 struct Piece {
@@ -75,10 +75,7 @@ impl ShardedProduct {
     /// Errors: the number of devices differs from the plan (E1110); there is not enough memory for
     /// the blocks of other devices; devices have no peer access, or the driver refuses a kernel.
     pub fn new(devices: &[Device], plan: &ShardedPlan) -> Result<ShardedProduct, ShardedError> {
-        let wanted = plan.ranks().len();
-        if devices.len() != wanted {
-            return Err(MeshError::Processes { processes: devices.len(), devices: wanted }.into());
-        }
+        as_many(&[devices.len()], plan.ranks().len())?;
         let (mut ranks, mut places) = (Vec::new(), Vec::new());
         for (device, plan) in devices.iter().zip(plan.ranks()) {
             let options = ModuleOptions::default();
@@ -114,11 +111,7 @@ impl ShardedProduct {
     /// each other; the driver refused.
     pub fn launch(&mut self, a: &[Memory], b: &[Memory], d: &mut [Memory]) -> Result<(), ShardedError> {
         let size = self.ranks.len();
-        for given in [a.len(), b.len(), d.len()] {
-            if given != size {
-                return Err(MeshError::Processes { processes: given, devices: size }.into());
-            }
-        }
+        as_many(&[a.len(), b.len(), d.len()], size)?;
         for on in &mut self.ranks {
             // The blocks received for the previous GEMM have been read.
             on.copies.wait(&on.done)?;

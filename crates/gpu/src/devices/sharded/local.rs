@@ -8,6 +8,7 @@ use tilewright_layout::{Layout, LayoutError, Leaf, Tree};
 use tilewright_mesh::{Along, MeshError, ShardedLayout};
 
 use super::ShardedError;
+use crate::devices::reshard::flat;
 
 /// A leaf that steps along offsets, with its mode and its number.
 #[derive(Debug, Clone, Copy)]
@@ -50,9 +51,7 @@ impl Local {
 
     /// All leaves, flat, with these strides.
     pub fn flat(&self, stride: impl Fn(&LocalLeaf) -> i64) -> Result<Layout, LayoutError> {
-        let leaves: Vec<_> =
-            self.leaves.iter().map(|leaf| Leaf { extent: leaf.extent, stride: stride(leaf) }).collect();
-        flat(&leaves)
+        flat(self.leaves.iter().map(|leaf| Leaf { extent: leaf.extent, stride: stride(leaf) }).collect())
     }
 
     /// A mode for each mode of the tensor.
@@ -92,15 +91,6 @@ impl Local {
     /// The leaves that are kept and have several positions, of a layout of all leaves.
     pub fn only_kept(&self, over: &[usize], of: &Layout) -> Result<Layout, LayoutError> {
         let kept = self.leaves.iter().zip(of.leaves()).filter(|(own, _)| own.extent > 1 && !over.contains(&own.mode));
-        flat(&kept.map(|(_, leaf)| *leaf).collect::<Vec<_>>())
-    }
-}
-
-/// A flat layout of leaves.
-fn flat(leaves: &[Leaf<i64>]) -> Result<Layout, LayoutError> {
-    match leaves {
-        [] => Ok(Layout::unit()),
-        [only] => Layout::mode_of(only.extent, only.stride),
-        _ => Layout::from_tree(Tree::flat(leaves.to_vec())?),
+        flat(kept.map(|(_, leaf)| *leaf).collect())
     }
 }

@@ -10,7 +10,7 @@ use std::fmt;
 
 use tilewright_kernel::Element;
 use tilewright_layout::Layout;
-use tilewright_mesh::{Block, MeshError, Piece, ProductPlan};
+use tilewright_mesh::{Block, Piece, ProductPlan};
 use tilewright_planners::gemm::{Fused, Matrix, Problem, Product};
 use tilewright_planners::{Expression, Planner};
 
@@ -338,11 +338,5 @@ impl fmt::Display for ShardedPlan {
             }
         }
         Ok(())
-    }
-}
-
-impl From<MeshError> for ShardedError {
-    fn from(error: MeshError) -> ShardedError {
-        ShardedError::Mesh(error)
     }
 }

@@ -13,7 +13,7 @@ use tilewright_planners::Planned;
 use super::ShardedError;
 use super::steps::{Tensor, WorkPlan, WorkStep};
 use crate::devices::gemm::DeviceProduct;
-use crate::devices::reshard::{DeviceReshard, Lanes, Readers, compiled};
+use crate::devices::reshard::{DeviceReshard, Lanes, Readers, as_many, compiled};
 
 /// A kernel on its device, what its blocks leave for the last one or for a second kernel, and that.
 struct LoadedWork {
@@ -56,9 +56,7 @@ impl ShardedWork {
     /// Errors: the number of devices differs from the plan (E1110); there is not enough memory for
     /// intermediate tensors; devices have no peer access, or the driver refuses a kernel.
     pub fn new(devices: &[Device], plan: &WorkPlan) -> Result<ShardedWork, ShardedError> {
-        if devices.len() != plan.devices() {
-            return Err(MeshError::Processes { processes: devices.len(), devices: plan.devices() }.into());
-        }
+        as_many(&[devices.len()], plan.devices())?;
         let lanes = Arc::new(Lanes::new(devices)?);
         let mut steps = Vec::new();
         for step in plan.steps() {
@@ -104,11 +102,8 @@ impl ShardedWork {
             let what = format!("the plan has {wanted} operands, and {} were given", operands.len());
             return Err(MeshError::Operation { what: what.into() }.into());
         }
-        for given in operands.iter().map(|operand| operand.len()).chain([result.len()]) {
-            if given != self.devices.len() {
-                return Err(MeshError::Processes { processes: given, devices: self.devices.len() }.into());
-            }
-        }
+        let given: Vec<usize> = operands.iter().map(|operand| operand.len()).chain([result.len()]).collect();
+        as_many(&given, self.devices.len())?;
         for (step, on) in self.plan.steps().iter().zip(&mut self.steps) {
             self.lanes.fence()?;
             // Take the tensor that is written out of the list, so that the others can be borrowed.
