@@ -6,7 +6,7 @@
 //! place at which two differ is named.
 
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{AnyLayout, Layout, LinearLayout, Tree};
+use tilewright_layout::{AnyLayout, Layout, LayoutError, LinearLayout, Tree};
 use tilewright_mesh::{MeshError, ShardedLayout};
 use tilewright_notation::Value;
 
@@ -263,6 +263,13 @@ fn held(value: &Value, tile: &[i64], side: &str) -> Result<HeldElements, Refused
             .filter(|size| *size <= MAX_COMPARED)
             .ok_or_else(|| incomparable("they have more than a million values"))
     };
+    let all = |shape: &Layout, element: &dyn Fn(i64) -> Result<i64, LayoutError>| {
+        let [threads, values] = [0, 1].map(|mode| shape.mode(mode).map_or(1, |mode| mode.size()));
+        let elements = (0..size(threads, values)?).map(element).collect::<Result<Vec<i64>, _>>();
+        let elements = elements.map_err(|error| incomparable(&error.to_string()))?;
+        inside(&elements, tile, side)?;
+        Ok(HeldElements { threads, values, elements })
+    };
     match value {
         Value::Linear(map) if is_distributed(map) => {
             if extents(map) != tile {
@@ -297,21 +304,9 @@ fn held(value: &Value, tile: &[i64], side: &str) -> Result<HeldElements, Refused
             }
             Ok(HeldElements { threads, values, elements })
         }
-        Value::Layout(AnyLayout::Integer(layout)) if layout.rank() == 2 => {
-            let [threads, values] = [0, 1].map(|mode| layout.mode(mode).map_or(1, |mode| mode.size()));
-            let count = size(threads, values)?;
-            let elements = (0..count).map(|index| layout.eval(&index)).collect::<Result<Vec<i64>, _>>();
-            let elements = elements.map_err(|error| incomparable(&error.to_string()))?;
-            inside(&elements, tile, side)?;
-            Ok(HeldElements { threads, values, elements })
-        }
+        Value::Layout(AnyLayout::Integer(layout)) if layout.rank() == 2 => all(layout, &|index| layout.eval(&index)),
         Value::Layout(AnyLayout::Composed(layout)) if layout.rank() == 2 => {
-            let [threads, values] = [0, 1].map(|mode| layout.inner().mode(mode).map_or(1, |mode| mode.size()));
-            let count = size(threads, values)?;
-            let elements = (0..count).map(|index| layout.eval(&index)).collect::<Result<Vec<i64>, _>>();
-            let elements = elements.map_err(|error| incomparable(&error.to_string()))?;
-            inside(&elements, tile, side)?;
-            Ok(HeldElements { threads, values, elements })
+            all(layout.inner(), &|index| layout.eval(&index))
         }
         other => Err(incomparable(&format!("the {side}, {other}, does not have two modes, threads and values"))),
     }

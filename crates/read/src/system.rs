@@ -59,37 +59,28 @@ impl System {
     /// assert_eq!("cute-cpp".parse(), Ok(System::CuteCpp));
     /// ```
     pub fn name(self) -> &'static str {
-        match self {
-            System::CutePrint => "cute-print",
-            System::CuteCpp => "cute-cpp",
-            System::CuteIr => "cute-ir",
-            System::CuteDsl => "cute-dsl",
-            System::Triton => "triton",
-            System::Gluon => "gluon",
-            System::TileLang => "tilelang",
-            System::Tirx => "tirx",
-            System::Tinygrad => "tinygrad",
-            System::NumPy => "numpy",
-            System::PyTorch => "torch",
-            System::Jax => "jax",
-        }
+        self.names()[0]
     }
 
     /// The name in a sentence.
     pub fn title(self) -> &'static str {
+        self.names()[1]
+    }
+
+    fn names(self) -> [&'static str; 2] {
         match self {
-            System::CutePrint => "CuTe's print",
-            System::CuteCpp => "CuTe in C++",
-            System::CuteIr => "the IR of CuTe's Python",
-            System::CuteDsl => "CuTe's Python",
-            System::Triton => "Triton",
-            System::Gluon => "Gluon",
-            System::TileLang => "TileLang",
-            System::Tirx => "TIRx",
-            System::Tinygrad => "tinygrad",
-            System::NumPy => "NumPy",
-            System::PyTorch => "PyTorch",
-            System::Jax => "JAX",
+            System::CutePrint => ["cute-print", "CuTe's print"],
+            System::CuteCpp => ["cute-cpp", "CuTe in C++"],
+            System::CuteIr => ["cute-ir", "the IR of CuTe's Python"],
+            System::CuteDsl => ["cute-dsl", "CuTe's Python"],
+            System::Triton => ["triton", "Triton"],
+            System::Gluon => ["gluon", "Gluon"],
+            System::TileLang => ["tilelang", "TileLang"],
+            System::Tirx => ["tirx", "TIRx"],
+            System::Tinygrad => ["tinygrad", "tinygrad"],
+            System::NumPy => ["numpy", "NumPy"],
+            System::PyTorch => ["torch", "PyTorch"],
+            System::Jax => ["jax", "JAX"],
         }
     }
 }

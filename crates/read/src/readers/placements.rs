@@ -11,9 +11,14 @@ pub(super) const WINDOW: usize = 1 << 14;
 
 /// Where the bracket with which a text begins is closed.
 pub(super) fn closed(text: &str) -> Option<usize> {
+    closed_in(text, WINDOW)
+}
+
+/// The same, if that is within the first bytes. `<=` is no bracket.
+pub(super) fn closed_in(text: &str, window: usize) -> Option<usize> {
     let mut depth = 0_usize;
     let mut quoted = false;
-    for (at, byte) in text.bytes().take(WINDOW).enumerate() {
+    for (at, byte) in text.bytes().take(window).enumerate() {
         match byte {
             b'\'' => quoted = !quoted,
             b'(' | b'[' | b'{' if !quoted => depth += 1,

@@ -8,7 +8,7 @@
 use tilewright_mesh::{Mesh, ShardedLayout};
 
 use super::near::{name_beside, shape_beside};
-use super::placements::with_sums;
+use super::placements::{closed_in, with_sums};
 use crate::cursor::Cursor;
 use crate::reader::{Context, Found, Reader};
 use crate::reading::{Meaning, Reading, Unit};
@@ -102,24 +102,9 @@ fn alone(context: &Context<'_>, text: &str, span: std::ops::Range<usize>, system
 /// The most bytes of a sharding.
 const WINDOW: usize = 1 << 12;
 
-/// Where the bracket that opens here is closed; `<=` is no bracket.
+/// Where the bracket that opens here is closed.
 fn closed(source: &str, at: usize) -> Option<usize> {
-    let mut depth = 0_usize;
-    let mut quoted = false;
-    for (offset, byte) in source.as_bytes().get(at..)?.iter().take(WINDOW).enumerate() {
-        match byte {
-            b'\'' => quoted = !quoted,
-            b'(' | b'[' | b'{' if !quoted => depth += 1,
-            b')' | b']' | b'}' if !quoted => {
-                depth = depth.checked_sub(1)?;
-                if depth == 0 {
-                    return Some(at + offset + 1);
-                }
-            }
-            _ => {}
-        }
-    }
-    None
+    Some(at + closed_in(source.get(at..)?, WINDOW)?)
 }
 
 fn sharded(

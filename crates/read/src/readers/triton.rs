@@ -31,11 +31,12 @@ use tilewright_layout::{AnyLayout, Layout, LinearLayout};
 use tilewright_notation::Value;
 
 use self::attribute::{Aliases, Encoding, Refusal, RefusalKind, encoding, known};
+use super::arrays::damaged;
 use crate::reader::{Context, Found, Reader};
 use crate::reading::{Reading, Unit};
 use crate::refused::{Missing, Refused};
 use crate::system::System;
-use crate::term::{Stopped, Term, TermKind, read as read_term, read_python};
+use crate::term::{Term, TermKind, read as read_term, read_python};
 use crate::width::element_bits;
 
 pub use printed::READER as PRINTED;
@@ -181,12 +182,6 @@ fn later(context: &Context<'_>, at: usize) -> Option<Found> {
         "paste the dump behind that pass, which has the layout that was chosen",
     );
     Some(Found { span, answer: Err(refused) })
-}
-
-fn damaged(at: usize, stopped: &Stopped) -> Found {
-    let end = stopped.at.max(at + 1);
-    let message = format!("the text is damaged or cut off: {} is wanted here", stopped.wanted);
-    Found { span: at..end, answer: Err(Refused::damaged(stopped.at..stopped.at, message)) }
 }
 
 fn refused(refusal: Refusal) -> Refused {
