@@ -12,7 +12,7 @@ use tilewright::draw::Format;
 use tilewright::kernel::machine::Machine;
 use tilewright::kernel::ptx;
 use tilewright::kernel::{BoxMap, Kernel, Launch, Route};
-use tilewright::tile::{Compared, Explanation, NextBest, Report, Unchecked};
+use tilewright::tile::{Compared, Compiled, Explanation, NextBest, Report, Unchecked};
 
 use super::tiles::Tile;
 use crate::json::Json;
@@ -58,12 +58,7 @@ pub fn run(
     let sizes: Vec<(&str, i64)> = sizes.iter().map(|(name, size)| (name.as_str(), *size)).collect();
     let launch = (!sizes.is_empty()).then(|| compiled.kernel().program().launch(&sizes)).transpose();
     let launch = launch.map_err(|error| Failure::refused(&error))?;
-    let report = match options.check.then(|| compiled.check(&sizes)).transpose() {
-        Ok(report) => report,
-        Err(Unchecked::Program(error)) => return Err(error.into()),
-        Err(Unchecked::Interpreter(error)) => return Err(super::unchecked(&error, terminal)?),
-        Err(wrong) => return Err(Failure::Value(wrong.to_string())),
-    };
+    let report = options.check.then(|| checked_at(&compiled, &sizes, terminal)).transpose()?;
     let drawn = |output: &&Path| options.value.is_some() || Format::of_file(output).is_ok();
     match (output.filter(drawn), output) {
         (Some(output), _) => {
@@ -172,6 +167,20 @@ pub(super) fn findings(report: &Report) -> String {
         };
     }
     text + "for these sizes and one set of numbers; other sizes were not run\n"
+}
+
+/// Runs a program on the interpreter at sizes, and compares its outputs with what it means.
+pub(super) fn checked_at(
+    compiled: &Compiled,
+    sizes: &[(&str, i64)],
+    terminal: &mut Terminal,
+) -> Result<Report, Failure> {
+    match compiled.check(sizes) {
+        Ok(report) => Ok(report),
+        Err(Unchecked::Program(error)) => Err(error.into()),
+        Err(Unchecked::Interpreter(error)) => Err(super::unchecked(&error, terminal)?),
+        Err(wrong) => Err(Failure::Value(wrong.to_string())),
+    }
 }
 
 /// The same as an object.

@@ -15,7 +15,7 @@ use tilewright::kernel::machine::Machine;
 use tilewright::kernel::ptx::{self, Target};
 use tilewright::layout::nearest;
 use tilewright::planners;
-use tilewright::tile::{Compiled, Entry, GradientOptions, LIBRARY, Program, Unchecked};
+use tilewright::tile::{Compiled, Entry, GradientOptions, LIBRARY, Program};
 
 use super::bench::object_of;
 use super::{Choice, cost, explain, launch, outputs};
@@ -225,12 +225,7 @@ pub(super) fn check(
 ) -> Result<(), Failure> {
     let compiled = tile.compile(machine)?;
     let sizes = tile.sizes(given, false);
-    let report = match compiled.check(&borrowed(&sizes)) {
-        Ok(report) => report,
-        Err(Unchecked::Program(error)) => return Err(error.into()),
-        Err(Unchecked::Interpreter(error)) => return Err(super::unchecked(&error, terminal)?),
-        Err(wrong) => return Err(Failure::Value(wrong.to_string())),
-    };
+    let report = explain::checked_at(&compiled, &borrowed(&sizes), terminal)?;
     if terminal.json {
         let mut object = json!({ "name": tile.program.name(), "sizes": object_of(&sizes) });
         crate::json::extend(&mut object, explain::checked(&report));

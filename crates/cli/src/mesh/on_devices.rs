@@ -120,14 +120,7 @@ impl OnDevicesOptions {
 
     /// Checks that memory is not too large for the place of execution.
     pub fn fits(&self, layouts: &[&ShardedLayout]) -> Result<(), MeshError> {
-        if !self.device {
-            return run::fits(layouts);
-        }
-        let all = |layout: &&ShardedLayout| layout.reach().saturating_mul(layout.mesh().size() as i64);
-        match layouts.iter().map(all).max() > Some(MAX_MEMORY) {
-            true => Err(MeshError::TooLarge { what: "elements of memory on all devices", limit: MAX_MEMORY }),
-            false => Ok(()),
-        }
+        if self.device { run::fits_in(layouts, MAX_MEMORY) } else { run::fits(layouts) }
     }
 
     /// Prints what is done, and opens the devices.

@@ -177,9 +177,14 @@ where
 
 /// Checks that the memory of all devices with each of these layouts fits in one process.
 pub fn fits(layouts: &[&ShardedLayout]) -> Result<(), MeshError> {
+    fits_in(layouts, MAX_MEMORY)
+}
+
+/// Checks that all devices together have at most this many elements with each of these layouts.
+pub fn fits_in(layouts: &[&ShardedLayout], limit: i64) -> Result<(), MeshError> {
     let all = |layout: &&ShardedLayout| layout.reach().saturating_mul(layout.mesh().size() as i64);
-    match layouts.iter().map(all).max() > Some(MAX_MEMORY) {
-        true => Err(MeshError::TooLarge { what: "elements of memory on all devices", limit: MAX_MEMORY }),
+    match layouts.iter().map(all).max() > Some(limit) {
+        true => Err(MeshError::TooLarge { what: "elements of memory on all devices", limit }),
         false => Ok(()),
     }
 }
