@@ -64,69 +64,6 @@ impl Expression {
         Expression(Node::Binary(operator, Box::new(self.0), Box::new(other.0)))
     }
 
-    /// `e^self`.
-    #[must_use]
-    pub fn exp(self) -> Expression {
-        self.unary(Function::Exp)
-    }
-
-    /// `tanh(self)`, within a relative error of 2^-10.
-    #[must_use]
-    pub fn tanh(self) -> Expression {
-        self.unary(Function::Tanh)
-    }
-
-    /// The magnitude.
-    #[must_use]
-    pub fn abs(self) -> Expression {
-        self.unary(Function::Abs)
-    }
-
-    /// The square root.
-    #[must_use]
-    pub fn sqrt(self) -> Expression {
-        self.unary(Function::Sqrt)
-    }
-
-    /// `1 / self`.
-    #[must_use]
-    pub fn recip(self) -> Expression {
-        self.unary(Function::Recip)
-    }
-
-    /// The greater of this and 0.
-    #[must_use]
-    pub fn relu(self) -> Expression {
-        self.unary(Function::Relu)
-    }
-
-    /// `1 / (1 + e^-self)`.
-    #[must_use]
-    pub fn sigmoid(self) -> Expression {
-        self.unary(Function::Sigmoid)
-    }
-
-    /// `self / (1 + e^-self)`.
-    #[must_use]
-    pub fn silu(self) -> Expression {
-        self.unary(Function::Silu)
-    }
-
-    /// `x * Phi(x)`, where `Phi` is the distribution function of the normal distribution. The error
-    /// is at most 4e-7 times `x`; infinities give the limit.
-    #[must_use]
-    pub fn gelu(self) -> Expression {
-        self.unary(Function::Gelu)
-    }
-
-    /// The usual approximation of [`Expression::gelu`] by the tanh of a cubic polynomial. The error
-    /// is at most 1/2000 of the number, because [`Expression::tanh`] is approximate. It takes fewer
-    /// instructions.
-    #[must_use]
-    pub fn gelu_tanh(self) -> Expression {
-        self.unary(Function::GeluTanh)
-    }
-
     /// The number, clamped to a range.
     #[must_use]
     pub fn clamp(self, least: f64, greatest: f64) -> Expression {
@@ -389,6 +326,47 @@ fn written(node: &Node, names: &[&str], least: u8, f: &mut fmt::Formatter<'_>) -
             if binds < least { f.write_str(")") } else { Ok(()) }
         }
     }
+}
+
+/// Functions of one number, as methods.
+macro_rules! functions {
+    ($($(#[$about:meta])* $name:ident: $function:ident;)*) => {
+        impl Expression {
+            $(
+                $(#[$about])*
+                #[must_use]
+                pub fn $name(self) -> Expression {
+                    self.unary(Function::$function)
+                }
+            )*
+        }
+    };
+}
+
+functions! {
+    /// `e^self`.
+    exp: Exp;
+    /// `tanh(self)`, within a relative error of 2^-10.
+    tanh: Tanh;
+    /// The magnitude.
+    abs: Abs;
+    /// The square root.
+    sqrt: Sqrt;
+    /// `1 / self`.
+    recip: Recip;
+    /// The greater of this and 0.
+    relu: Relu;
+    /// `1 / (1 + e^-self)`.
+    sigmoid: Sigmoid;
+    /// `self / (1 + e^-self)`.
+    silu: Silu;
+    /// `x * Phi(x)`, where `Phi` is the distribution function of the normal distribution. The error
+    /// is at most 4e-7 times `x`; infinities give the limit.
+    gelu: Gelu;
+    /// The usual approximation of [`Expression::gelu`] by the tanh of a cubic polynomial. The error
+    /// is at most 1/2000 of the number, because [`Expression::tanh`] is approximate. It takes fewer
+    /// instructions.
+    gelu_tanh: GeluTanh;
 }
 
 macro_rules! operators {

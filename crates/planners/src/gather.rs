@@ -12,12 +12,12 @@ use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Element, Kernel};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Coord, Layout, LayoutError, Slot, Stride, Tree};
+use tilewright_layout::{Coord, Layout, LayoutError, Slot, Tree};
 
 use crate::error::PlanError;
 use crate::planned::Planned;
 use crate::terms::Meaning;
-use crate::units::{MOVE_THREADS, VECTOR};
+use crate::units::{MOVE_THREADS, VECTOR, first_vector};
 
 /// A kernel that gathers `picked` rows of a row-major matrix of `rows` rows and `columns` columns,
 /// by indices of type i32.
@@ -86,10 +86,7 @@ fn by_numbers(
         let y = k.tensor_of(element, "y", matrix(to), role)?;
         k.threads(MOVE_THREADS)?;
         k.grid(Axis::X, (total + MOVE_THREADS - 1) / MOVE_THREADS)?;
-        let overflow = || LayoutError::Overflow { op: "vector" };
-        let first = Stride::times(&k.block_number(Axis::X), &Expr::from(MOVE_THREADS)).ok_or_else(overflow)?;
-        let number = Stride::plus(&first, &k.thread()?).ok_or_else(overflow)?;
-        let digits = k.coordinate(&number, &[across, picked])?;
+        let digits = k.coordinate(&first_vector(k, MOVE_THREADS)?, &[across, picked])?;
         let at = |row: &Expr| -> Result<Coord<Expr>, LayoutError> {
             Tree::flat([Slot::All, Slot::At(digits[0].clone()), Slot::At(row.clone())])
         };

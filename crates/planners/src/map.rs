@@ -21,7 +21,7 @@ use crate::expression::Expression;
 use crate::law::{FEW_THREADS, REGISTER_VECTORS};
 use crate::planned::Planned;
 use crate::terms::Meaning;
-use crate::units::{MOVE_THREADS, VECTOR};
+use crate::units::{MOVE_THREADS, VECTOR, first_vector};
 
 /// A tensor of [`map()`]. A pair of a layout and a type is a tensor whose layout begins at its
 /// first element; a third member is the offset.
@@ -47,12 +47,6 @@ impl<'a> From<(&'a Layout, Element, i64)> for MapTensor<'a> {
     }
 }
 
-impl<'a> MapTensor<'a> {
-    fn placed(self) -> Placed<'a> {
-        (self.layout, self.element, self.offset)
-    }
-}
-
 /// The options of [`map()`].
 #[derive(Debug, Clone, Copy)]
 pub struct MapOptions<'a> {
@@ -65,9 +59,6 @@ impl Default for MapOptions<'_> {
         MapOptions { name: "map" }
     }
 }
-
-/// A layout, a type, and the offset of the layout in its tensor, in elements.
-type Placed<'a> = (&'a Layout, Element, i64);
 
 /// An axis of all tensors: its extent, and its stride in each tensor, the output first.
 type MapAxis = (i64, Vec<i64>);
@@ -100,22 +91,22 @@ pub fn map<'a, T: Into<MapTensor<'a>> + Copy>(
     output: impl Into<MapTensor<'a>>,
     options: MapOptions<'_>,
 ) -> Result<Planned, PlanError> {
-    let output: Placed<'_> = output.into().placed();
-    let inputs: Vec<Placed<'_>> = inputs.iter().map(|input| (*input).into().placed()).collect();
-    let tensors: Vec<Placed<'_>> = std::iter::once(output).chain(inputs.iter().copied()).collect();
+    let output: MapTensor<'_> = output.into();
+    let inputs: Vec<MapTensor<'_>> = inputs.iter().map(|input| (*input).into()).collect();
+    let tensors: Vec<MapTensor<'_>> = std::iter::once(output).chain(inputs.iter().copied()).collect();
     let wide = checked(expression, &tensors)?;
     let vectors = Vectors::of(machine, &tensors)?;
     let kernel = vectors.kernel(options.name, &tensors, expression, wide)?;
     let Vectors { each, width, .. } = vectors;
     let plan = vec![
-        format!("{expression} for each element of {}", output.0),
+        format!("{expression} for each element of {}", output.layout),
         match each {
             1 => format!("{width} elements a thread, in the order of the output"),
             _ => format!("{each} times {width} elements a thread, in the order of the output"),
         },
     ];
-    let inputs = inputs.iter().map(|(layout, _, offset)| ((*layout).clone(), *offset)).collect();
-    let output = Box::new((output.0.clone(), output.2));
+    let inputs = inputs.iter().map(|input| (input.layout.clone(), input.offset)).collect();
+    let output = Box::new((output.layout.clone(), output.offset));
     let meaning = Meaning::Map { expression: expression.clone(), inputs, output };
     Ok(Planned::new(kernel, plan, meaning).moving(vectors.bytes))
 }
@@ -139,21 +130,21 @@ impl Vectors {
     /// The vectors of tensors, the output first.
     ///
     /// Errors: there are more than a launch takes.
-    fn of(machine: &Machine, tensors: &[Placed<'_>]) -> Result<Vectors, PlanError> {
+    fn of(machine: &Machine, tensors: &[MapTensor<'_>]) -> Result<Vectors, PlanError> {
         let axes = merged(tensors);
-        let widest = tensors.iter().map(|(_, element, _)| i64::from(element.bytes())).max().unwrap_or(1);
+        let widest = tensors.iter().map(|tensor| i64::from(tensor.element.bytes())).max().unwrap_or(1);
         let mut width = if axes[0].1[0] == 1 { VECTOR / widest } else { 1 };
-        while axes[0].0 % width != 0 || tensors.iter().any(|(_, _, offset)| offset % width != 0) {
+        while axes[0].0 % width != 0 || tensors.iter().any(|tensor| tensor.offset % width != 0) {
             width /= 2;
         }
         let mut extents = vec![axes[0].0 / width];
         extents.extend(axes[1..].iter().map(|(extent, _)| *extent));
         let size =
-            |(layout, element, _): &Placed<'_>| layout.filter_zeros().size().saturating_mul(i64::from(element.bytes()));
+            |own: &MapTensor<'_>| own.layout.filter_zeros().size().saturating_mul(i64::from(own.element.bytes()));
         let bytes = tensors.iter().map(size).fold(0, i64::saturating_add);
         let l2_bytes = i64::try_from(machine.l2_bytes).unwrap_or(i64::MAX);
         let threads = if bytes <= l2_bytes { MOVE_THREADS } else { FEW_THREADS };
-        let each = (VECTOR / (width * i64::from(tensors[0].1.bytes()))).clamp(1, 2 * REGISTER_VECTORS);
+        let each = (VECTOR / (width * i64::from(tensors[0].element.bytes()))).clamp(1, 2 * REGISTER_VECTORS);
         let limit = i64::from(i32::MAX) - threads * each;
         let count = extents.iter().try_fold(1_i64, |count, extent| count.checked_mul(*extent)).unwrap_or(i64::MAX);
         if count > limit {
@@ -165,25 +156,25 @@ impl Vectors {
     /// The layout that a kernel declares for a tensor: vectors, along the axes.
     ///
     /// Errors: an element has no offset that is a number.
-    fn declared(&self, tensors: &[Placed<'_>], number: usize) -> Result<LayoutArgument, LayoutError> {
+    fn declared(&self, tensors: &[MapTensor<'_>], number: usize) -> Result<LayoutArgument, LayoutError> {
         let ((extent, strides), width) = (&self.axes[0], self.width);
         let mut modes = vec![(width, strides[number]), (extent / width, strides[number] * width)];
         modes.extend(self.axes[1..].iter().map(|(extent, strides)| (*extent, strides[number])));
-        LayoutArgument::placed(None, tensors[number].2, Layout::of_modes(modes)?)
+        LayoutArgument::placed(None, tensors[number].offset, Layout::of_modes(modes)?)
     }
 
     /// The kernel that computes an expression in a type.
     fn kernel(
         &self,
         name: &str,
-        tensors: &[Placed<'_>],
+        tensors: &[MapTensor<'_>],
         expression: &Expression,
         wide: Element,
     ) -> Result<Kernel, KernelError> {
         let block = self.threads * self.each;
         Kernel::build(name, |k| {
             let tensor = |number: usize, name: &str, role: Role| {
-                k.tensor_of(tensors[number].1, name, self.declared(tensors, number), role)
+                k.tensor_of(tensors[number].element, name, self.declared(tensors, number), role)
             };
             let sources = (1..tensors.len())
                 .map(|number| tensor(number, &format!("x{}", number - 1), Role::Input))
@@ -191,13 +182,12 @@ impl Vectors {
             let y = tensor(0, "y", Role::Output)?;
             k.threads(self.threads)?;
             k.grid(operation::Axis::X, (self.count + block - 1) / block)?;
-            let overflow = || LayoutError::Overflow { op: "vector" };
-            let first = Stride::times(&k.block_number(operation::Axis::X), &Expr::from(block)).ok_or_else(overflow)?;
-            let first = Stride::plus(&first, &k.thread()?).ok_or_else(overflow)?;
+            let first = first_vector(k, block)?;
             // Everything is read before anything is written.
             let mut vectors = Vec::new();
             for iteration in 0..self.each {
-                let number = Stride::plus(&first, &Expr::from(iteration * self.threads)).ok_or_else(overflow)?;
+                let number = Stride::plus(&first, &Expr::from(iteration * self.threads));
+                let number = number.ok_or(LayoutError::Overflow { op: "vector" })?;
                 let digits = k.coordinate(&number, &self.extents)?;
                 let slots = std::iter::once(Slot::All).chain(digits.into_iter().map(Slot::At));
                 let at: Coord<Expr> = Tree::flat(slots)?;
@@ -208,7 +198,7 @@ impl Vectors {
                 let result: Fragment<'_> = part.fragment()?;
                 let value = |at: usize| {
                     let elements: Vec<Num<'_>> = read.iter().map(|numbers| numbers[at].to(wide)).collect();
-                    expression.number(k, wide, &elements).to(tensors[0].1)
+                    expression.number(k, wide, &elements).to(tensors[0].element)
                 };
                 result.set(&(0..self.width as usize).map(value).collect::<Vec<_>>())?;
                 part.store_predicated(&result)?;
@@ -222,8 +212,8 @@ impl Vectors {
 /// tensors.
 ///
 /// Errors: as [`map`], except for the number of vectors.
-fn checked(expression: &Expression, tensors: &[Placed<'_>]) -> Result<Element, PlanError> {
-    let (inputs, output) = (tensors.len() - 1, tensors[0].0);
+fn checked(expression: &Expression, tensors: &[MapTensor<'_>]) -> Result<Element, PlanError> {
+    let (inputs, output) = (tensors.len() - 1, tensors[0].layout);
     if expression.inputs() > inputs {
         return Err(PlanError::Unknown {
             what: "input",
@@ -231,7 +221,7 @@ fn checked(expression: &Expression, tensors: &[Placed<'_>]) -> Result<Element, P
             known: format!("{inputs} tensors"),
         });
     }
-    for (layout, ..) in tensors {
+    for MapTensor { layout, .. } in tensors {
         let (least, _) = layout.range()?;
         if least < 0 {
             return Err(PlanError::Before { layout: layout.to_string(), least });
@@ -250,8 +240,8 @@ fn checked(expression: &Expression, tensors: &[Placed<'_>]) -> Result<Element, P
 /// The type in which an expression of tensors is computed.
 ///
 /// Errors: no type fits.
-fn computed_in(expression: &Expression, tensors: &[Placed<'_>]) -> Result<Element, PlanError> {
-    let types = || tensors.iter().map(|(_, element, _)| *element);
+fn computed_in(expression: &Expression, tensors: &[MapTensor<'_>]) -> Result<Element, PlanError> {
+    let types = || tensors.iter().map(|tensor| tensor.element);
     let refused = |what, given: String, known: &str| Err(PlanError::Unknown { what, given, known: known.to_string() });
     let Some(integer) = types().find(|element| !element.is_float()) else {
         return match types().any(|element| element == Element::F64) {
@@ -277,11 +267,11 @@ fn computed_in(expression: &Expression, tensors: &[Placed<'_>]) -> Result<Elemen
 }
 
 /// The axes of all tensors, sorted by stride in the output, merged if contiguous in all tensors.
-fn merged(tensors: &[Placed<'_>]) -> Vec<MapAxis> {
-    let count = tensors[0].0.leaves().len();
+fn merged(tensors: &[MapTensor<'_>]) -> Vec<MapAxis> {
+    let count = tensors[0].layout.leaves().len();
     let axis = |at: usize| {
         let leaf = |layout: &Layout| layout.leaves()[at].stride;
-        (tensors[0].0.leaves()[at].extent, tensors.iter().map(|(layout, ..)| leaf(layout)).collect::<Vec<i64>>())
+        (tensors[0].layout.leaves()[at].extent, tensors.iter().map(|tensor| leaf(tensor.layout)).collect::<Vec<i64>>())
     };
     let mut axes: Vec<MapAxis> = (0..count).map(axis).filter(|(extent, _)| *extent > 1).collect();
     axes.sort_by_key(|(_, strides)| strides.clone());

@@ -28,7 +28,7 @@ mod tile;
 mod windows;
 
 use tilewright_kernel::machine::{Machine, Multiprocessor};
-use tilewright_kernel::{Element, Kernel, LayoutArgument};
+use tilewright_kernel::{Element, Fragment, Kernel, KernelError, LayoutArgument};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Layout, LayoutError, Slot, Swizzle, Tree};
 
@@ -114,6 +114,16 @@ impl Limits {
 }
 
 impl Sides {
+    /// The bytes of an element of the wider type.
+    fn widest(&self) -> i64 {
+        self.source.bytes().max(self.destination.bytes()).into()
+    }
+
+    /// Values of the source in the type of the destination.
+    fn converted<'k>(&self, values: Fragment<'k>) -> Result<Fragment<'k>, KernelError> {
+        if self.source == self.destination { Ok(values) } else { values.map(|x| Ok(x.to(self.destination))) }
+    }
+
     /// How a kernel declares a side with these modes.
     ///
     /// Errors: an element has no offset that is a number.
@@ -310,32 +320,22 @@ fn planned(
         1 => format!("elements of {} one by one, in the order of the output", sides.source),
         _ => format!("rows: {vector} elements of {} a thread, in the order of the output", sides.source),
     };
-    match asked {
-        None => {}
-        Some(Structure::Rows) => {
-            plan.push(in_rows(vector));
-            return rows::rows(sides, vector).map(Some);
+    let long =
+        first.source == 1 && first.destination == 1 && first.extent * bytes >= 2 * RELAYOUTS.run && vector * bytes >= 4;
+    let (squares, windows) = match asked {
+        Some(Structure::Rows) => (None, None),
+        Some(Structure::Squares) => (SquaresPlan::plan(sides), None),
+        Some(Structure::Windows) => (None, WindowsPlan::plan(sides)),
+        None if long => (None, None),
+        None => {
+            // Squares with long runs are faster than any windows, and so are squares of small
+            // tensors.
+            let size = sides.axes.iter().fold(bytes, |size, axis| size.saturating_mul(axis.extent));
+            let squares = SquaresPlan::plan(sides);
+            let whole = squares.as_ref().is_some_and(|squares| size <= sides.limits.small || squares.is_whole(sides));
+            (squares, if whole { None } else { WindowsPlan::plan(sides) })
         }
-        Some(Structure::Squares) => {
-            let Some(squares) = SquaresPlan::plan(sides) else { return Ok(None) };
-            plan.push(squares.describe());
-            return squares::kernel(sides, &squares).map(Some);
-        }
-        Some(Structure::Windows) => {
-            let Some(windows) = WindowsPlan::plan(sides) else { return Ok(None) };
-            plan.push(windows.describe(&sides.axes));
-            return windows::kernel(sides, &windows).map(Some);
-        }
-    }
-    if first.source == 1 && first.destination == 1 && first.extent * bytes >= 2 * RELAYOUTS.run && vector * bytes >= 4 {
-        plan.push(in_rows(vector));
-        return rows::rows(sides, vector).map(Some);
-    }
-    // Squares with long runs are faster than any windows, and so are squares of small tensors.
-    let size = sides.axes.iter().fold(bytes, |size, axis| size.saturating_mul(axis.extent));
-    let squares = SquaresPlan::plan(sides);
-    let whole = squares.as_ref().is_some_and(|squares| size <= sides.limits.small || squares.is_whole(sides));
-    let windows = if whole { None } else { WindowsPlan::plan(sides) };
+    };
     let kernel = match (squares, windows) {
         (Some(squares), None) => {
             plan.push(squares.describe());
@@ -344,6 +344,11 @@ fn planned(
         (_, Some(windows)) => {
             plan.push(windows.describe(&sides.axes));
             windows::kernel(sides, &windows)
+        }
+        _ if matches!(asked, Some(Structure::Squares | Structure::Windows)) => return Ok(None),
+        _ if asked.is_some() || long => {
+            plan.push(in_rows(vector));
+            rows::rows(sides, vector)
         }
         _ => match BitsPlan::plan(&given, from, to).filter(|_| vector == 1) {
             Some(found) => {
@@ -395,8 +400,7 @@ fn vector(sides: &Sides) -> i64 {
     if first.source != 1 || first.destination != 1 {
         return 1;
     }
-    let widest = i64::from(sides.source.bytes().max(sides.destination.bytes()));
-    let mut width = (VECTOR / widest).min(sides.kept).max(1);
+    let mut width = (VECTOR / sides.widest()).min(sides.kept).max(1);
     let whole = |width: i64| {
         let bases = sides.bases.0 % width == 0 && sides.bases.1 % width == 0;
         let strides = sides.axes[1..].iter().all(|axis| axis.source % width == 0 && axis.destination % width == 0);

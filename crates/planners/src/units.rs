@@ -2,8 +2,11 @@
 
 use tilewright_kernel::machine::{Machine, Multiprocessor};
 use tilewright_kernel::program::WARP_LANES;
+use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::ptx::Feature;
-use tilewright_kernel::{Build, Element};
+use tilewright_kernel::{Build, Element, KernelError};
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{LayoutError, Stride};
 
 /// Lanes of a warp.
 pub(crate) const LANES: i64 = WARP_LANES as i64;
@@ -80,6 +83,13 @@ pub(crate) fn follow_launches(k: &Build, machine: &Machine) {
         k.wait_launches();
         k.launch_next();
     }
+}
+
+/// The index of the first vector of a thread, in blocks of this many vectors.
+pub(crate) fn first_vector(k: &Build, block: i64) -> Result<Expr, KernelError> {
+    let first = Stride::times(&k.block_number(Axis::X), &Expr::from(block));
+    let first = first.zip(Some(k.thread()?)).and_then(|(first, thread)| Stride::plus(&first, &thread));
+    Ok(first.ok_or(LayoutError::Overflow { op: "vector" })?)
 }
 
 /// The number of resident threads on a multiprocessor, in whole warps, by the registers of a

@@ -62,18 +62,8 @@ impl Plan {
 
 /// The admitted plan that takes the least time.
 pub(crate) fn fastest(problem: &Problem, machine: &Machine, admitted: impl Fn(&Plan) -> bool) -> Plan {
-    let first = TileChoice {
-        swapped: false,
-        rows: 64,
-        columns: 64,
-        warpgroups: 1,
-        split_k: 1,
-        cluster: 1,
-        blocks_per_sm: 1,
-        ping_pong: false,
-        warps: if problem.is_by_warpgroups(machine) { None } else { Some([2, 2]) },
-        producer: false,
-    };
+    let warps = if problem.is_by_warpgroups(machine) { None } else { Some([2, 2]) };
+    let first = TileChoice { warps, ..TileChoice::of(64, 64) };
     let plans = plans(problem, machine).into_iter().filter(|(_, plan)| admitted(plan));
     let least = plans.min_by(|(a, _), (b, _)| a.partial_cmp(b).unwrap_or(Ordering::Equal));
     least.map_or_else(|| Plan::tiled(problem, machine, first), |(_, plan)| plan)
@@ -98,19 +88,9 @@ pub(crate) fn plans(problem: &Problem, machine: &Machine) -> Vec<(f64, Plan)> {
             let others = filling.into_iter().filter(|columns| !usual.contains(columns));
             let others = others.map(|columns| (columns, false)).collect::<Vec<_>>();
             for (columns, usual) in usual.iter().map(|columns| (*columns, true)).chain(others) {
+                let own = TileChoice { swapped, warpgroups, ..TileChoice::of(rows, columns) };
                 if usual && (rows, warpgroups) == (128, 2) && columns >= PING_PONG_COLUMNS {
-                    let tile = TileChoice {
-                        swapped,
-                        rows,
-                        columns,
-                        warpgroups,
-                        split_k: 1,
-                        cluster: 1,
-                        blocks_per_sm: 1,
-                        ping_pong: true,
-                        warps: None,
-                        producer: false,
-                    };
+                    let tile = TileChoice { ping_pong: true, ..own };
                     for plan in banded(problem, machine, tile) {
                         if plan.refusal(problem, machine).is_none() && plan.waves(problem) > 1 {
                             plans.push((seconds(&plan, problem, machine), plan));
@@ -118,18 +98,7 @@ pub(crate) fn plans(problem: &Problem, machine: &Machine) -> Vec<(f64, Plan)> {
                     }
                 }
                 for blocks_per_sm in 1..=3 {
-                    let tile = |split_k, cluster| TileChoice {
-                        swapped,
-                        rows,
-                        columns,
-                        warpgroups,
-                        split_k,
-                        cluster,
-                        blocks_per_sm,
-                        ping_pong: false,
-                        warps: None,
-                        producer: false,
-                    };
+                    let tile = |split_k, cluster| TileChoice { split_k, cluster, blocks_per_sm, ..own };
                     let tiles = count(m, rows).saturating_mul(count(n, columns)).saturating_mul(problem.batch());
                     let slots = i64::from(machine.multiprocessors) * blocks_per_sm;
                     for split_k in shares(tiles, slots, count(k, problem.k_tile())) {

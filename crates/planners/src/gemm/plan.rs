@@ -133,28 +133,33 @@ impl Plan {
         Plan::in_bands(problem, machine, tile, 1)
     }
 
-    /// The same with a raster band of at least `least` tiles, if there are as many.
-    pub(crate) fn in_bands(problem: &Problem, machine: &Machine, tile: TileChoice, least: i64) -> Plan {
+    /// The choices of a tile, with one of everything that a plan has besides.
+    pub(crate) fn of_tile(tile: TileChoice) -> Plan {
         let TileChoice { swapped, rows, columns, warpgroups, split_k, cluster, blocks_per_sm, ping_pong, .. } = tile;
         let TileChoice { warps, producer, .. } = tile;
-        let (stages, raster_band, blocks, programmatic_launch, tail) = (1, 1, 1, false, 0);
-        let mut plan = Plan {
+        Plan {
             swapped,
             rows,
             columns,
             warpgroups,
-            stages,
+            stages: 1,
             split_k,
-            tail,
+            tail: 0,
             cluster,
-            raster_band,
+            raster_band: 1,
             blocks_per_sm,
-            blocks,
-            programmatic_launch,
+            blocks: 1,
+            programmatic_launch: false,
             ping_pong,
             warps,
             producer,
-        };
+        }
+    }
+
+    /// The same with a raster band of at least `least` tiles, if there are as many.
+    pub(crate) fn in_bands(problem: &Problem, machine: &Machine, tile: TileChoice, least: i64) -> Plan {
+        let TileChoice { rows, cluster, blocks_per_sm, warps, .. } = tile;
+        let mut plan = Plan::of_tile(tile);
         let [m, ..] = plan.extents(problem);
         // Only whole clusters.
         let cluster = cluster.max(1);
@@ -534,6 +539,24 @@ pub struct TileChoice {
     pub warps: Option<[i64; 2]>,
     /// A producer warp loads the k-tiles of [`TileChoice::warps`] by TMA.
     pub producer: bool,
+}
+
+impl TileChoice {
+    /// A tile of these rows and columns, by one warpgroup of one block, without other choices.
+    pub(crate) fn of(rows: i64, columns: i64) -> TileChoice {
+        TileChoice {
+            swapped: false,
+            rows,
+            columns,
+            warpgroups: 1,
+            split_k: 1,
+            cluster: 1,
+            blocks_per_sm: 1,
+            ping_pong: false,
+            warps: None,
+            producer: false,
+        }
+    }
 }
 
 /// How far ahead the scales of a block are loaded.

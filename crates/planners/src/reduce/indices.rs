@@ -10,12 +10,12 @@ use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Element, Kernel, KernelError, Num, View};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Coord, Layout, LayoutError, Slot, Stride, Tree};
+use tilewright_layout::{Coord, Layout, LayoutError, Slot, Tree};
 
 use crate::error::PlanError;
 use crate::planned::Planned;
 use crate::terms::{Indices, Meaning};
-use crate::units::MOVE_THREADS;
+use crate::units::{MOVE_THREADS, first_vector};
 
 /// A kernel that computes the global index of the maximum of each result, if this device holds it.
 /// It reads the maximum of the device, the maximum over all devices, and the position on the device
@@ -29,8 +29,7 @@ use crate::units::MOVE_THREADS;
 /// let plan = indices_of_greatest(Element::F32, 1000, &indices).unwrap();
 /// assert!(plan.to_string().contains("from 4096 on"));
 /// ```
-/// Errors: there are more results than a launch takes; elements of this type cannot be computed
-/// with.
+///
 /// Errors: there are more results than a launch takes; elements of this type are only stored.
 pub fn indices_of_greatest(element: Element, results: i64, indices: &Indices) -> Result<Planned, PlanError> {
     let limit = i64::from(i32::MAX) - MOVE_THREADS;
@@ -46,10 +45,7 @@ pub fn indices_of_greatest(element: Element, results: i64, indices: &Indices) ->
         let index = tensor(Element::I64, "index", Role::Output)?;
         k.threads(MOVE_THREADS)?;
         k.grid(Axis::X, (results + MOVE_THREADS - 1) / MOVE_THREADS)?;
-        let overflow = || LayoutError::Overflow { op: "result" };
-        let first = Stride::times(&k.block_number(Axis::X), &Expr::from(MOVE_THREADS)).ok_or_else(overflow)?;
-        let result = Stride::plus(&first, &k.thread()?).ok_or_else(overflow)?;
-        let digits = k.coordinate(&result, &[results, 1])?;
+        let digits = k.coordinate(&first_vector(k, MOVE_THREADS)?, &[results, 1])?;
         let at: Coord<Expr> = Tree::flat(digits.into_iter().map(Slot::At))?;
         let (own, greatest, place) = (number(&own, &at)?, number(&greatest, &at)?, number(&place, &at)?);
         let extents: Vec<i64> = indices.digits.iter().map(|(extent, _)| *extent).chain([1]).collect();

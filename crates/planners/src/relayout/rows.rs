@@ -11,8 +11,8 @@
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation;
 use tilewright_kernel::{Build, Kernel, KernelError, LayoutArgument, View};
-use tilewright_layout::Layout;
 use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Coord, Layout};
 
 use super::sum::{Sum, plus, times};
 use super::{Sides, blocks, coordinate};
@@ -44,18 +44,32 @@ fn number(k: &Build, each: i64, iteration: i64) -> Result<Expr, KernelError> {
     plus(&plus(&block, &Expr::from(iteration * THREADS))?, &k.thread()?)
 }
 
-/// Copies parts of the source to those of the destination.
-fn moved<'k>(sides: &Sides, parts: Vec<(View<'k>, View<'k>)>) -> Result<(), KernelError> {
-    let mut values = Vec::new();
-    for (from, _) in &parts {
-        values.push(from.load_predicated()?);
-    }
-    for ((_, to), values) in parts.iter().zip(values) {
-        let same = sides.source == sides.destination;
-        let values = if same { values } else { values.map(|x| Ok(x.to(sides.destination)))? };
-        to.store_predicated(&values)?;
-    }
-    Ok(())
+/// A kernel whose threads copy `each` of `total` vectors, between tensors with these modes. `places`
+/// gives the coordinates of a vector in the source and in the destination.
+fn by_vectors(
+    name: &str,
+    sides: &Sides,
+    [source, target]: [&[(i64, i64)]; 2],
+    (total, each): (i64, i64),
+    places: impl Fn(&Build, &Expr) -> Result<[Coord<Expr>; 2], KernelError>,
+) -> Result<Kernel, PlanError> {
+    let count = vectors(total, each)?;
+    Ok(Kernel::build(name, |k| {
+        let from = k.tensor_of(sides.source, "source", sides.declared(0, source), Role::Input)?;
+        let to = k.tensor_of(sides.destination, "destination", sides.declared(1, target), Role::Output)?;
+        k.threads(THREADS)?;
+        k.grid(operation::Axis::X, count)?;
+        let mut parts = Vec::new();
+        for iteration in 0..each {
+            let [source, target] = places(k, &number(k, each, iteration)?)?;
+            parts.push((from.slice(source)?, to.slice(target)?));
+        }
+        let values = parts.iter().map(|(from, _)| from.load_predicated()).collect::<Result<Vec<_>, _>>()?;
+        for ((_, to), values) in parts.iter().zip(values) {
+            to.store_predicated(&sides.converted(values)?)?;
+        }
+        Ok(())
+    })?)
 }
 
 /// Vectors of `vector` elements along the first axis.
@@ -64,67 +78,39 @@ pub(super) fn rows(sides: &Sides, vector: i64) -> Result<Kernel, PlanError> {
     let mut extents = vec![axes[0].extent / vector];
     extents.extend(axes[1..].iter().map(|axis| axis.extent));
     let total = extents.iter().try_fold(1_i64, |total, extent| total.checked_mul(*extent)).unwrap_or(i64::MAX);
-    let each = each(vector * i64::from(sides.source.bytes().max(sides.destination.bytes())));
-    let count = vectors(total, each)?;
     let modes = |stride: &dyn Fn(usize) -> i64| {
         let mut modes = vec![(vector, stride(0)), (axes[0].extent / vector, stride(0) * vector)];
         modes.extend((1..axes.len()).map(|axis| (axes[axis].extent, stride(axis))));
         modes
     };
     let (from, to) = (modes(&|axis| axes[axis].source), modes(&|axis| axes[axis].destination));
-    Ok(Kernel::build("relayout_rows", |k| {
-        let from = k.tensor_of(sides.source, "source", sides.declared(0, &from), Role::Input)?;
-        let to = k.tensor_of(sides.destination, "destination", sides.declared(1, &to), Role::Output)?;
-        k.threads(THREADS)?;
-        k.grid(operation::Axis::X, count)?;
-        let mut parts = Vec::new();
-        for iteration in 0..each {
-            let digits = k.coordinate(&number(k, each, iteration)?, &extents)?;
-            let at = coordinate(std::iter::once(None).chain(digits.into_iter().map(Some)))?;
-            parts.push((from.slice(at.clone())?, to.slice(at)?));
-        }
-        moved(sides, parts)
-    })?)
+    by_vectors("relayout_rows", sides, [&from, &to], (total, each(vector * sides.widest())), |k, number| {
+        let digits = k.coordinate(number, &extents)?;
+        let at = coordinate(std::iter::once(None).chain(digits.into_iter().map(Some)))?;
+        Ok([at.clone(), at])
+    })
 }
 
 /// Single elements, if the shapes have no common refinement: the index of an element gives its
 /// offset on either side.
 pub(super) fn indexed(sides: &Sides, from: &Layout, to: &Layout) -> Result<Kernel, PlanError> {
-    let leaves = |layout: &Layout| -> Vec<(i64, i64)> {
-        let leaves = layout.leaves().iter().filter(|leaf| leaf.extent > 1);
-        leaves.map(|leaf| (leaf.extent, leaf.stride)).collect()
-    };
-    let (source, mut target) = (leaves(from), Vec::new());
-    // The stride of the index along each mode of the destination.
-    let mut step = 1;
-    for (extent, stride) in leaves(to) {
-        target.push((extent, stride, step));
-        step *= extent;
-    }
+    let (source, mut target) = (leaves(from), leaves(to));
     target.sort_by_key(|mode| mode.1);
-    let each = each(i64::from(sides.source.bytes().max(sides.destination.bytes())));
-    let count = vectors(from.size(), each)?;
-    let extents: Vec<i64> = target.iter().map(|mode| mode.0).collect();
-    let inner: Vec<i64> = source.iter().map(|mode| mode.0).collect();
-    let modes: Vec<(i64, i64)> = target.iter().map(|mode| (mode.0, mode.1)).collect();
-    Ok(Kernel::build("relayout_indexed", |k| {
-        let from = k.tensor_of(sides.source, "source", sides.declared(0, &source), Role::Input)?;
-        let to = k.tensor_of(sides.destination, "destination", sides.declared(1, &modes), Role::Output)?;
-        k.threads(THREADS)?;
-        k.grid(operation::Axis::X, count)?;
-        let mut parts = Vec::new();
-        for iteration in 0..each {
-            let digits = k.coordinate(&number(k, each, iteration)?, &extents)?;
-            let terms = digits.iter().cloned().zip(target.iter().map(|mode| mode.2)).collect();
-            let index = Sum { base: 0, terms }.expr()?;
-            let source = k.coordinate(&index, &inner)?;
-            parts.push((
-                from.slice(coordinate(source.into_iter().map(Some))?)?,
-                to.slice(coordinate(digits.into_iter().map(Some))?)?,
-            ));
-        }
-        moved(sides, parts)
-    })?)
+    let extents = |modes: &[(i64, i64, i64)]| modes.iter().map(|mode| mode.0).collect::<Vec<i64>>();
+    let (inner, outer) = (extents(&source), extents(&target));
+    let modes = [strided(&source), strided(&target)];
+    let total = (from.size(), each(sides.widest()));
+    by_vectors("relayout_indexed", sides, [&modes[0], &modes[1]], total, |k, number| {
+        let digits = k.coordinate(number, &outer)?;
+        let terms = digits.iter().cloned().zip(target.iter().map(|mode| mode.2)).collect();
+        let source = k.coordinate(&Sum { base: 0, terms }.expr()?, &inner)?;
+        Ok([coordinate(source.into_iter().map(Some))?, coordinate(digits.into_iter().map(Some))?])
+    })
+}
+
+/// The extents and strides of modes.
+fn strided(modes: &[(i64, i64, i64)]) -> Vec<(i64, i64)> {
+    modes.iter().map(|mode| (mode.0, mode.1)).collect()
 }
 
 /// The modes of a layout: extent, stride, and stride of the index.
@@ -182,7 +168,7 @@ fn element_at<'k>(k: &'k Build, view: &View<'k>, place: &Place, index: &Expr) ->
 /// Single elements, if a side is linear over bits.
 pub(super) fn over_bits(sides: &Sides, from: &Place, to: &Place) -> Result<Kernel, PlanError> {
     let total = from.size();
-    let each = each(i64::from(sides.source.bytes().max(sides.destination.bytes())));
+    let each = each(sides.widest());
     let count = vectors(total, each)?;
     let places = match &to.bits {
         None => Vec::new(),
@@ -199,8 +185,9 @@ pub(super) fn over_bits(sides: &Sides, from: &Place, to: &Place) -> Result<Kerne
                 _ => (sides.destination, "destination", Role::Output),
             };
             let reach = if side == 0 { sides.reach.0 } else { sides.reach.1 };
-            let modes: Vec<(i64, i64)> = leaves(&place.layout).iter().map(|mode| (mode.0, mode.1)).collect();
-            let Some(_) = &place.bits else { return k.tensor_of(element, name, sides.declared(side, &modes), role) };
+            let Some(_) = &place.bits else {
+                return k.tensor_of(element, name, sides.declared(side, &strided(&leaves(&place.layout))), role);
+            };
             // An output covers all of its memory.
             let whole = match side {
                 0 => LayoutArgument::Layout(Layout::strided(reach, 1)?),
@@ -222,9 +209,7 @@ pub(super) fn over_bits(sides: &Sides, from: &Place, to: &Place) -> Result<Kerne
             parts.push((element_at(k, &target, to, &index)?, exists, value));
         }
         for (place, exists, value) in parts {
-            let same = sides.source == sides.destination;
-            let value = if same { value } else { value.map(|x| Ok(x.to(sides.destination)))? };
-            place.store_where(exists, &value)?;
+            place.store_where(exists, &sides.converted(value)?)?;
         }
         Ok(())
     })?)

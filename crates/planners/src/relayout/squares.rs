@@ -14,6 +14,7 @@ use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Composed, Coord, Layout, Swizzle, Tiler, Tree};
 
 use super::sum::Sum;
+use super::tile::side_by_side;
 use super::{Sides, blocks, coordinate};
 use crate::axes::Axis;
 use crate::error::PlanError;
@@ -56,23 +57,9 @@ fn run(axes: &[Axis], step: impl Fn(&Axis) -> i64, side: i64) -> Option<Vec<(usi
     }
 }
 
-/// The number of contiguous elements of a box.
-fn side_by_side(axes: &[Axis], step: impl Fn(&Axis) -> i64, extents: &[i64]) -> i64 {
-    let mut length = 1;
-    while let Some(next) = (0..axes.len()).find(|axis| axes[*axis].extent > 1 && step(&axes[*axis]) == length) {
-        let extent = axes[next].extent;
-        if extents[next] < extent {
-            // The last box is smaller, so this is the average.
-            return length * extent / div_up(extent, extents[next]);
-        }
-        length *= extent;
-    }
-    length
-}
-
 /// Whether both sides fit in the L2 cache, for element types for which that was measured to matter.
 fn cached(sides: &Sides) -> bool {
-    let bytes = i64::from(sides.source.bytes().max(sides.destination.bytes()));
+    let bytes = sides.widest();
     let most = sides.limits.cached_squares.get(bytes as usize - 1);
     let size = sides.axes.iter().fold(bytes, |size, axis| size.saturating_mul(axis.extent));
     most.is_some_and(|most| size <= *most)
@@ -87,7 +74,7 @@ impl SquaresPlan {
             .flat_map(|a| powers().map(move |b| (a, b)))
             .filter(|(a, b)| (LANES..=SEVERAL_THREADS).contains(&(a * b)));
         // Vectors as wide as the alignment allows, at least one word.
-        let widest = i64::from(sides.source.bytes().max(sides.destination.bytes()));
+        let widest = sides.widest();
         let aligned = |square: &i64| SquaresPlan::new(sides, (1, 1), *square).is_some();
         let vectors: &[i64] = if widest == 1 && cached(sides) { &[8] } else { &[16, 8] };
         let square = vectors.iter().map(|bytes| bytes / widest).filter(|square| *square > 1).find(aligned)?;
@@ -108,7 +95,8 @@ impl SquaresPlan {
     fn side_bytes(&self, sides: &Sides) -> (i64, i64) {
         let (axes, extents) = (&sides.axes, self.extents(&sides.axes));
         let most = if cached(sides) { RELAYOUTS.run / 2 } else { RELAYOUTS.run };
-        let bytes = |length: i64, element: Element| (length * i64::from(element.bytes())).min(most);
+        let bytes =
+            |(whole, parts): (i64, i64), element: Element| (whole / parts * i64::from(element.bytes())).min(most);
         let read = bytes(side_by_side(axes, |axis| axis.source, &extents), sides.source);
         (read, bytes(side_by_side(axes, |axis| axis.destination, &extents), sides.destination))
     }
@@ -263,9 +251,7 @@ pub(super) fn kernel(sides: &Sides, plan: &SquaresPlan) -> Result<Kernel, PlanEr
         };
         let theirs = Tree::tuple([&along(&digits[1], &plan.source)?, &along(&digits[0], &plan.destination)?])?;
         let values = tile.compose(squares.clone())?.slice(mine)?.load()?;
-        let same = sides.source == sides.destination;
-        let values = if same { values } else { values.map(|x| Ok(x.to(sides.destination)))? };
-        target_tile.compose(squares)?.slice(theirs)?.store_predicated(&values)
+        target_tile.compose(squares)?.slice(theirs)?.store_predicated(&sides.converted(values)?)
     })?)
 }
 

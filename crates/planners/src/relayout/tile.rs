@@ -95,3 +95,16 @@ impl AxisBox {
         axes.iter().zip(&self.extents).map(|(axis, extent)| div_up(axis.extent, *extent)).collect()
     }
 }
+
+/// The elements of a box that lie side by side, on average: the first number over the second one.
+/// Where the box cuts an axis, its last part is smaller.
+pub(super) fn side_by_side(axes: &[Axis], step: impl Fn(&Axis) -> i64, extents: &[i64]) -> (i64, i64) {
+    let mut length = 1;
+    while let Some(next) = (0..axes.len()).find(|axis| axes[*axis].extent > 1 && step(&axes[*axis]) == length) {
+        length *= axes[next].extent;
+        if extents[next] < axes[next].extent {
+            return (length, div_up(axes[next].extent, extents[next]));
+        }
+    }
+    (length, 1)
+}

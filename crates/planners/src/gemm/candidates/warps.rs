@@ -41,18 +41,8 @@ pub(super) fn plans(problem: &Problem, machine: &Machine) -> Vec<(f64, Plan)> {
                     producers.iter().flat_map(|producer| grids.clone().map(move |grid| (*producer, grid)))
                 {
                     let slots = i64::from(machine.multiprocessors) * blocks_per_sm;
-                    let tile = |split_k| TileChoice {
-                        swapped,
-                        rows,
-                        columns,
-                        warpgroups: 1,
-                        split_k,
-                        cluster: 1,
-                        blocks_per_sm,
-                        ping_pong: false,
-                        warps: Some(warps),
-                        producer,
-                    };
+                    let own = TileChoice { swapped, warps: Some(warps), producer, ..TileChoice::of(rows, columns) };
+                    let tile = |split_k| TileChoice { split_k, blocks_per_sm, ..own };
                     let one = Plan::tiled(problem, machine, tile(1));
                     // Fewer resident blocks have more stages.
                     let fewer = one.blocks <= i64::from(machine.multiprocessors) * (blocks_per_sm - 1);

@@ -2,7 +2,7 @@
 //!
 //! Law: [`Plan::from_line`] reads the line of each plan as that plan, and nothing else.
 
-use crate::gemm::plan::Plan;
+use crate::gemm::plan::{Plan, TileChoice};
 use crate::gemm::problem::LINE_BYTES;
 use std::fmt;
 
@@ -64,23 +64,7 @@ impl Plan {
                 return None;
             }
         }
-        let mut plan = Plan {
-            swapped: false,
-            rows: 0,
-            columns: 0,
-            warpgroups: 0,
-            stages: 0,
-            split_k: 0,
-            tail: 0,
-            cluster: 0,
-            raster_band: 0,
-            blocks_per_sm: 0,
-            blocks: 0,
-            programmatic_launch: false,
-            ping_pong: false,
-            warps: None,
-            producer: false,
-        };
+        let mut plan = Plan::of_tile(TileChoice::of(0, 0));
         for (name, number) in plan.numbers() {
             *number = given.remove(name)?.parse().ok()?;
         }

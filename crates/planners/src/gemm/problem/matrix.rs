@@ -188,13 +188,7 @@ impl Matrix {
     pub(crate) fn copied_by_threads(&self) -> Result<(Contiguous, i64), &'static str> {
         let Some([rows, columns, matrices]) = self.strides else { return Err("its modes are folded") };
         let [height, width, count] = self.extents;
-        let contiguous = if columns == 1 || width == 1 && rows != 1 {
-            Contiguous::Columns
-        } else if rows == 1 || height == 1 {
-            Contiguous::Rows
-        } else {
-            return Err("neither mode is contiguous");
-        };
+        let contiguous = self.contiguous(rows, columns)?;
         let [long, wide, _] = self.declared_extents();
         let (line, step, lines) = match contiguous {
             Contiguous::Columns => (wide, rows, height),
@@ -209,6 +203,19 @@ impl Matrix {
         let whole = |width: &i64| [line, step, apart, self.offset].iter().all(|number| number * bytes % width == 0);
         let widest = [VECTOR, VECTOR / 2, VECTOR / 4].into_iter().find(whole);
         widest.map(|width| (contiguous, width / bytes)).ok_or("its lines begin or end at no multiples of 4 bytes")
+    }
+
+    /// The contiguous mode, by the strides of rows and columns. A mode of extent 1 may have any
+    /// stride.
+    fn contiguous(&self, rows: i64, columns: i64) -> Result<Contiguous, &'static str> {
+        let [height, width, _] = self.extents;
+        if columns == 1 || width == 1 && rows != 1 {
+            Ok(Contiguous::Columns)
+        } else if rows == 1 || height == 1 {
+            Ok(Contiguous::Rows)
+        } else {
+            Err("neither mode is contiguous")
+        }
     }
 
     /// Whether lines along a contiguous mode are whole chunks of 16 bytes, as kernels declare them.
@@ -240,8 +247,7 @@ impl Matrix {
     pub(crate) fn declared_strides(&self) -> Option<[i64; 3]> {
         let mut strides = self.strides?;
         let [rows, columns, _] = self.extents;
-        let unit = VECTOR / i64::from(self.element.bytes());
-        let whole = |extent: i64| (extent + unit - 1) / unit * unit;
+        let whole = |extent: i64| padded(extent, self.element);
         match self.bulk() {
             Ok(Contiguous::Columns) => {
                 strides[1] = 1;
@@ -270,14 +276,7 @@ impl Matrix {
         }
         let step = |stride: i64| stride > 0 && stride * bytes % VECTOR == 0;
         let [height, width, count] = self.extents;
-        // A mode of extent 1 may have any stride.
-        let contiguous = if columns == 1 || width == 1 && rows != 1 {
-            Contiguous::Columns
-        } else if rows == 1 || height == 1 {
-            Contiguous::Rows
-        } else {
-            return Err("neither mode is contiguous");
-        };
+        let contiguous = self.contiguous(rows, columns)?;
         let (other, extent) = match contiguous {
             Contiguous::Columns => (rows, height),
             Contiguous::Rows => (columns, width),
@@ -294,11 +293,9 @@ impl Matrix {
     /// The mode in which bulk copies store it, or why they cannot: they write whole chunks.
     pub(crate) fn stored_in_bulk(&self) -> Result<Contiguous, &'static str> {
         let contiguous = self.bulk()?;
-        let [rows, columns, _] = self.declared_extents();
-        let line = if contiguous == Contiguous::Columns { columns } else { rows };
-        match line * i64::from(self.element.bytes()) % VECTOR {
-            0 => Ok(contiguous),
-            _ => Err("its lines end inside a chunk of 16 bytes, which bulk stores write whole"),
+        match self.has_whole_lines(contiguous) {
+            true => Ok(contiguous),
+            false => Err("its lines end inside a chunk of 16 bytes, which bulk stores write whole"),
         }
     }
 

@@ -6,7 +6,7 @@
 //! and for few warps was fitted to several hundred measurements ([`WindowTime`]).
 
 use super::super::Sides;
-use super::super::tile::AxisBox;
+use super::super::tile::{AxisBox, side_by_side};
 use super::WindowsPlan;
 use crate::axes::Axis;
 use crate::fitted::{WINDOWS, WindowTime};
@@ -89,19 +89,6 @@ pub(super) fn every(sides: &Sides) -> Vec<WindowsPlan> {
     found
 }
 
-/// The average number of contiguous elements of a box.
-fn side_by_side(axes: &[Axis], step: impl Fn(&Axis) -> i64, extents: &[i64]) -> f64 {
-    let mut length = 1;
-    while let Some(next) = (0..axes.len()).find(|axis| axes[*axis].extent > 1 && step(&axes[*axis]) == length) {
-        let extent = axes[next].extent;
-        if extents[next] < extent {
-            return length as f64 * extent as f64 / div_up(extent, extents[next]) as f64;
-        }
-        length *= extent;
-    }
-    length as f64
-}
-
 impl WindowsPlan {
     /// The estimated time with this tile, given the wavefronts of loads relative to the minimum.
     fn estimate(&self, sides: &Sides, loads: f64) -> f64 {
@@ -109,8 +96,9 @@ impl WindowsPlan {
         let (bytes, target) = (i64::from(sides.source.bytes()), i64::from(sides.destination.bytes()));
         // Bytes take four times as many instructions as words for as much memory.
         let width = usize::from(bytes > 1);
-        let read = side_by_side(axes, |axis| axis.source, extents) * bytes as f64;
-        let written = side_by_side(axes, |axis| axis.destination, extents) * target as f64;
+        let run = |(whole, parts): (i64, i64)| whole as f64 / parts as f64;
+        let read = run(side_by_side(axes, |axis| axis.source, extents)) * bytes as f64;
+        let written = run(side_by_side(axes, |axis| axis.destination, extents)) * target as f64;
         let elements: f64 = extents.iter().map(|extent| *extent as f64).product();
         let resident = self.blocks_at_once(sides) as f64;
         // Bytes of lines that are accessed partially at the ends of a run.
