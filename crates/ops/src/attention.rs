@@ -15,9 +15,11 @@ mod forward;
 mod one_kernel;
 mod packed;
 mod place;
+mod rings;
 mod scores;
 mod text;
 mod tiles;
+mod warps;
 
 pub use append::AppendToCache;
 pub use decode::AttentionDecode;

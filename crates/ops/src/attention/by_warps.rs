@@ -20,14 +20,15 @@ use tilewright_kernel::machine::Machine;
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Build, Flag, Fragment, Kernel, KernelError, Num, View};
-use tilewright_layout::atoms::{CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
+use tilewright_layout::atoms::{Operand, TiledCopy, TiledMma};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Composed, IntoShape, Layout, LayoutError, Swizzle, Tiler};
 use tilewright_tile::Element;
 
-use super::place::{behind, minus, over, plus, times};
+use super::place::{OfThread, behind, minus, over, plus, times};
+use super::rings::Ring;
 use super::scores::Logits;
 use super::text::{Dense, Heads};
+use super::warps::{BYTES, DEPTH, OF_A, OF_B, OF_B_TRANSPOSED, STRIP, fragment, product, room, to_shared};
 
 /// Warps of a block, and the blocks that share a multiprocessor: two warps for each of its four
 /// schedulers.
@@ -37,24 +38,18 @@ const RESIDENT: i64 = 2;
 const ROWS_OF_WARP: i64 = 32;
 /// Keys of a tile.
 const KEYS: i64 = 32;
-/// Columns of the sums of values that are corrected and added to together.
-const STRIP: i64 = 32;
 /// Stages of the rings. Measured on an H200: with four, 338 TFLOP/s instead of 344.
 const STAGES: i64 = 2;
 /// Elements of a row of a head.
 const WIDE: i64 = 64;
 /// Iterations that are written out together.
 const TOGETHER: i64 = 2;
-/// Numbers along K of an instruction.
-pub(super) const DEPTH: i64 = 16;
 /// How far a logit, in powers of two, may be above the greatest one that sums are relative to. So
 /// powers are at most 2^8, sums are as exact as with the greatest logit itself, and they are
 /// corrected in the first tiles only.
 const SLACK: f64 = 8.0;
 /// Rows of queries that a thread has a part of.
 const ROWS_OF_THREAD: usize = 4;
-/// Bytes of an element.
-pub(super) const BYTES: i64 = 2;
 
 /// An attention that this form computes.
 #[derive(Clone, Copy)]
@@ -77,10 +72,8 @@ impl<'a> ByWarps<'a> {
         if machine.target.has_wgmma() || [head, value] != [WIDE; 2] || dense.alignment() < 8 {
             return None;
         }
-        let own = machine.multiprocessor;
-        let room = i64::from(own.shared_bytes) / RESIDENT - i64::from(own.reserved_bytes);
         let bytes = BYTES * WIDE * (WARPS * ROWS_OF_WARP + 2 * STAGES * KEYS);
-        let fits = bytes <= room.min(own.block_shared_bytes.into());
+        let fits = bytes <= room(machine, RESIDENT);
         (fits && is_plain && is_masked).then_some(ByWarps { dense, logits })
     }
 
@@ -94,13 +87,6 @@ impl<'a> ByWarps<'a> {
     }
 }
 
-/// Rows of `wide` elements of 16 bits in shared memory, and stages of them. Chunks of 16 bytes are
-/// permuted by row, so that eight rows are in different banks.
-pub(super) fn rows_of(rows: i64, wide: i64, stages: i64) -> Result<Composed, LayoutError> {
-    let swizzle = Swizzle::new(3, 3, i64::from(wide.ilog2()) - 3)?;
-    Composed::new(swizzle, 0, Layout::strided((rows, wide, stages), (wide, 1, rows * wide))?)
-}
-
 /// The kernel while it is written.
 struct ForwardKernel<'k, 'a> {
     form: &'a ByWarps<'a>,
@@ -112,14 +98,10 @@ struct ForwardKernel<'k, 'a> {
     lse: View<'k>,
     /// The tile of queries in shared memory, and the rings of keys and values.
     q_tile: View<'k>,
-    key_ring: View<'k>,
-    value_ring: View<'k>,
+    key_ring: Ring<'k>,
+    value_ring: Ring<'k>,
     mma: TiledMma,
     to_shared: TiledCopy,
-    /// Loads of fragments: of queries, of keys, and of values, which are transposed.
-    of_queries: TiledCopy,
-    of_keys: TiledCopy,
-    of_values: TiledCopy,
     /// The tile of rows.
     block: Expr,
     /// Pairs of iterations without a mask, and with one behind them.
@@ -168,28 +150,9 @@ impl<'k, 'a> ForwardKernel<'k, 'a> {
         let (q, o) = (own(&q, &[&place, &head])?, own(&o, &[&place, &head])?);
         let lse = lse.slice(behind(1, &[&place, &head])?)?.local_tile(rows, block.clone())?;
         let (keys, values) = (keys.slice(behind(2, &[&head])?)?, values.slice(behind(2, &[&head])?)?);
-        let q_tile = k.shared_of(element, rows_of(rows, WIDE, 1)?)?.slice(behind(2, &[&Expr::from(0)])?)?;
-        let key_ring = k.shared_of(element, rows_of(KEYS, WIDE, STAGES)?)?;
-        let value_ring = k.shared_of(element, rows_of(KEYS, WIDE, STAGES)?)?;
-        let atom = MmaAtom::named(if element == Element::F16 {
-            "SM80_16x8x16_F32F16F16F32_TN"
-        } else {
-            "SM80_16x8x16_F32BF16BF16F32_TN"
-        })?;
-        let arranged = Layout::compact(&(WARPS, 1, 1).into_shape()?)?;
-        let order = Tiler::from_shape(&(16 * WARPS, 16, DEPTH).into_shape()?)?;
-        let mma = TiledMma::new(atom, &arranged, &order)?;
-        let chunks = WIDE / 8;
-        let to_shared = TiledCopy::new(
-            CopyAtom::named("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>")?,
-            8 * BYTES,
-            &Layout::strided((32 * WARPS / chunks, chunks), (chunks, 1))?,
-            &Layout::compact(&(1, 8).into_shape()?)?,
-        )?;
-        let load = |name: &str, operand: Operand| TiledCopy::of_operand(CopyAtom::named(name)?, &mma, operand);
-        let of_queries = load("SM75_U32x4_LDSM_N", Operand::A)?;
-        let of_keys = load("SM75_U32x4_LDSM_N", Operand::B)?;
-        let of_values = load("SM75_U16x8_LDSM_T", Operand::B)?;
+        let q_tile = Ring::of_rows(k, element, [rows, WIDE], 1)?.only()?;
+        let key_ring = Ring::of_rows(k, element, [KEYS, WIDE], STAGES)?;
+        let value_ring = Ring::of_rows(k, element, [KEYS, WIDE], STAGES)?;
         let pair = TOGETHER * KEYS;
         let (whole, masked) = match logits.after() {
             Some(_) => (times(&block, rows / pair)?, Expr::from(rows / pair)),
@@ -210,11 +173,8 @@ impl<'k, 'a> ForwardKernel<'k, 'a> {
             q_tile,
             key_ring,
             value_ring,
-            mma,
-            to_shared,
-            of_queries,
-            of_keys,
-            of_values,
+            mma: product(element, [WARPS, 1])?,
+            to_shared: to_shared(WARPS, WIDE)?,
             block,
             whole,
             masked,
@@ -260,9 +220,9 @@ impl<'k, 'a> ForwardKernel<'k, 'a> {
     }
 
     /// Copies a tile of keys or of values to a stage; zeros, where there are none.
-    fn fetch_tile(&self, from: &View<'k>, ring: &View<'k>, tile: &Expr, stage: &Expr) -> Result<(), KernelError> {
+    fn fetch_tile(&self, from: &View<'k>, ring: &Ring<'k>, tile: &Expr, stage: &Expr) -> Result<(), KernelError> {
         let from = from.local_tile((KEYS, WIDE), behind(0, &[tile, &Expr::from(0)])?)?;
-        self.k.copy_predicated(&self.to_shared, &from, &ring.slice(behind(2, &[stage])?)?)
+        self.k.copy_predicated(&self.to_shared, &from, &ring.stage(stage)?)
     }
 
     /// Issues a group of copies to a stage.
@@ -273,17 +233,10 @@ impl<'k, 'a> ForwardKernel<'k, 'a> {
         Ok(())
     }
 
-    /// A fragment of an operand in shared memory.
-    fn fragment(&self, tile: &View<'k>, by: &TiledCopy, operand: Operand) -> Result<Fragment<'k>, KernelError> {
-        let own = tile.partition_mma(&self.mma, operand)?.fragment()?;
-        self.k.copy(by, tile, &own.retile(by, CopyEnd::Destination)?)?;
-        Ok(own)
-    }
-
     /// The queries of a step along the row.
     fn queries(&self, step: i64) -> Result<Fragment<'k>, KernelError> {
         let at = behind(0, &[&Expr::from(0), &Expr::from(step)])?;
-        self.fragment(&self.q_tile.local_tile((self.form.rows(), DEPTH), at)?, &self.of_queries, Operand::A)
+        fragment(self.k, &self.mma, &self.q_tile.local_tile((self.form.rows(), DEPTH), at)?, OF_A)
     }
 
     /// Adds a step along the row to the products of queries and the keys of a stage.
@@ -295,8 +248,8 @@ impl<'k, 'a> ForwardKernel<'k, 'a> {
         stage: &Expr,
     ) -> Result<(), KernelError> {
         let at = behind(0, &[&Expr::from(0), &Expr::from(step)])?;
-        let tile = self.key_ring.slice(behind(2, &[stage])?)?.local_tile((KEYS, DEPTH), at)?;
-        let keys = self.fragment(&tile, &self.of_keys, Operand::B)?;
+        let tile = self.key_ring.stage(stage)?.local_tile((KEYS, DEPTH), at)?;
+        let keys = fragment(self.k, &self.mma, &tile, OF_B)?;
         self.k.mma(&self.mma, scores, &state.queries[step as usize], &keys, scores)
     }
 
@@ -395,11 +348,11 @@ impl<'k, 'a> ForwardKernel<'k, 'a> {
             own.set(&numbers)?;
             left.push(own.to(element)?);
         }
-        let values = self.value_ring.slice(behind(2, &[&stage])?)?.select(&[1, 0])?;
+        let values = self.value_ring.stage(&stage)?.select(&[1, 0])?;
         for (strip, sums) in (0..).zip(&state.sums) {
             for (step, powers) in (0..).zip(&left) {
                 let at = behind(0, &[&Expr::from(strip), &Expr::from(step)])?;
-                let own = self.fragment(&values.local_tile((STRIP, DEPTH), at)?, &self.of_values, Operand::B)?;
+                let own = fragment(k, &self.mma, &values.local_tile((STRIP, DEPTH), at)?, OF_B_TRANSPOSED)?;
                 k.mma(&self.mma, sums, powers, &own, sums)?;
             }
         }
@@ -410,15 +363,14 @@ impl<'k, 'a> ForwardKernel<'k, 'a> {
     /// first column of the thread on.
     fn limits(&self, tile: &Expr) -> Result<Vec<Num<'k>>, KernelError> {
         let k = self.k;
-        let thread = k.index(&k.thread()?)?;
-        let [two, three, four, five, lanes] = [2, 3, 4, 5, 31].map(|number| thread.like(f64::from(number)));
-        let column = thread.bit_and(three) * two;
+        let thread = OfThread::of(k)?;
+        let column = thread.column();
         let first_key = k.index(&times(tile, KEYS)?)? + column;
         if self.form.logits.after().is_none() {
             let end = k.index(&k.size(self.form.dense.keys())?)?;
             return Ok(vec![end - end.like(1.0) - first_key; ROWS_OF_THREAD]);
         }
-        let row = thread.shift_right(five).shift_left(four) + thread.bit_and(lanes).shift_right(two);
+        let row = thread.row();
         let limit = k.index(&times(&self.block, self.form.rows())?)? + row - first_key;
         // Rows of a thread: two of an instruction, of two instructions.
         Ok([0, 8, 16 * WARPS, 16 * WARPS + 8].map(|below| limit + limit.like(below as f64)).to_vec())

@@ -1,6 +1,6 @@
 //! Sums of indices, and coordinates, in the kernels that are written by hand.
 
-use tilewright_kernel::KernelError;
+use tilewright_kernel::{Build, KernelError, Num};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Extent, LayoutError, Slot, Stride, Tree};
 
@@ -24,4 +24,26 @@ pub(super) fn times(a: &Expr, by: i64) -> Result<Expr, KernelError> {
 pub(super) fn behind(whole: usize, at: &[&Expr]) -> Result<Coord<Expr>, KernelError> {
     let all = std::iter::repeat_n(Slot::All, whole);
     Ok(Tree::flat(all.chain(at.iter().map(|at| Slot::At((*at).clone()))))?)
+}
+
+/// Where the accumulators of this thread begin in a product whose warps are along the rows, 16 rows
+/// each.
+pub(super) struct OfThread<'k>(Num<'k>);
+
+impl<'k> OfThread<'k> {
+    pub(super) fn of(k: &'k Build) -> Result<OfThread<'k>, KernelError> {
+        Ok(OfThread(k.index(&k.thread()?)?))
+    }
+
+    /// The row of the first accumulator.
+    pub(super) fn row(&self) -> Num<'k> {
+        let [two, four, five, lanes] = [2, 4, 5, 31].map(|number| self.0.like(f64::from(number)));
+        self.0.shift_right(five).shift_left(four) + self.0.bit_and(lanes).shift_right(two)
+    }
+
+    /// The column of the first accumulator: one of even columns.
+    pub(super) fn column(&self) -> Num<'k> {
+        let [two, three] = [2, 3].map(|number| self.0.like(f64::from(number)));
+        self.0.bit_and(three) * two
+    }
 }

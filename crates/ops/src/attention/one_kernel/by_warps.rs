@@ -10,18 +10,21 @@
 //! iteration adds to, and behind the next barrier it passes the turn on.
 
 use tilewright_kernel::machine::Machine;
-use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Build, Fragment, Kernel, KernelError, Num, Reduction, View};
-use tilewright_layout::atoms::{CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
+use tilewright_layout::atoms::{CopyAtom, Operand, TiledCopy, TiledMma};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Composed, IntoShape, Layout, Swizzle, Tiler};
+use tilewright_layout::{IntoShape, Layout, Swizzle};
 use tilewright_tile::Element;
 
+use super::tensors::Tensors;
 use super::{KEYS_OF_BLOCK, OneKernel, QueryWalk};
-use crate::attention::by_warps::{BYTES, DEPTH, rows_of};
-use crate::attention::place::{behind, minus, plus, times};
+use crate::attention::place::{OfThread, behind, minus, plus, times};
+use crate::attention::rings::Ring;
 use crate::attention::text::Heads;
+use crate::attention::warps::{
+    BYTES, DEPTH, OF_A, OF_A_TRANSPOSED, OF_B, OF_B_TRANSPOSED, ROWS, STRIP, fragment, product, room, to_shared,
+};
 
 /// Tiles of `d_s`: one is written while the one before is multiplied.
 const TILES_OF_D_S: i64 = 2;
@@ -29,10 +32,6 @@ const TILES_OF_D_S: i64 = 2;
 /// in the L2 cache: 2 MB of a head of 64 and 4096 queries. In turns, the blocks of eight heads
 /// follow each other a few tiles apart.
 const HEADS: i64 = 8;
-/// Columns of sums that are added to together.
-const STRIP: i64 = 32;
-/// Rows of an instruction.
-const ROWS: i64 = 16;
 /// Bytes of a number that belongs to a row, in f32.
 const ROW_BYTES: i64 = 4;
 
@@ -56,12 +55,10 @@ impl Block {
             64 => Block { warps: 4, resident: 2, queries: 32, stages: 3 },
             _ => Block { warps: 8, resident: 1, queries: 64, stages: 2 },
         };
-        let own = machine.multiprocessor;
-        let room = i64::from(own.shared_bytes) / block.resident - i64::from(own.reserved_bytes);
         let Block { queries, stages, .. } = block;
         let tiles = 2 * KEYS_OF_BLOCK * wide + stages * 2 * queries * wide + TILES_OF_D_S * KEYS_OF_BLOCK * queries;
         let bytes = BYTES * tiles + ROW_BYTES * stages * 2 * queries;
-        (bytes <= room.min(own.block_shared_bytes.into())).then_some(block)
+        (bytes <= room(machine, block.resident)).then_some(block)
     }
 
     /// Instructions along the rows of keys of a warp.
@@ -80,30 +77,19 @@ struct WarpsKernel<'k, 'a> {
     form: &'a OneKernel<'a>,
     arranged: Block,
     k: &'k Build,
-    q: View<'k>,
-    d_o: View<'k>,
-    rows: View<'k>,
-    sums: View<'k>,
-    turns: View<'k>,
-    k_tile: View<'k>,
-    v_tile: View<'k>,
-    d_k: View<'k>,
-    d_v: View<'k>,
+    tensors: Tensors<'k>,
     /// Tiles in shared memory: keys and values, rings of `q`, `d_o` and rows, and `d_s`.
     keys: View<'k>,
     values: View<'k>,
-    q_ring: View<'k>,
-    d_o_ring: View<'k>,
-    row_ring: View<'k>,
-    d_s: View<'k>,
+    q_ring: Ring<'k>,
+    d_o_ring: Ring<'k>,
+    row_ring: Ring<'k>,
+    d_s: Ring<'k>,
     /// Products with rows of keys, and those of `d_q`, with rows of queries.
     by_keys: TiledMma,
     of_d_q: TiledMma,
     to_shared: TiledCopy,
     rows_to_shared: TiledCopy,
-    /// The tile of keys, and the head and the sequence.
-    block: Expr,
-    head: Expr,
     walk: QueryWalk,
 }
 
@@ -118,14 +104,6 @@ impl<'k, 'a> WarpsKernel<'k, 'a> {
         let (dense, wide) = (form.dense, form.wide);
         let Block { warps, resident, queries, stages } = arranged;
         let Heads { kv, element, .. } = dense.heads;
-        let of_queries = |name: &str| k.tensor_of(element, name, &dense.layout_of_queries(name), Role::Input);
-        let of_keys = |name: &str, role: Role| k.tensor_of(element, name, &dense.layout_of_keys(name), role);
-        let (q, d_o) = (of_queries("q")?, of_queries("d_o")?);
-        let (keys, values) = (of_keys("k", Role::Input)?, of_keys("v", Role::Input)?);
-        let rows = k.tensor_of(Element::F32, "rows", &form.layout_of_rows(), Role::Input)?;
-        let sums = k.tensor_of(Element::F32, "d_q_sum", &form.layout_of_sums(), Role::Both)?;
-        let turns = k.tensor_of(Element::I32, "turns", &form.layout_of_turns(), Role::Both)?;
-        let (d_k, d_v) = (of_keys("d_k", Role::Output)?, of_keys("d_v", Role::Output)?);
         k.threads(32 * warps)?;
         k.resident(resident as u32)?;
         let together = (1..=HEADS).rev().find(|heads| kv % heads == 0).unwrap_or(1);
@@ -134,68 +112,39 @@ impl<'k, 'a> WarpsKernel<'k, 'a> {
         k.grid(Axis::Z, &format!("{}*B", kv / together))?;
         let block = k.block_number(Axis::Y);
         let head = plus(&times(&k.block_number(Axis::Z), together)?, &k.block_number(Axis::X))?;
-        let tile = |tensor: &View<'k>| {
-            tensor.slice(behind(2, &[&head])?)?.local_tile((KEYS_OF_BLOCK, wide), behind(0, &[&block, &Expr::from(0)])?)
-        };
-        let (k_tile, v_tile, d_k, d_v) = (tile(&keys)?, tile(&values)?, tile(&d_k)?, tile(&d_v)?);
-        let first = behind(2, &[&Expr::from(0)])?;
-        let keys = k.shared_of(element, rows_of(KEYS_OF_BLOCK, wide, 1)?)?.slice(first.clone())?;
-        let values = k.shared_of(element, rows_of(KEYS_OF_BLOCK, wide, 1)?)?.slice(first)?;
-        let q_ring = k.shared_of(element, rows_of(queries, wide, stages)?)?;
-        let d_o_ring = k.shared_of(element, rows_of(queries, wide, stages)?)?;
+        let tensors = Tensors::new(form, k, [block, head])?;
+        let keys = Ring::of_rows(k, element, [KEYS_OF_BLOCK, wide], 1)?.only()?;
+        let values = Ring::of_rows(k, element, [KEYS_OF_BLOCK, wide], 1)?.only()?;
+        let q_ring = Ring::of_rows(k, element, [queries, wide], stages)?;
+        let d_o_ring = Ring::of_rows(k, element, [queries, wide], stages)?;
         // Chunks of 16 bytes of the eight rows that a warp writes are in different banks.
         let lines = Layout::strided((KEYS_OF_BLOCK, queries, TILES_OF_D_S), (queries, 1, KEYS_OF_BLOCK * queries))?;
-        let d_s =
-            k.shared_of(element, Composed::new(Swizzle::new(i64::from(queries.ilog2()) - 3, 3, 3)?, 0, lines)?)?;
-        let row_ring = k.shared_of(Element::F32, Layout::strided((2 * queries, stages), (1, 2 * queries))?)?;
-        let atom = match element {
-            Element::F16 => "SM80_16x8x16_F32F16F16F32_TN",
-            _ => "SM80_16x8x16_F32BF16BF16F32_TN",
-        };
-        let product = |arranged: [i64; 2]| -> Result<TiledMma, KernelError> {
-            let order = Tiler::from_shape(&(16 * arranged[0], 16 * arranged[1], DEPTH).into_shape()?)?;
-            let grid = Layout::compact(&(arranged[0], arranged[1], 1).into_shape()?)?;
-            Ok(TiledMma::new(MmaAtom::named(atom)?, &grid, &order)?)
-        };
-        let chunks = wide / 8;
-        let to_shared = TiledCopy::new(
-            CopyAtom::named("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>")?,
-            8 * BYTES,
-            &Layout::strided((32 * warps / chunks, chunks), (chunks, 1))?,
-            &Layout::compact(&(1, 8).into_shape()?)?,
-        )?;
+        let swizzle = Swizzle::new(i64::from(queries.ilog2()) - 3, 3, 3)?;
+        let d_s = Ring::of_layout(k, element, swizzle, lines)?;
+        let row_ring = Ring::of_numbers(k, 2 * queries, stages)?;
         let rows_to_shared = TiledCopy::new(
             CopyAtom::named("SM80_CP_ASYNC_CACHEALWAYS<uint32_t>")?,
             32,
             &Layout::strided(2 * queries, 1)?,
             &Layout::compact(&1.into_shape()?)?,
         )?;
+        let walk = form.walk(k, &tensors.block)?;
         Ok(WarpsKernel {
             form,
             arranged,
             k,
-            q,
-            d_o,
-            rows,
-            sums,
-            turns,
-            k_tile,
-            v_tile,
-            d_k,
-            d_v,
+            tensors,
             keys,
             values,
             q_ring,
             d_o_ring,
             row_ring,
             d_s,
-            by_keys: product([warps, 1])?,
-            of_d_q: product([2, warps / 2])?,
-            to_shared,
+            by_keys: product(element, [warps, 1])?,
+            of_d_q: product(element, [2, warps / 2])?,
+            to_shared: to_shared(warps, wide)?,
             rows_to_shared,
-            walk: form.walk(k, &block)?,
-            block,
-            head,
+            walk,
         })
     }
 
@@ -214,12 +163,13 @@ impl<'k, 'a> WarpsKernel<'k, 'a> {
             let at = behind(0, &[&Expr::from(0), &Expr::from(strip)])?;
             to.local_tile((KEYS_OF_BLOCK, STRIP), at)?.partition_mma(&self.by_keys, Operand::C)
         };
-        let parts = (0..wide / STRIP).map(|strip| Ok([part(&self.d_k, strip)?, part(&self.d_v, strip)?]));
+        let parts =
+            (0..wide / STRIP).map(|strip| Ok([part(&self.tensors.d_k, strip)?, part(&self.tensors.d_v, strip)?]));
         let parts = parts.collect::<Result<Vec<_>, KernelError>>()?;
         let first = Expr::from(0);
-        self.sums.slice(behind(2, &[&first, &first, &self.head])?)?.partition_mma(&self.of_d_q, Operand::C)?;
-        k.copy_predicated(&self.to_shared, &self.k_tile, &self.keys)?;
-        k.copy_predicated(&self.to_shared, &self.v_tile, &self.values)?;
+        self.tensors.sums_of([&first, &first])?.partition_mma(&self.of_d_q, Operand::C)?;
+        k.copy_predicated(&self.to_shared, &self.tensors.keys, &self.keys)?;
+        k.copy_predicated(&self.to_shared, &self.tensors.values, &self.values)?;
         k.commit_async();
         let QueryWalk { masked, rest, count, .. } = &self.walk;
         k.range(self.form.dense.heads.group, |group| {
@@ -259,31 +209,16 @@ impl<'k, 'a> WarpsKernel<'k, 'a> {
 
     /// Issues the copies of an iteration to its stage; zeros, where there are no queries.
     fn fetch(&self, iteration: &Expr, group: &Expr) -> Result<(), KernelError> {
-        let (k, wide) = (self.k, self.form.wide);
+        let k = self.k;
         let (tile, stage) = (self.tile(iteration)?, k.remainder(iteration, self.arranged.stages)?);
-        for (tensor, ring) in [(&self.q, &self.q_ring), (&self.d_o, &self.d_o_ring)] {
-            let from = tensor.slice(behind(2, &[group, &self.head])?)?;
-            let from = from.local_tile((self.arranged.queries, wide), behind(0, &[&tile, &Expr::from(0)])?)?;
-            k.copy_predicated(&self.to_shared, &from, &ring.slice(behind(2, &[&stage])?)?)?;
+        for (tensor, ring) in [(&self.tensors.q, &self.q_ring), (&self.tensors.d_o, &self.d_o_ring)] {
+            let from = self.tensors.of_queries(tensor, [&tile, group])?;
+            k.copy_predicated(&self.to_shared, &from, &ring.stage(&stage)?)?;
         }
-        let from = self.rows.slice(behind(1, &[&tile, group, &self.head])?)?;
-        let to = self.row_ring.slice(behind(1, &[&stage])?)?;
+        let (from, to) = (self.tensors.rows_of([&tile, group])?, self.row_ring.stage(&stage)?);
         k.role(0..(2 * self.arranged.queries / 32) as u32, || k.copy_predicated(&self.rows_to_shared, &from, &to))?;
         k.commit_async();
         Ok(())
-    }
-
-    /// A fragment of an operand in shared memory.
-    fn fragment(
-        &self,
-        mma: &TiledMma,
-        tile: &View<'k>,
-        (atom, operand): (&str, Operand),
-    ) -> Result<Fragment<'k>, KernelError> {
-        let own = tile.partition_mma(mma, operand)?.fragment()?;
-        let by = TiledCopy::of_operand(CopyAtom::named(atom)?, mma, operand)?;
-        self.k.copy(&by, tile, &own.retile(&by, CopyEnd::Destination)?)?;
-        Ok(own)
     }
 
     /// The products of the rows of keys of a tile and the queries of another one.
@@ -293,9 +228,9 @@ impl<'k, 'a> WarpsKernel<'k, 'a> {
         for step in 0..self.form.wide / DEPTH {
             let at = behind(0, &[&Expr::from(0), &Expr::from(step)])?;
             let left = keys.local_tile((KEYS_OF_BLOCK, DEPTH), at.clone())?;
-            let left = self.fragment(&self.by_keys, &left, ("SM75_U32x4_LDSM_N", Operand::A))?;
+            let left = fragment(self.k, &self.by_keys, &left, OF_A)?;
             let right = queries.local_tile((self.arranged.queries, DEPTH), at)?;
-            let right = self.fragment(&self.by_keys, &right, ("SM75_U32x4_LDSM_N", Operand::B))?;
+            let right = fragment(self.k, &self.by_keys, &right, OF_B)?;
             self.k.mma(&self.by_keys, &sums, &left, &right, &sums)?;
         }
         Ok(sums)
@@ -323,7 +258,7 @@ impl<'k, 'a> WarpsKernel<'k, 'a> {
             for (strip, sums) in (0..).zip(sums) {
                 let at = behind(0, &[&Expr::from(strip), &Expr::from(step)])?;
                 let own = right.local_tile((STRIP, DEPTH), at)?;
-                let own = self.fragment(&self.by_keys, &own, ("SM75_U16x8_LDSM_T", Operand::B))?;
+                let own = fragment(self.k, &self.by_keys, &own, OF_B_TRANSPOSED)?;
                 self.k.mma(&self.by_keys, sums, left, &own, sums)?;
             }
         }
@@ -332,7 +267,7 @@ impl<'k, 'a> WarpsKernel<'k, 'a> {
 
     /// Two numbers of adjacent queries, of each eight of a stage: the exponents, or `delta`.
     fn numbers(&self, stage: &Expr, which: i64) -> Result<Vec<Num<'k>>, KernelError> {
-        let own = self.row_ring.slice(behind(1, &[stage])?)?.local_tile(self.arranged.queries, Expr::from(which))?;
+        let own = self.row_ring.stage(stage)?.local_tile(self.arranged.queries, Expr::from(which))?;
         own.compose(&format!("((4,{}),2,{}):((2,0),1,8)", 8 * self.arranged.warps, self.arranged.queries / 8))?
             .thread_part()?
             .load()?
@@ -354,8 +289,8 @@ impl<'k, 'a> WarpsKernel<'k, 'a> {
             self.add_d_q([&before, group])
         })?;
         let stage = k.remainder(iteration, self.arranged.stages)?;
-        let q = self.q_ring.slice(behind(2, &[&stage])?)?;
-        let d_o = self.d_o_ring.slice(behind(2, &[&stage])?)?;
+        let q = self.q_ring.stage(&stage)?;
+        let d_o = self.d_o_ring.stage(&stage)?;
         let scores = self.products(&self.keys, &q)?.numbers()?;
         let d_p = self.products(&self.values, &d_o)?.numbers()?;
         let (exponents, deltas) = (self.numbers(&stage, 0)?, self.numbers(&stage, 1)?);
@@ -381,7 +316,7 @@ impl<'k, 'a> WarpsKernel<'k, 'a> {
         let d_s: Vec<Num<'k>> = (0..powers.len()).map(|at| powers[at] * (d_p[at] - deltas[query(at)])).collect();
         let kept = k.register(Element::F32, ((2, 2), self.arranged.instructions(), self.arranged.queries / 8))?;
         kept.set(&d_s)?;
-        let to = self.d_s.slice(behind(2, &[&k.remainder(iteration, TILES_OF_D_S)?])?)?;
+        let to = self.d_s.stage(&k.remainder(iteration, TILES_OF_D_S)?)?;
         to.partition_mma(&self.by_keys, Operand::C)?.store(&kept.to(element)?)?;
         self.add(&state.d_k, &self.left(&d_s)?, &q)
     }
@@ -392,23 +327,18 @@ impl<'k, 'a> WarpsKernel<'k, 'a> {
         let sums =
             k.register(Element::F32, ((2, 2), self.arranged.queries / 32, wide / (8 * self.arranged.warps / 2)))?;
         sums.clear();
-        let left = self.d_s.slice(behind(2, &[&k.remainder(iteration, TILES_OF_D_S)?])?)?.select(&[1, 0])?;
+        let left = self.d_s.stage(&k.remainder(iteration, TILES_OF_D_S)?)?.select(&[1, 0])?;
         let right = self.keys.select(&[1, 0])?;
         for step in 0..KEYS_OF_BLOCK / DEPTH {
             let at = behind(0, &[&Expr::from(0), &Expr::from(step)])?;
             let left = left.local_tile((self.arranged.queries, DEPTH), at.clone())?;
-            let left = self.fragment(&self.of_d_q, &left, ("SM75_U16x8_LDSM_T", Operand::A))?;
+            let left = fragment(k, &self.of_d_q, &left, OF_A_TRANSPOSED)?;
             let right = right.local_tile((wide, DEPTH), at)?;
-            let right = self.fragment(&self.of_d_q, &right, ("SM75_U16x8_LDSM_T", Operand::B))?;
+            let right = fragment(k, &self.of_d_q, &right, OF_B_TRANSPOSED)?;
             k.mma(&self.of_d_q, &sums, &left, &right, &sums)?;
         }
-        let to = self.sums.slice(behind(2, &[&self.tile(iteration)?, group, &self.head])?)?;
+        let to = self.tensors.sums_of([&self.tile(iteration)?, group])?;
         to.partition_mma(&self.of_d_q, Operand::C)?.accumulate(&sums, Reduction::Sum)
-    }
-
-    /// The word that counts the turns of an iteration's tile.
-    fn word(&self, iteration: &Expr, group: &Expr) -> Result<View<'k>, KernelError> {
-        self.turns.slice(behind(0, &[&self.tile(iteration)?, group, &self.head])?)
     }
 
     /// Waits in one thread until it is this block's turn to add to an iteration's tile.
@@ -416,8 +346,8 @@ impl<'k, 'a> WarpsKernel<'k, 'a> {
         if !self.form.in_turns {
             return Ok(());
         }
-        let word = self.word(iteration, group)?;
-        self.k.role(0..1, || self.k.single(|| word.await_turn(&self.block)))
+        let word = self.tensors.turns_of([&self.tile(iteration)?, group])?;
+        self.k.role(0..1, || self.k.single(|| word.await_turn(&self.tensors.block)))
     }
 
     /// Passes the turn of an iteration's tile on, where there is such an iteration.
@@ -427,7 +357,7 @@ impl<'k, 'a> WarpsKernel<'k, 'a> {
         }
         let k = self.k;
         k.when(k.number(0_i32).le(k.index(iteration)?), || {
-            let word = self.word(iteration, group)?;
+            let word = self.tensors.turns_of([&self.tile(iteration)?, group])?;
             k.role(0..1, || k.single(|| word.pass_turn()))
         })
     }
@@ -436,14 +366,13 @@ impl<'k, 'a> WarpsKernel<'k, 'a> {
     /// accumulator of a tile on, and the factor of columns in a place.
     fn limits(&self, tile: &Expr) -> Result<(Vec<Num<'k>>, i32), KernelError> {
         let k = self.k;
-        let thread = k.index(&k.thread()?)?;
-        let [two, three, four, five, lanes] = [2, 3, 4, 5, 31].map(|number| thread.like(f64::from(number)));
-        let row = thread.shift_right(five).shift_left(four) + thread.bit_and(lanes).shift_right(two);
-        let key = k.index(&times(&self.block, KEYS_OF_BLOCK)?)? + row;
+        let thread = OfThread::of(k)?;
+        let row = thread.row();
+        let key = k.index(&times(&self.tensors.block, KEYS_OF_BLOCK)?)? + row;
         let (limit, by) = if self.form.is_causal() {
             // A key is seen if its number is at most the position of the query.
             let position = k.index(&times(tile, self.arranged.queries)?)? + k.index(&self.form.shift(k)?)?;
-            (position + thread.bit_and(three) * two - key, -1)
+            (position + thread.column() - key, -1)
         } else {
             let end = k.index(&k.size(self.form.dense.keys())?)?;
             (end - end.like(1.0) - key, 0)
