@@ -11,8 +11,9 @@
 //!
 //! Text is compiled in two ways. Machine code that can be cached comes from the driver's linker,
 //! which compiles a text as one of several. Some instructions of Hopper are slower then, or have no
-//! effect, which the compiler reports. So a text with such notes is compiled once more, by loading
-//! it on its own; the driver then keeps it in its own cache.
+//! effect, and kernels that multiply by `mma.sync` get more instructions and more spills. So a text
+//! with such instructions, or with notes of the compiler, is compiled by loading it on its own; the
+//! driver then keeps it in its own cache.
 
 use std::collections::HashMap;
 use std::ffi::CString;
@@ -30,6 +31,14 @@ use crate::machine_code::MachineCode;
 use crate::ptx::Target;
 use crate::status::code;
 use crate::stream::Stream;
+
+/// Instructions whose kernels are slower if the driver's linker compiles them.
+///
+/// It ignores register reallocation, which makes kernels twenty times slower if accumulators do not
+/// fit. It reports that when it compiles, but not when it has the code in its own cache. And it
+/// compiles for calls from other texts: attention by `mma.sync` then has up to 18 % more code, and
+/// spills more (ptxas 13.5, with `-c` and without).
+const COMPILED_ALONE: [&[u8]; 2] = [b"setmaxnreg", b"mma.sync"];
 
 /// How a module is made.
 ///
@@ -206,6 +215,9 @@ impl Loader<'_> {
     /// The module of a text from machine code in the cache, or put there; None if that is
     /// impossible, or costs speed.
     fn load_kept(&self, text: &CString) -> Result<Option<Module>, GpuError> {
+        if COMPILED_ALONE.iter().any(|word| has(text.to_bytes(), word)) {
+            return Ok(None);
+        }
         let (cache, context) = (&self.options.cache, self.device.context());
         let (major, minor) = self.device.capability();
         let version = self.device.driver_version();
@@ -217,12 +229,6 @@ impl Loader<'_> {
             && let Ok(module) = self.load_code(&code, Origin::Cached, Some(&notes))?
         {
             return Ok(Some(module));
-        }
-        // The driver's linker ignores register reallocation (`setmaxnreg`), which makes kernels
-        // twenty times slower if accumulators do not fit. It reports that when it compiles, but not
-        // when it has the code in its own cache.
-        if has(text.to_bytes(), b"setmaxnreg") {
-            return Ok(None);
         }
         let CompilerOutput { result, info, .. } = context.attempt(|driver| driver.compile(text))?;
         let code = match result.map(MachineCode::new) {

@@ -11,7 +11,7 @@ mod produce;
 
 pub(crate) use produce::tma_layout;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use tilewright_kernel::machine::Machine;
 use tilewright_kernel::{Build, Cursor, Kernel, KernelError, Num, Pipeline, View};
@@ -46,7 +46,7 @@ pub(super) struct Groups<'k, 'p> {
     pub(super) overlaps: HashMap<u32, Overlap>,
     /// Rings whose stage is held over statements, until this value is used no more in the body that
     /// holds it: how many loops are open there.
-    pub(super) kept: HashMap<usize, (ValueId, usize)>,
+    pub(super) kept: BTreeMap<usize, (ValueId, usize)>,
     /// Shared memory from which TMA stores results, by its extents.
     pub(super) bulk_stores: HashMap<[i64; 2], View<'k>>,
 }
@@ -107,7 +107,7 @@ pub(crate) fn lower(
             let cursors = rings.iter().map(|ring| ring.pipeline.cursor()).collect::<Result<Vec<_>, _>>()?;
             let overlaps = roles::overlaps(program, plan);
             let has_bulk_stores = !bulk_stores.is_empty();
-            those.groups = Some(Groups { plan, rings: &rings, cursors, overlaps, kept: HashMap::new(), bulk_stores });
+            those.groups = Some(Groups { plan, rings: &rings, cursors, overlaps, kept: BTreeMap::new(), bulk_stores });
             blocks.each(|at| {
                 those.block = Some(at);
                 those.values.clear();
