@@ -64,11 +64,12 @@ def forward_and_backward():
                 wanted.backward(d_o.float())
                 d_wanted = [x.grad.float() for x in (q, k, v)]
                 own = [x.detach().clone().requires_grad_() for x in (q, k, v)]
-                found = tw.ops.attention(*own, causal=causal)
-                name = f"head {head}, causal {causal}, {small}"
-                check(f"forward, {name}", found.detach(), wanted.detach())
-                for at, d_own, d_true in zip("qkv", torch.autograd.grad(found, own, d_o), d_wanted):
-                    check(f"d_{at}, {name}", d_own, d_true)
+                for deterministic in (True, False):
+                    found = tw.ops.attention(*own, causal=causal, deterministic=deterministic)
+                    name = f"head {head}, causal {causal}, deterministic {deterministic}, {small}"
+                    check(f"forward, {name}", found.detach(), wanted.detach())
+                    for at, d_own, d_true in zip("qkv", torch.autograd.grad(found, own, d_o), d_wanted):
+                        check(f"d_{at}, {name}", d_own, d_true)
             batch, heads, length = 4, 2048 // head, 4096
             q, k, v, d_o = (numbers(batch, heads, length, head) for _ in range(4))
             kept = [x.clone().requires_grad_() for x in (q, k, v)]
@@ -90,11 +91,17 @@ def forward_and_backward():
                 def own_backward(o=o, kept=kept, d_o=d_o):
                     torch.autograd.grad(o, kept, d_o, retain_graph=True)
 
-                taken = in_turns({"f": own_forward, "pf": peer_forward, "b": own_backward, "pb": peer_backward})
+                free = tw.ops.attention(*kept, causal=causal, deterministic=False)
+
+                def free_backward(free=free, kept=kept, d_o=d_o):
+                    torch.autograd.grad(free, kept, d_o, retain_graph=True)
+
+                works = {"f": own_forward, "pf": peer_forward, "b": own_backward, "pb": peer_backward, "free b": free_backward}
+                taken = in_turns(works)
             work = 4 * batch * heads * length * length * head / (2 if causal else 1)
             rates = {way: work * (2.5 if "b" in way else 1) / ms / 1e9 for way, ms in taken.items()}
-            for way, title in (("f", "forward"), ("b", "backward")):
-                own, other = rates[way], rates["p" + way]
+            for way, title in (("f", "forward"), ("b", "backward"), ("free b", "backward, in any order")):
+                own, other = rates[way], rates["p" + way[-1]]
                 lines.append([title, head, "causal" if causal else "whole", f"{own:.0f}", f"{other:.0f}", f"{own / other:.2f}", f"{apart:.1e}"])
     table(["pass", "head", "mask", "TFLOPS", "PyTorch", "ratio", "apart"], lines)
 

@@ -127,8 +127,8 @@ options! {
         /// The longest row of a head for which one kernel computes `d_q`, `d_k` and `d_v` on
         /// Hopper, where it can: heads of 64 or 128, causal or without a mask, and logits that are
         /// scaled products. Elsewhere there are programs for each; 0 is for those everywhere.
-        /// Measured on an H200: one kernel is faster for heads of 64. On cards before Hopper heads
-        /// of 128 have one kernel unless this is 0, and heads of 64 if blocks add in any order.
+        /// Measured on an H200: one kernel is faster for heads of 64. Unless this is 0, there is
+        /// one kernel wherever blocks add in any order, and on cards before Hopper for heads of 128.
         one_kernel: i64 = 64,
         /// Whether blocks of this kernel add to `d_q` in turns, so that two calls give the same
         /// bits. Without turns blocks add in any order, which is faster, and the last bits of `d_q`
@@ -185,7 +185,7 @@ impl Attention {
         // Measured on an H200: by warps and in turns, the programs of heads of 64 are as fast, and
         // with a mask 1.5 times as fast.
         let is_wanted = match machine.target.has_wgmma() {
-            true => self.one_kernel >= self.head,
+            true => self.one_kernel >= self.head || (self.one_kernel > 0 && !self.in_turns),
             false => self.one_kernel > 0 && (self.head > 64 || !self.in_turns),
         };
         if !is_wanted || self.packed {

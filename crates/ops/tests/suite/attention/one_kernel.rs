@@ -153,6 +153,9 @@ fn one_kernel_is_for_the_common_case() {
         let wanted = ["attention_delta", "attention_d_k_d_v", "attention_d_q"];
         assert_eq!(names(&other, &machine), wanted, "{other:?}");
     }
+    // In any order one kernel is faster for heads of 128 on Hopper, too.
+    let free_and_wide = Attention { in_turns: false, head: 128, one_kernel: 64, ..plain.clone() };
+    assert_eq!(names(&free_and_wide, &machine)[1], "attention_d_q_d_k_d_v");
     // By warps in any order, or with heads of 128, where two blocks have 73 KiB of shared memory
     // each, or one has 161 KiB.
     let own = |options: &Attention, card: &str| names(options, &card.parse().unwrap())[1].clone();
