@@ -17,7 +17,8 @@ use tilewright_kernel::program::scalar::Scalar as Passed;
 use crate::compile::Compiled;
 use crate::error::TileError;
 use crate::interpret::{self, Number};
-use crate::program::{Program, Role, Statement};
+use crate::program::statement::definitions;
+use crate::program::{Program, Role, ValueId};
 
 /// The result of a check.
 ///
@@ -315,23 +316,16 @@ fn number_at(element: Element, at: usize, tensor: usize) -> f64 {
 
 /// The tolerance for rounding, relative to the largest number of a tensor.
 fn rounding(program: &Program) -> f64 {
-    fn narrowest(program: &Program, body: &[Statement]) -> f64 {
-        let of = |statement: &Statement| match statement {
-            Statement::Let { result, .. } => match program.type_of(*result).element {
-                Element::E5M2 => 2.0_f64.powi(-1),
-                Element::E4M3 => 2.0_f64.powi(-2),
-                Element::Bf16 => 2.0_f64.powi(-6),
-                Element::F16 => 2.0_f64.powi(-9),
-                Element::F32 => 2.0_f64.powi(-16),
-                Element::F64 => 2.0_f64.powi(-44),
-                _ => 0.0,
-            },
-            Statement::Loop(own) => narrowest(program, &own.body),
-            Statement::Store { .. } => 0.0,
-        };
-        body.iter().map(of).fold(0.0, f64::max)
-    }
-    narrowest(program, &program.body)
+    let of = |value: ValueId| match program.type_of(value).element {
+        Element::E5M2 => 2.0_f64.powi(-1),
+        Element::E4M3 => 2.0_f64.powi(-2),
+        Element::Bf16 => 2.0_f64.powi(-6),
+        Element::F16 => 2.0_f64.powi(-9),
+        Element::F32 => 2.0_f64.powi(-16),
+        Element::F64 => 2.0_f64.powi(-44),
+        _ => 0.0,
+    };
+    definitions(&program.body).map(|own| of(own.0)).fold(0.0, f64::max)
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use crate::error::TileError;
 use crate::held::Held;
 use crate::pools::Origin;
 use crate::pressure::{self, Pressure};
+use crate::program::statement::{definitions, statements};
 use crate::program::{Operation, Statement, Type, ValueId};
 use tilewright_kernel::program::Location;
 use tilewright_kernel::{Coverage, Route};
@@ -179,13 +180,15 @@ impl Compiled {
         choices.sort_by_key(|choice| choice.name[1..].parse::<u32>().unwrap_or(0));
         let mut conversions = Vec::new();
         let mut routes = Conversions::new(self.warps);
-        self.converted(&self.placed.program.body, &mut |from, to| {
-            let (Some(a), Some(b)) = (layouts.get(&from), layouts.get(&to)) else { return Ok(()) };
+        for (to, _, operands) in
+            definitions(&self.placed.program.body).filter(|own| matches!(own.1, Operation::Held(_)))
+        {
+            let from = operands[0];
+            let (Some(a), Some(b)) = (layouts.get(&from), layouts.get(&to)) else { continue };
             let (route, instructions) = routes.route(a, b, self.placed.program.type_of(from).element)?;
             let name = |value: ValueId| names.get(&value).cloned().unwrap_or_default();
             conversions.push(Conversion { from: name(from), to: name(to), route, instructions });
-            Ok(())
-        })?;
+        }
         let (warps, cost, bound) =
             (self.warps, cycles(self.assignment.solution.cost), cycles(self.assignment.solution.bound));
         let roles = match &self.roles {
@@ -293,34 +296,18 @@ impl Compiled {
         }
         Ok(found)
     }
-
-    fn converted(
-        &self,
-        body: &[Statement],
-        found: &mut impl FnMut(ValueId, ValueId) -> Result<(), crate::error::Reason>,
-    ) -> Result<(), TileError> {
-        for statement in body {
-            match statement {
-                Statement::Let { result, operation: Operation::Held(_), operands, .. } => found(operands[0], *result)?,
-                Statement::Loop(own) => self.converted(&own.body, found)?,
-                _ => {}
-            }
-        }
-        Ok(())
-    }
 }
 
 /// Where values are given.
 fn places(body: &[Statement]) -> HashMap<ValueId, Location> {
     let mut found = HashMap::new();
-    for statement in body {
+    for statement in statements(body) {
         match statement {
             Statement::Let { result, place, .. } => {
                 found.insert(*result, *place);
             }
             Statement::Loop(own) => {
                 found.extend(own.parameters.iter().chain(&own.results).map(|value| (*value, own.place)));
-                found.extend(places(&own.body));
             }
             Statement::Store { .. } => {}
         }

@@ -383,16 +383,13 @@ impl Run<'_> {
         if let Operation::Scalar(name, _) = operation {
             return Ok(vec![self.numbers.get(name).copied().unwrap_or(Number::real(f64::NAN))]);
         }
-        if let Operation::Load { tensor, shape, at, other } = operation {
-            let other = Number::of(*other, ty.element);
-            let offsets = self.offsets(*tensor, shape, at, &[])?;
-            self.load(*tensor, &offsets)?;
-            let contents = &self.contents[*tensor];
-            let element =
-                |at: Option<i64>| at.map_or(other, |at| contents[at as usize].unwrap_or(Number::real(f64::NAN)));
-            return Ok(offsets.into_iter().map(element).collect());
-        }
-        if let Operation::Gather { tensor, shape, at, modes, other } = operation {
+        let none = Vec::new();
+        let loaded = match operation {
+            Operation::Load { tensor, shape, at, other } => Some((tensor, shape, at, &none, other)),
+            Operation::Gather { tensor, shape, at, modes, other } => Some((tensor, shape, at, modes, other)),
+            _ => None,
+        };
+        if let Some((tensor, shape, at, modes, other)) = loaded {
             let other = Number::of(*other, ty.element);
             let rows = modes.iter().zip(operands).map(|(mode, rows)| self.coordinates(*mode, *rows, tiles));
             let offsets = self.offsets(*tensor, shape, at, &rows.collect::<Vec<_>>())?;

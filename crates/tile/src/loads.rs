@@ -1,34 +1,29 @@
 //! The loads of a program.
 
-use crate::program::{Operation, Program, Role, Statement, ValueId};
-
-/// A load: its value, its operation, and the tiles that say coordinates.
-pub(crate) type LoadOf<'s> = (ValueId, &'s Operation, &'s [ValueId]);
+use crate::program::statement::{LetOf, definitions};
+use crate::program::{Index, Operation, Program, Role, Statement};
 
 /// Whether a program loads from a tensor that it changes.
 pub(crate) fn is_in_place(program: &Program) -> bool {
-    let mut found = Vec::new();
-    program.body.iter().for_each(|statement| loads(statement, &mut found));
-    found.iter().any(|(_, operation, _)| loaded(operation).is_some_and(|own| program.tensors[own].role == Role::Both))
+    loads(&program.body).any(|load| loaded(load.1).is_some_and(|own| program.tensors[own].role == Role::Both))
 }
 
-/// The tensor that an operation loads from.
-pub(crate) fn loaded(operation: &Operation) -> Option<usize> {
+/// The tensor that an operation loads from, and the index of the tile.
+pub(crate) fn read(operation: &Operation) -> Option<(usize, &[Index])> {
     match operation {
-        Operation::Load { tensor, .. } | Operation::Gather { tensor, .. } | Operation::Stage { tensor, .. } => {
-            Some(*tensor)
-        }
+        Operation::Load { tensor, at, .. }
+        | Operation::Stage { tensor, at, .. }
+        | Operation::Gather { tensor, at, .. } => Some((*tensor, at)),
         _ => None,
     }
 }
 
-/// The loads of a statement, those of loops included.
-pub(crate) fn loads<'s>(statement: &'s Statement, found: &mut Vec<LoadOf<'s>>) {
-    match statement {
-        Statement::Let { result, operation, operands, .. } if loaded(operation).is_some() => {
-            found.push((*result, operation, operands.as_slice()));
-        }
-        Statement::Loop(own) => own.body.iter().for_each(|inner| loads(inner, found)),
-        _ => {}
-    }
+/// The tensor that an operation loads from.
+pub(crate) fn loaded(operation: &Operation) -> Option<usize> {
+    read(operation).map(|(tensor, _)| tensor)
+}
+
+/// The loads of a body, each with the tiles that say coordinates.
+pub(crate) fn loads(body: &[Statement]) -> impl Iterator<Item = LetOf<'_>> {
+    definitions(body).filter(|load| loaded(load.1).is_some())
 }

@@ -457,19 +457,10 @@ fn unrolled(own: &Loop, program: &Program) -> Option<i64> {
     let count = iterations_of(own)?;
     let registers = |value: &ValueId| program.type_of(*value).size();
     let plain = |statement: &Statement| match statement {
-        Statement::Let { operation: Operation::Stage { .. } | Operation::Histogram(_), .. } => false,
+        Statement::Let { operation: Operation::Stage { .. }, .. } => false,
         // Operands take many registers: with fewer, more warps compute while others wait.
         Statement::Let { operation: Operation::Dot, .. } => false,
-        Statement::Let {
-            operation:
-                Operation::Reduce(..)
-                | Operation::ArgMax(_)
-                | Operation::ArgMin(_)
-                | Operation::Top(..)
-                | Operation::TopPlaces(..),
-            ..
-        } => false,
-        Statement::Let { operation: Operation::Scan(..) | Operation::ScanBefore(..), .. } => false,
+        Statement::Let { operation, .. } if operation.combines() => false,
         Statement::Let { result, .. } => registers(result) <= MOST_ELEMENTS,
         Statement::Store { .. } => true,
         Statement::Loop(_) => false,

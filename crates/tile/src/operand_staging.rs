@@ -16,6 +16,7 @@ use crate::by_hand::{ByHand, Given};
 use crate::error::Reason;
 use crate::memory::Place;
 use crate::program::ahead::is_repeatable;
+use crate::program::statement::{definitions, statements};
 use crate::program::{Index, Loop, Operation, Program, Role, Statement, ValueId};
 
 /// Where the matrix of a value is: the load, and the modes of its tile that are rows and columns.
@@ -25,43 +26,6 @@ struct Matrix {
     /// For each mode of the value, which mode of the load's tile it is; none for those of one
     /// element.
     modes: Vec<Option<usize>>,
-}
-
-/// How often each value is used.
-fn uses(body: &[Statement], found: &mut HashMap<ValueId, usize>) {
-    let mut add = |values: &[ValueId]| values.iter().for_each(|value| *found.entry(*value).or_insert(0) += 1);
-    for statement in body {
-        match statement {
-            Statement::Let { operands, .. } => add(operands),
-            Statement::Store { value, rows, .. } => {
-                add(&[*value]);
-                rows.iter().for_each(|(_, rows)| add(&[*rows]));
-            }
-            Statement::Loop(own) => {
-                add(&own.initial);
-                add(&own.next);
-                add(own.count.value().as_slice());
-            }
-        }
-    }
-    for statement in body {
-        if let Statement::Loop(own) = statement {
-            uses(&own.body, found);
-        }
-    }
-}
-
-/// The operations of all statements.
-fn definitions<'p>(body: &'p [Statement], found: &mut HashMap<ValueId, (&'p Operation, &'p [ValueId])>) {
-    for statement in body {
-        match statement {
-            Statement::Let { result, operation, operands, .. } => {
-                found.insert(*result, (operation, operands));
-            }
-            Statement::Loop(own) => definitions(&own.body, found),
-            Statement::Store { .. } => {}
-        }
-    }
 }
 
 /// The body in which each value is given, by its number; 0 is that of the program.
@@ -125,9 +89,11 @@ struct Uses<'p> {
 
 impl<'p> Uses<'p> {
     fn of(program: &'p Program, copies: Copies) -> Uses<'p> {
-        let (mut used, mut known, mut within) = (HashMap::new(), HashMap::new(), HashMap::new());
-        uses(&program.body, &mut used);
-        definitions(&program.body, &mut known);
+        let (mut used, mut within) = (HashMap::new(), HashMap::new());
+        for value in statements(&program.body).flat_map(Statement::takes) {
+            *used.entry(value).or_insert(0) += 1;
+        }
+        let known = definitions(&program.body).map(|(value, operation, from)| (value, (operation, from))).collect();
         bodies(&program.body, 0, &mut 0, &mut within);
         Uses { program, copies, used, known, within }
     }

@@ -12,6 +12,7 @@ use tilewright_kernel::Element;
 use tilewright_kernel::program::Location;
 
 use crate::error::{Reason, TileError};
+use crate::program::statement::statements;
 use crate::program::{
     Binary, Comparison, Index, Loop, Operation, Program, Statement, Type, Unary, ValueId, padded as power,
 };
@@ -22,7 +23,7 @@ use crate::program::{
 /// loaded nor converted, so that nothing makes it 0 behind its end.
 pub(crate) fn padded(program: &Program) -> Result<Program, TileError> {
     let is_power = |ty: &Type| ty.shape.iter().all(|extent| power(*extent) == *extent);
-    if program.types.iter().all(is_power) && stores_are_powers(program, &program.body) {
+    if program.types.iter().all(is_power) && stores_are_powers(program) {
         return Ok(program.clone());
     }
     let mut types = program.types.clone();
@@ -35,11 +36,10 @@ pub(crate) fn padded(program: &Program) -> Result<Program, TileError> {
 
 /// Whether no statement has a shape of its own that is none of powers of two: loads do not either
 /// where their values do not.
-fn stores_are_powers(program: &Program, body: &[Statement]) -> bool {
-    body.iter().all(|statement| match statement {
+fn stores_are_powers(program: &Program) -> bool {
+    statements(&program.body).all(|statement| match statement {
         Statement::Store { value, .. } => powers(&program.type_of(*value).shape) == program.type_of(*value).shape,
-        Statement::Loop(own) => stores_are_powers(program, &own.body),
-        Statement::Let { .. } => true,
+        _ => true,
     })
 }
 

@@ -87,20 +87,11 @@ pub(crate) fn live(body: Vec<Statement>) -> Vec<Statement> {
 fn uses(body: &[Statement], used: &mut HashSet<ValueId>) {
     for statement in body.iter().rev() {
         match statement {
-            Statement::Store { value, rows, .. } => {
-                used.insert(*value);
-                used.extend(rows.iter().map(|(_, rows)| *rows));
-            }
-            Statement::Loop(own) => {
-                used.extend(own.initial.iter().chain(&own.next));
-                used.extend(own.count.value());
-                uses(&own.body, used);
-            }
-            Statement::Let { result, operands, .. } => {
-                if used.contains(result) {
-                    used.extend(operands);
-                }
-            }
+            Statement::Let { result, .. } if !used.contains(result) => {}
+            _ => used.extend(statement.takes()),
+        }
+        if let Statement::Loop(own) = statement {
+            uses(&own.body, used);
         }
     }
 }
@@ -228,14 +219,7 @@ impl Placer<'_> {
             self.give(depth, (result, held.clone()), Operation::Held(held), &taken, place);
             return Ok(());
         }
-        if !matches!(
-            operation,
-            Operation::Reduce(..)
-                | Operation::ArgMax(_)
-                | Operation::ArgMin(_)
-                | Operation::Top(..)
-                | Operation::TopPlaces(..)
-        ) {
+        if !operation.reduces() {
             self.give(depth, (result, held), operation.clone(), &taken, place);
             return Ok(());
         }

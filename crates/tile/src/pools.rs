@@ -453,13 +453,8 @@ pub(crate) fn wanted(operation: &Operation, from: &[i64], to: &[i64], held: &Hel
             let whole = (0..3).all(|bit| held.values.contains(&bit));
             whole.then(|| held.mapped(|bit| bit.checked_sub(3)))
         }
-        Operation::Reduce(..)
-        | Operation::ArgMax(_)
-        | Operation::ArgMin(_)
-        | Operation::Top(..)
-        | Operation::TopPlaces(..)
-        | Operation::Histogram(_) => None,
-        Operation::Dot | Operation::Held(_) | Operation::Stage { .. } => None,
+        own if own.reduces() => None,
+        Operation::Histogram(_) | Operation::Dot | Operation::Held(_) | Operation::Stage { .. } => None,
         _ => Some(held.clone()),
     }
 }

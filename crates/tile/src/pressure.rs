@@ -25,19 +25,7 @@ pub(crate) struct Pressure {
 
 /// Whether an operation needs a whole tile before it gives any of its result.
 fn is_whole(operation: &Operation) -> bool {
-    matches!(
-        operation,
-        Operation::Dot
-            | Operation::Reduce(..)
-            | Operation::Scan(..)
-            | Operation::ScanBefore(..)
-            | Operation::ArgMax(_)
-            | Operation::ArgMin(_)
-            | Operation::Top(..)
-            | Operation::TopPlaces(..)
-            | Operation::Histogram(_)
-            | Operation::Held(_)
-    )
+    operation.combines() || matches!(operation, Operation::Dot | Operation::Held(_))
 }
 
 struct Walk<'p> {

@@ -9,6 +9,7 @@ pub(crate) mod ahead;
 mod index;
 mod infer;
 mod print;
+pub(crate) mod statement;
 mod verify;
 
 use std::collections::HashSet;
@@ -23,6 +24,7 @@ use tilewright_layout::symbolic::Expr;
 pub use index::{Axis, Count, Counter, Index, Name};
 pub(crate) use infer::{are_multiplied, broadcast_shape, infer, is_count, is_stored};
 pub(crate) use print::{atomic, role_name};
+pub use statement::{Loop, Statement};
 pub(crate) use verify::{can_store, here, is_handed_on};
 
 use crate::held::Held;
@@ -161,12 +163,6 @@ impl Unary {
         ("round", Unary::Round),
         ("tf32", Unary::Tf32),
     ];
-
-    /// Whether it is computed by an approximation, of the hardware or by a polynomial, so that
-    /// results of the kernel are near and not the same.
-    pub fn is_approximate(self) -> bool {
-        !matches!(self, Unary::Negate | Unary::Abs | Unary::Floor | Unary::Ceil | Unary::Round | Unary::Tf32)
-    }
 }
 
 /// Functions of two numbers.
@@ -416,6 +412,24 @@ pub enum Operation {
 }
 
 impl Operation {
+    /// Whether it takes elements along modes together, and its result has fewer along them.
+    pub(crate) fn reduces(&self) -> bool {
+        matches!(
+            self,
+            Operation::Reduce(..)
+                | Operation::ArgMax(_)
+                | Operation::ArgMin(_)
+                | Operation::Top(..)
+                | Operation::TopPlaces(..)
+        )
+    }
+
+    /// Whether it combines elements of a tile.
+    pub(crate) fn combines(&self) -> bool {
+        let counts = matches!(self, Operation::Histogram(_) | Operation::Scan(..) | Operation::ScanBefore(..));
+        counts || self.reduces()
+    }
+
     /// Whether every element of its result is a number of tf32: it rounds to one, or only moves
     /// elements of a tile that is so.
     pub(crate) fn is_tf32(&self, operands: &[ValueId], known: &HashSet<ValueId>) -> bool {
@@ -429,83 +443,6 @@ impl Operation {
             _ => false,
         }
     }
-}
-
-/// A statement of a body.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Statement {
-    /// Gives a value.
-    Let {
-        /// The value.
-        result: ValueId,
-        /// The operation that computes it.
-        operation: Operation,
-        /// From which values.
-        operands: Vec<ValueId>,
-        /// Where it was written.
-        place: Location,
-    },
-    /// Writes a tile of a tensor; elements past the edges are skipped.
-    Store {
-        /// The tensor, by its number.
-        tensor: usize,
-        /// The index of the tile, along each mode.
-        at: Vec<Index>,
-        /// Modes, in ascending order, and the tiles that say the coordinate of each element along
-        /// them, as for [`Operation::Gather`].
-        rows: Vec<(usize, ValueId)>,
-        /// How elements are combined atomically with those of the tensor; None overwrites them.
-        with: Option<Reduction>,
-        /// The value that is written.
-        value: ValueId,
-        /// Where it was written.
-        place: Location,
-    },
-    /// Iterations of a body, each with the values that the one before handed on.
-    Loop(Loop),
-}
-
-impl Statement {
-    /// Its name in messages.
-    pub(crate) fn word(&self) -> &'static str {
-        match self {
-            Statement::Let { operation: Operation::Load { .. } | Operation::Gather { .. }, .. } => "load",
-            Statement::Let { operation: Operation::Held(_), .. } => "held",
-            Statement::Let { operation: Operation::Dot, .. } => "dot",
-            Statement::Let { .. } => "value",
-            Statement::Store { .. } => "store",
-            Statement::Loop(_) => "loop",
-        }
-    }
-
-    /// Where it was written.
-    pub(crate) fn place(&self) -> Location {
-        match self {
-            Statement::Let { place, .. } | Statement::Store { place, .. } => *place,
-            Statement::Loop(own) => own.place,
-        }
-    }
-}
-
-/// A loop whose iterations hand values on.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Loop {
-    /// The number of the loop, by which an [`Index`] names its iteration.
-    pub iteration: u32,
-    /// How many iterations there are.
-    pub count: Count,
-    /// The values before the first iteration.
-    pub initial: Vec<ValueId>,
-    /// The values at the beginning of an iteration.
-    pub parameters: Vec<ValueId>,
-    /// The body of an iteration.
-    pub body: Vec<Statement>,
-    /// The values for the next iteration.
-    pub next: Vec<ValueId>,
-    /// The values after the last iteration, or the initial ones if there is none.
-    pub results: Vec<ValueId>,
-    /// Where it was written.
-    pub place: Location,
 }
 
 /// A tile program.

@@ -19,6 +19,7 @@ use tilewright_layout::Extent;
 use tilewright_layout::symbolic::{Declarations, Expr};
 
 use crate::matrix;
+use crate::program::statement::definitions;
 use crate::program::{Axis, Counter, Index, Loop, Name, Operation, Program, Statement, ValueId};
 
 pub(crate) use overlap::{Overlap, is_zero};
@@ -264,11 +265,7 @@ fn beside(program: &Program, seen: &Seen<'_>, rings: &[Ring]) -> Longest {
 
 /// Whether a body has tiles that TMA loads.
 pub(crate) fn has_tma_loads(body: &[Statement]) -> bool {
-    body.iter().any(|statement| match statement {
-        Statement::Let { operation: Operation::Stage { .. }, .. } => true,
-        Statement::Loop(own) => has_tma_loads(&own.body),
-        _ => false,
-    })
+    definitions(body).any(|own| matches!(own.1, Operation::Stage { .. }))
 }
 
 /// The numbers of [`Roles::places`].

@@ -6,7 +6,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::program::{Binary, Comparison, Index, Name, Operation, Program, Statement, ValueId};
+use crate::program::statement::definitions;
+use crate::program::{Binary, Comparison, Index, Name, Operation, Program, ValueId};
 
 /// A name with a value at launch, or in a block or an iteration.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -106,20 +107,7 @@ pub(crate) struct Sums<'p> {
 
 impl<'p> Sums<'p> {
     pub(crate) fn new(program: &'p Program) -> Sums<'p> {
-        fn collect<'p>(body: &'p [Statement], found: &mut HashMap<ValueId, (&'p Operation, &'p [ValueId])>) {
-            for statement in body {
-                match statement {
-                    Statement::Let { result, operation, operands, .. } => {
-                        found.insert(*result, (operation, operands));
-                    }
-                    Statement::Loop(own) => collect(&own.body, found),
-                    Statement::Store { .. } => {}
-                }
-            }
-        }
-        let mut given = HashMap::new();
-        collect(&program.body, &mut given);
-        Sums { given }
+        Sums { given: definitions(&program.body).map(|(value, operation, from)| (value, (operation, from))).collect() }
     }
 
     /// A value as a sum, where it is one.

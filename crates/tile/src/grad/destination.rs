@@ -12,9 +12,10 @@ use tilewright_kernel::program::Location;
 use tilewright_layout::Stride;
 use tilewright_layout::symbolic::Expr;
 
-use super::prepare::{axes, depends, read};
+use super::prepare::{axes, depends};
 use super::{GradientOptions, derivative, edges, wide};
 use crate::error::{Reason, TileError};
+use crate::loads::read;
 use crate::program::{Axis, Count, Counter, Index, Loop, Name, Operation, Program, Role, Statement};
 
 /// How derivatives by an input are written.

@@ -10,6 +10,8 @@ use tilewright_layout::{Extent, Stride};
 
 use super::GradientOptions;
 use crate::error::{Reason, TileError};
+use crate::loads::read;
+use crate::program::statement::statements;
 use crate::program::{Axis, Count, Counter, Index, Loop, Name, Operation, Program, Role, Statement, ValueId, here};
 
 /// A program that was made ready.
@@ -51,20 +53,10 @@ pub(super) fn axes(program: &Program) -> Vec<(Axis, &str)> {
     Axis::ALL.into_iter().zip(counts).filter(|(_, count)| *count != "1").collect()
 }
 
-/// The tensor that an operation reads, and which tile of it.
-pub(super) fn read(operation: &Operation) -> Option<(usize, &[Index])> {
-    match operation {
-        Operation::Load { tensor, at, .. }
-        | Operation::Stage { tensor, at, .. }
-        | Operation::Gather { tensor, at, .. } => Some((*tensor, at)),
-        _ => None,
-    }
-}
-
 /// Refuses tiles that begin at elements: they may overlap, and are not derived here.
 pub(super) fn counts_tiles(program: &Program) -> Result<(), TileError> {
     let mut found = None;
-    each(&program.body, &mut |statement| {
+    for statement in statements(&program.body) {
         let at: &[Index] = match statement {
             Statement::Let { operation, .. } => read(operation).map_or(&[], |own| own.1),
             Statement::Store { at, .. } => at,
@@ -73,7 +65,7 @@ pub(super) fn counts_tiles(program: &Program) -> Result<(), TileError> {
         if at.iter().any(|index| index.by_element) {
             found.get_or_insert(statement.place());
         }
-    });
+    }
     let because = "a tile that begins at an element has no derivative here: count tiles, or name its coordinates";
     let reason = Reason::Gradient { of: program.name.clone(), because: because.to_string() };
     found.map_or(Ok(()), |place| Err(reason.at("the gradient", place)))
@@ -82,14 +74,14 @@ pub(super) fn counts_tiles(program: &Program) -> Result<(), TileError> {
 /// Refuses a program that loads from a tensor which it changes.
 pub(super) fn reads_inputs(program: &Program) -> Result<(), TileError> {
     let mut found = None;
-    each(&program.body, &mut |statement| {
+    for statement in statements(&program.body) {
         if let Statement::Let { operation, .. } = statement
             && let Some((tensor, _)) = read(operation)
             && program.tensors[tensor].role != Role::Input
         {
             found.get_or_insert((tensor, statement.place()));
         }
-    });
+    }
     let because = "what was in a tensor that is changed is gone behind the program: let it be an input";
     let reason =
         |tensor: usize| Reason::Gradient { of: program.tensors[tensor].name.clone(), because: because.to_string() };
@@ -101,22 +93,12 @@ pub(super) fn depends(at: &[Index], name: Name) -> bool {
     at.iter().any(|index| index.terms.iter().any(|(own, _)| own.counter() == name.counter()))
 }
 
-/// Does something with each statement, those of loops included, in order.
-pub(super) fn each<'p>(body: &'p [Statement], visit: &mut dyn FnMut(&'p Statement)) {
-    for statement in body {
-        visit(statement);
-        if let Statement::Loop(own) = statement {
-            each(&own.body, visit);
-        }
-    }
-}
-
 /// Merges blocks along the first axis along which a tile of a chosen input is shared.
 fn merge(program: &mut Program, of: &[usize], together: i64) -> Result<Option<Merged>, TileError> {
     // A tile that a loop loads cannot be loaded before the loop over merged blocks.
     let shared = |axis: Axis| {
         let (mut any, mut in_loop) = (false, false);
-        each(&program.body, &mut |statement| {
+        for statement in statements(&program.body) {
             if let Statement::Let { operation, .. } = statement
                 && let Some((tensor, at)) = read(operation)
                 && of.contains(&tensor)
@@ -127,7 +109,7 @@ fn merge(program: &mut Program, of: &[usize], together: i64) -> Result<Option<Me
                     .iter()
                     .any(|index| index.terms.iter().any(|(name, _)| matches!(name.counter(), Counter::Iteration(_))));
             }
-        });
+        }
         any && !in_loop
     };
     // A part of a block's number is none of the sum that stands for it when blocks are merged.
@@ -167,14 +149,14 @@ fn takes_part(program: &Program, axis: Axis) -> bool {
     let is_part =
         |index: &Index| index.terms.iter().any(|(name, _)| name.is_part() && name.counter() == Counter::Block(axis));
     let mut found = false;
-    each(&program.body, &mut |statement| {
+    for statement in statements(&program.body) {
         found |= match statement {
             Statement::Let { operation: Operation::Number(index), .. } => is_part(index),
             Statement::Let { operation, .. } => read(operation).is_some_and(|(_, at)| at.iter().any(is_part)),
             Statement::Store { at, .. } => at.iter().any(is_part),
             Statement::Loop(own) => matches!(&own.count, Count::Index(index) if is_part(index)),
         };
-    });
+    }
     found
 }
 

@@ -10,10 +10,12 @@ use tilewright_kernel::program::Location;
 
 use super::destination::{Destination, Parts, Way, declare, destination};
 use super::edges::Edges;
-use super::prepare::{Prepared, depends, each, read};
+use super::prepare::{Prepared, depends};
 use super::writer::{self, ROOT, ScopeId, Writer};
 use super::{GradientOptions, derivative, wide};
 use crate::error::{Reason, TileError};
+use crate::loads::read;
+use crate::program::statement::statements;
 use crate::program::{Binary, Comparison, Index, Loop, Operation, Program, Reduction, Role, Statement, ValueId};
 
 /// How a value of the source program is defined.
@@ -177,41 +179,29 @@ pub(super) fn reversed(
 
 /// Each value with its definition, and how often it is used.
 fn definitions(program: &Program) -> (HashMap<ValueId, Known<'_>>, HashMap<ValueId, usize>) {
-    fn walk<'p>(
-        body: &'p [Statement],
-        home: Option<u32>,
-        known: &mut HashMap<ValueId, Known<'p>>,
-        uses: &mut HashMap<ValueId, usize>,
-    ) {
-        let mut used = |value: &ValueId| *uses.entry(*value).or_insert(0) += 1;
+    fn walk<'p>(body: &'p [Statement], home: Option<u32>, known: &mut HashMap<ValueId, Known<'p>>) {
         for statement in body {
             match statement {
                 Statement::Let { result, operation, operands, place } => {
-                    operands.iter().for_each(&mut used);
                     known.insert(*result, Known { definition: Definition::Let(operation, operands, *place), home });
                 }
-                Statement::Store { value, rows, .. } => {
-                    used(value);
-                    rows.iter().for_each(|(_, rows)| used(rows));
-                }
+                Statement::Store { .. } => {}
                 Statement::Loop(own) => {
-                    own.initial.iter().chain(&own.next).chain(own.count.value().iter()).for_each(&mut used);
                     for (number, (parameter, result)) in own.parameters.iter().zip(&own.results).enumerate() {
                         let inside = Definition::Parameter(own, number);
                         known.insert(*parameter, Known { definition: inside, home: Some(own.iteration) });
                         known.insert(*result, Known { definition: Definition::Result(own), home });
                     }
+                    walk(&own.body, Some(own.iteration), known);
                 }
-            }
-        }
-        for statement in body {
-            if let Statement::Loop(own) = statement {
-                walk(&own.body, Some(own.iteration), known, uses);
             }
         }
     }
     let (mut known, mut uses) = (HashMap::new(), HashMap::new());
-    walk(&program.body, None, &mut known, &mut uses);
+    walk(&program.body, None, &mut known);
+    for value in statements(&program.body).flat_map(Statement::takes) {
+        *uses.entry(value).or_insert(0) += 1;
+    }
     (known, uses)
 }
 
@@ -224,29 +214,31 @@ fn active(program: &Program, of: &[usize]) -> HashSet<ValueId> {
     // A loop carries dependence from its end to its beginning, so until nothing changes.
     loop {
         let before = active.len() + bits.len();
-        each(&program.body, &mut |statement| match statement {
-            Statement::Let { result, operation, operands, .. } => {
-                let any = |set: &HashSet<ValueId>| operands.iter().any(|own| set.contains(own));
-                let loaded = read(operation).is_some_and(|(tensor, _)| of.contains(&tensor));
-                let recast = matches!(operation, Operation::Recast(_));
-                match program.type_of(*result).element.is_float() {
-                    true if loaded || any(&active) || (recast && any(&bits)) => active.insert(*result),
-                    false if any(&bits) || (recast && any(&active)) => bits.insert(*result),
-                    _ => false,
-                };
-            }
-            Statement::Store { .. } => {}
-            Statement::Loop(own) => {
-                for number in 0..own.initial.len() {
-                    for set in [&mut active, &mut bits] {
-                        if set.contains(&own.initial[number]) || set.contains(&own.next[number]) {
-                            set.insert(own.parameters[number]);
-                            set.insert(own.results[number]);
+        for statement in statements(&program.body) {
+            match statement {
+                Statement::Let { result, operation, operands, .. } => {
+                    let any = |set: &HashSet<ValueId>| operands.iter().any(|own| set.contains(own));
+                    let loaded = read(operation).is_some_and(|(tensor, _)| of.contains(&tensor));
+                    let recast = matches!(operation, Operation::Recast(_));
+                    match program.type_of(*result).element.is_float() {
+                        true if loaded || any(&active) || (recast && any(&bits)) => active.insert(*result),
+                        false if any(&bits) || (recast && any(&active)) => bits.insert(*result),
+                        _ => false,
+                    };
+                }
+                Statement::Store { .. } => {}
+                Statement::Loop(own) => {
+                    for number in 0..own.initial.len() {
+                        for set in [&mut active, &mut bits] {
+                            if set.contains(&own.initial[number]) || set.contains(&own.next[number]) {
+                                set.insert(own.parameters[number]);
+                                set.insert(own.results[number]);
+                            }
                         }
                     }
                 }
             }
-        });
+        }
         if active.len() + bits.len() == before {
             return active;
         }

@@ -13,6 +13,7 @@ use tilewright_layout::symbolic::{Expr, Symbolic};
 
 use super::edges::Edges;
 use crate::error::TileError;
+use crate::program::statement::statements;
 use crate::program::{
     Binary, Comparison, Count, Counter, Index, Loop, Name, Operation, Program, Reduction, Role, Statement, Type, Unary,
     ValueId, infer,
@@ -379,16 +380,8 @@ fn needed(body: &mut Vec<Statement>, used: &mut HashSet<ValueId>) {
     let mut kept = Vec::new();
     for mut statement in std::mem::take(body).into_iter().rev() {
         match &mut statement {
-            Statement::Let { result, operands, .. } => {
-                if !used.contains(result) {
-                    continue;
-                }
-                used.extend(operands.iter().copied());
-            }
-            Statement::Store { value, rows, .. } => {
-                used.insert(*value);
-                used.extend(rows.iter().map(|(_, rows)| *rows));
-            }
+            Statement::Let { result, .. } if !used.contains(result) => continue,
+            Statement::Let { .. } | Statement::Store { .. } => used.extend(statement.takes()),
             Statement::Loop(own) => {
                 // A value that a loop carries is needed if its result is, or if the body needs it.
                 let mut alive: Vec<bool> = own.results.iter().map(|result| used.contains(result)).collect();
@@ -441,11 +434,13 @@ fn named_in_layout(text: &str, names: &mut HashSet<String>) {
 
 /// The sizes that the statements of a body name.
 fn sizes_of(body: &[Statement], names: &mut HashSet<String>) {
-    super::prepare::each(body, &mut |statement| match statement {
-        Statement::Let { operation: Operation::Size(text), .. } => named_in(text, names),
-        Statement::Loop(Loop { count: Count::Sizes(text), .. }) => named_in(text, names),
-        _ => {}
-    });
+    for statement in statements(body) {
+        match statement {
+            Statement::Let { operation: Operation::Size(text), .. } => named_in(text, names),
+            Statement::Loop(Loop { count: Count::Sizes(text), .. }) => named_in(text, names),
+            _ => {}
+        }
+    }
 }
 
 /// Visits the number of each tensor that a body reads or writes.

@@ -73,19 +73,13 @@ pub(super) fn evaluate(operation: &Operation, given: &[(&[Number], &Type)], ty: 
             at
         }),
         Operation::Reduce(reduction, modes) => reduced(*reduction, modes, given[0], ty),
-        Operation::ArgMax(mode) => rows(given[0], *mode, |row| {
+        Operation::ArgMax(mode) | Operation::ArgMin(mode) => rows(given[0], *mode, |row| {
             let better = |best: usize, at: usize| {
                 let is_nan = |at: usize| of(0).is_float() && row[at].to_real().is_nan();
-                // NaN is greater than every number.
-                number::compares(Comparison::Less, row[best], row[at], of(0)) || is_nan(at) && !is_nan(best)
-            };
-            vec![count((0..row.len()).fold(0, |best, at| if better(best, at) { at } else { best }))]
-        }),
-        Operation::ArgMin(mode) => rows(given[0], *mode, |row| {
-            let better = |best: usize, at: usize| {
-                let is_nan = |at: usize| of(0).is_float() && row[at].to_real().is_nan();
-                // NaN is less than every number.
-                number::compares(Comparison::Less, row[at], row[best], of(0)) || is_nan(at) && !is_nan(best)
+                let is_greatest = matches!(operation, Operation::ArgMax(_));
+                let (less, more) = if is_greatest { (best, at) } else { (at, best) };
+                // NaN is greater than every number for argmax, and less for argmin.
+                number::compares(Comparison::Less, row[less], row[more], of(0)) || is_nan(at) && !is_nan(best)
             };
             vec![count((0..row.len()).fold(0, |best, at| if better(best, at) { at } else { best }))]
         }),

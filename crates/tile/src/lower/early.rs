@@ -16,6 +16,7 @@ use super::{Lowering, ThreadValue, iterations_of, over, unrolled};
 use crate::place::Placed;
 use crate::pools::registers;
 use crate::pressure::pressure;
+use crate::program::statement::definitions;
 use crate::program::{Loop, Operation, Program, Role, Statement, ValueId};
 
 /// The number of iterations that are unrolled together.
@@ -77,15 +78,9 @@ fn early<'s>(own: &'s Loop, placed: &Placed) -> Option<(Vec<Early<'s>>, i64)> {
 /// Whether something that a body itself computes is given from warp to warp.
 fn meet(body: &[Statement], placed: &Placed) -> bool {
     let warps = |value: &ValueId| placed.layouts.get(value).and_then(|held| held.threads.get(LANE_BITS..));
-    body.iter().any(|statement| match statement {
-        Statement::Let { result, operation: Operation::Held(_), operands, .. } => {
-            operands.first().and_then(warps) != warps(result)
-        }
-        Statement::Let { operation, operands, .. } => {
-            combines(operation) && operands.first().and_then(warps).is_some_and(|bits| !bits.is_empty())
-        }
-        Statement::Loop(own) => meet(&own.body, placed),
-        Statement::Store { .. } => false,
+    definitions(body).any(|(result, operation, operands)| match operation {
+        Operation::Held(_) => operands.first().and_then(warps) != warps(&result),
+        _ => operation.combines() && operands.first().and_then(warps).is_some_and(|bits| !bits.is_empty()),
     })
 }
 
@@ -101,21 +96,6 @@ fn carries_many(own: &Loop, placed: &Placed) -> bool {
         registers(values, placed.program.type_of(*value))
     };
     !own.body.iter().any(is_product) && own.parameters.iter().map(takes).sum::<i64>() >= MANY_CARRIED
-}
-
-/// Whether an operation combines elements of a tile.
-fn combines(operation: &Operation) -> bool {
-    matches!(
-        operation,
-        Operation::Reduce(..)
-            | Operation::ArgMax(_)
-            | Operation::ArgMin(_)
-            | Operation::Top(..)
-            | Operation::TopPlaces(..)
-            | Operation::Histogram(_)
-            | Operation::Scan(..)
-            | Operation::ScanBefore(..)
-    )
 }
 
 /// The loads of a body, those of loops that are written out within it too. False where loads may

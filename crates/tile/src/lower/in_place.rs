@@ -6,17 +6,9 @@
 //! are apart.
 
 use super::Lowering;
-use crate::loads::{LoadOf, loaded, loads};
+use crate::loads::{loaded, loads};
+use crate::program::statement::{LetOf, statements};
 use crate::program::{Counter, Index, Operation, Role, Statement, ValueId};
-
-/// The stores of a statement, those of loops included.
-fn stores<'s>(statement: &'s Statement, found: &mut Vec<&'s Statement>) {
-    match statement {
-        Statement::Store { .. } => found.push(statement),
-        Statement::Loop(own) => own.body.iter().for_each(|inner| stores(inner, found)),
-        Statement::Let { .. } => {}
-    }
-}
 
 /// Whether two tiles have no coordinate along a mode in common, in whichever iterations: their
 /// indices are a known number apart, and depend on no iteration.
@@ -34,25 +26,21 @@ impl Lowering<'_, '_> {
     /// Whether all threads wait for each other before a statement of a body.
     pub(super) fn waits(&self, body: &[Statement], number: usize) -> bool {
         let program = &self.placed.program;
-        let mut own = Vec::new();
-        stores(&body[number], &mut own);
-        own.retain(
-            |store| matches!(store, Statement::Store { tensor, .. } if program.tensors[*tensor].role == Role::Both),
-        );
+        let is_both = |own: &&Statement| matches!(own, Statement::Store { tensor, .. } if program.tensors[*tensor].role == Role::Both);
+        let own: Vec<&Statement> = statements(&body[number..=number]).filter(is_both).collect();
         if own.is_empty() {
             return false;
         }
         // In a loop, what is loaded behind the statement comes before its next iteration.
         let is_whole = std::ptr::eq(body, program.body.as_slice());
         let end = if is_whole { number } else { body.len() };
-        let mut before = Vec::new();
-        let others = body[..end].iter().enumerate().filter(|(at, _)| *at != number);
-        others.for_each(|(_, other)| loads(other, &mut before));
+        let others = (0..end).filter(|at| *at != number);
+        let before: Vec<LetOf<'_>> = others.flat_map(|at| loads(&body[at..=at])).collect();
         own.iter().any(|store| before.iter().any(|load| self.may_differ(*load, store)))
     }
 
     /// Whether a load and a store are of one tensor, and a thread may store what another one loads.
-    fn may_differ(&self, (result, operation, picked): LoadOf<'_>, store: &Statement) -> bool {
+    fn may_differ(&self, (result, operation, picked): LetOf<'_>, store: &Statement) -> bool {
         let Statement::Store { tensor, at, rows, value, .. } = store else { return false };
         if loaded(operation) != Some(*tensor) {
             return false;

@@ -17,6 +17,7 @@ use super::{Lowering, over};
 use crate::matrix::Tiling;
 use crate::picked::part_shape;
 use crate::program::ahead;
+use crate::program::statement::definitions;
 use crate::program::{Index, Loop, Operation, Program, Statement, ValueId};
 use crate::staged_copy::StagedCopy;
 
@@ -388,14 +389,8 @@ impl<'k> Lowering<'k, '_> {
     }
 
     pub(super) fn stage_of(&self, value: ValueId) -> Result<Operation, KernelError> {
-        fn find(body: &[Statement], value: ValueId) -> Option<Operation> {
-            body.iter().find_map(|statement| match statement {
-                Statement::Let { result, operation, .. } if *result == value => Some(operation.clone()),
-                Statement::Loop(own) => find(&own.body, value),
-                _ => None,
-            })
-        }
-        find(&self.placed.program.body, value).ok_or_else(over)
+        let found = definitions(&self.placed.program.body).find(|own| own.0 == value);
+        found.map(|own| own.1.clone()).ok_or_else(over)
     }
 
     /// An operand outside of loops: copied, waited for, and read if threads have the registers;
@@ -424,22 +419,15 @@ impl<'k> Lowering<'k, '_> {
 
     /// The registers that the sums of all products take, and the operands outside of loops.
     fn operand_registers(&self) -> Result<i64, KernelError> {
-        fn values(body: &[Statement], outside: bool, found: &mut Vec<ValueId>) {
-            for statement in body {
-                match statement {
-                    Statement::Let { result, operation: Operation::Dot, .. } => found.push(*result),
-                    Statement::Let { result, operation: Operation::Stage { .. }, .. } if outside => found.push(*result),
-                    Statement::Loop(own) => values(&own.body, false, found),
-                    _ => {}
-                }
-            }
-        }
         let program = &self.placed.program;
-        let mut found = Vec::new();
-        values(&program.body, true, &mut found);
-        found
-            .iter()
-            .map(|value| Ok(self.held(*value)?.values() * i64::from(program.type_of(*value).element.bits()) / 32))
+        let products = definitions(&program.body).filter(|own| matches!(own.1, Operation::Dot)).map(|own| own.0);
+        let outside = program.body.iter().filter_map(|statement| match statement {
+            Statement::Let { result, operation: Operation::Stage { .. }, .. } => Some(*result),
+            _ => None,
+        });
+        products
+            .chain(outside)
+            .map(|value| Ok(self.held(value)?.values() * i64::from(program.type_of(value).element.bits()) / 32))
             .sum()
     }
 
@@ -578,11 +566,7 @@ impl<'k> Lowering<'k, '_> {
 
 /// Whether a statement takes a value.
 fn takes(body: &[Statement], value: ValueId) -> bool {
-    body.iter().any(|statement| match statement {
-        Statement::Let { operands, .. } => operands.contains(&value),
-        Statement::Loop(own) => takes(&own.body, value),
-        Statement::Store { .. } => false,
-    })
+    definitions(body).any(|own| own.2.contains(&value))
 }
 
 fn is_stage(statement: &Statement) -> bool {

@@ -7,6 +7,7 @@
 use tilewright_kernel::{Build, Element, Flag, KernelError, Num};
 
 use super::Lowering;
+use crate::program::statement::definitions;
 use crate::program::{Operation, Statement, ValueId};
 use crate::top::{Slot, TopNetwork};
 
@@ -217,13 +218,7 @@ impl<'k> Lowering<'k, '_> {
 
 /// Whether a program asks where the greatest of a value are.
 fn asks_for_places(body: &[Statement], (operand, mode, count): (ValueId, usize, i64)) -> bool {
-    body.iter().any(|statement| match statement {
-        Statement::Let { operation: Operation::TopPlaces(own, kept), operands, .. } => {
-            (*own, *kept) == (mode, count) && operands.first() == Some(&operand)
-        }
-        Statement::Loop(own) => asks_for_places(&own.body, (operand, mode, count)),
-        _ => false,
-    })
+    definitions(body).any(|own| *own.1 == Operation::TopPlaces(mode, count) && own.2.first() == Some(&operand))
 }
 
 /// A word of Philox4x32-10 of the counter `(c,0,0,0)` and the key `(s,0)`.

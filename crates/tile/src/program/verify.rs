@@ -12,6 +12,7 @@ use tilewright_layout::symbolic::{Expr, Parameter, Symbolic};
 use tilewright_layout::{Layout, LayoutError};
 
 use super::infer::{are_coordinates, is_count, is_tile_of};
+use super::statement::statements;
 use super::{
     Count, Counter, Index, Operation, Program, Reduction, Role, Statement, Type, ValueId, are_multiplied, infer,
 };
@@ -56,7 +57,8 @@ impl Program {
         verifier.body(&self.body)?;
         // Refuses an output that is never written.
         for (number, (tensor, (place, _))) in self.tensors.iter().zip(&self.declared).enumerate() {
-            if tensor.role == Role::Output && !is_stored_to(&self.body, number) {
+            let is_to = |own: &Statement| matches!(own, Statement::Store { tensor, .. } if *tensor == number);
+            if tensor.role == Role::Output && !statements(&self.body).any(is_to) {
                 let tried = "left unwritten: no statement stores to it";
                 return Err(Reason::Role { tensor: tensor.name.clone(), tried }.at("output", *place));
             }
@@ -234,15 +236,6 @@ fn is_first<'p>(program: &Program, stores: &mut Vec<Stored<'p>>, own: Stored<'p>
         true => Err(Reason::StoredTwice { tensor: program.tensors[tensor].name.clone() }),
         false => Ok(()),
     }
-}
-
-/// Whether a body stores to a tensor.
-fn is_stored_to(body: &[Statement], number: usize) -> bool {
-    body.iter().any(|statement| match statement {
-        Statement::Store { tensor, .. } => *tensor == number,
-        Statement::Loop(own) => is_stored_to(&own.body, number),
-        Statement::Let { .. } => false,
-    })
 }
 
 fn hands_on(

@@ -8,6 +8,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::masks::{self, Masks};
+use crate::program::statement::definitions;
 use crate::program::{Loop, Operation, Program, Statement, ValueId};
 
 /// Such a loop.
@@ -80,18 +81,9 @@ pub(super) fn overlap(program: &Program, own: &Loop) -> Option<Overlap> {
 
 /// Whether a value is a tile of zeros.
 pub(crate) fn is_zero(program: &Program, value: ValueId) -> bool {
-    fn find(body: &[Statement], value: ValueId) -> Option<(&Operation, &[ValueId])> {
-        body.iter().find_map(|statement| match statement {
-            Statement::Let { result, operation, operands, .. } if *result == value => {
-                Some((operation, operands.as_slice()))
-            }
-            Statement::Loop(own) => find(&own.body, value),
-            _ => None,
-        })
-    }
-    match find(&program.body, value) {
-        Some((Operation::Constant(_, number), _)) => *number == 0.0,
-        Some((Operation::Broadcast(_) | Operation::Held(_), operands)) => is_zero(program, operands[0]),
+    match definitions(&program.body).find(|own| own.0 == value) {
+        Some((_, Operation::Constant(_, number), _)) => *number == 0.0,
+        Some((_, Operation::Broadcast(_) | Operation::Held(_), operands)) => is_zero(program, operands[0]),
         _ => false,
     }
 }

@@ -13,6 +13,7 @@ use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Composed, IntoShape, Layout, LayoutError, Slot, Swizzle, Tiler, Tree};
 
 use super::super::{Lowering, ThreadValue};
+use crate::program::statement::statements;
 use crate::program::{Index, Statement, ValueId};
 use crate::roles::{TmaTile, is_stored_in_bulk};
 
@@ -41,22 +42,12 @@ impl<'k> Lowering<'k, '_> {
 
     /// Shared memory for all stores by TMA.
     pub(super) fn bulk_stores(&self) -> Result<HashMap<[i64; 2], View<'k>>, KernelError> {
-        fn stores<'p>(body: &'p [Statement], found: &mut Vec<(usize, &'p [Index], ValueId)>) {
-            for statement in body {
-                match statement {
-                    Statement::Store { tensor, at, value, .. } => found.push((*tensor, at, *value)),
-                    Statement::Loop(own) => stores(&own.body, found),
-                    Statement::Let { .. } => {}
-                }
-            }
-        }
-        let mut all = Vec::new();
-        stores(&self.placed.program.body, &mut all);
         let mut found = HashMap::new();
         let mut sizes: Vec<([i64; 2], Element)> = Vec::new();
-        for (tensor, at, value) in all {
-            let Some((extents, _)) = self.bulk_stored(tensor, at, value) else { continue };
-            let element = self.placed.program.tensors[tensor].element;
+        for statement in statements(&self.placed.program.body) {
+            let Statement::Store { tensor, at, value, .. } = statement else { continue };
+            let Some((extents, _)) = self.bulk_stored(*tensor, at, *value) else { continue };
+            let element = self.placed.program.tensors[*tensor].element;
             // One buffer serves all stores of one shape.
             if sizes.is_empty() || sizes.contains(&(extents, element)) {
                 sizes.push((extents, element));

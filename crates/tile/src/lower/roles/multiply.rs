@@ -10,6 +10,7 @@ use tilewright_layout::{IntoShape, Tree};
 use super::super::{Lowering, ThreadValue, over, staged};
 use super::Groups;
 use crate::matrix::{self, Tiling};
+use crate::program::statement::definitions;
 use crate::program::{Operation, Statement, ValueId};
 use crate::roles::is_zero;
 
@@ -210,17 +211,10 @@ fn taken(body: &[Statement], values: &[ValueId]) -> usize {
 
 /// Whether loops of a body use one of some values.
 fn is_used_inside(body: &[Statement], values: &[ValueId]) -> bool {
-    body.iter().any(|statement| match statement {
-        Statement::Loop(own) => is_used(&own.body, values),
-        _ => false,
-    })
+    body.iter().any(|statement| matches!(statement, Statement::Loop(own) if is_used(&own.body, values)))
 }
 
 /// Whether statements use one of some values.
 fn is_used(body: &[Statement], values: &[ValueId]) -> bool {
-    body.iter().any(|statement| match statement {
-        Statement::Let { operands, .. } => operands.iter().any(|own| values.contains(own)),
-        Statement::Loop(own) => is_used(&own.body, values),
-        Statement::Store { .. } => false,
-    })
+    definitions(body).any(|own| own.2.iter().any(|own| values.contains(own)))
 }

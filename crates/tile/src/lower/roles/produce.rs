@@ -11,6 +11,7 @@ use super::super::{Lowering, ThreadValue, over, staged};
 use super::{BRINGERS, Live};
 use crate::held::Held;
 use crate::matrix;
+use crate::program::statement::definitions;
 use crate::program::{Index, Operation, Program, Statement, ValueId};
 use crate::roles::{Roles, TmaTile, has_tma_loads};
 
@@ -161,20 +162,9 @@ impl<'k> Lowering<'k, '_> {
 
     /// Whether the columns of a B operand change places in shared memory.
     fn is_crossed(&self, value: ValueId) -> bool {
-        fn products(body: &[Statement], value: ValueId, found: &mut Vec<ValueId>) {
-            for statement in body {
-                match statement {
-                    Statement::Let { result, operation: Operation::Dot, operands, .. } if operands[1] == value => {
-                        found.push(*result);
-                    }
-                    Statement::Loop(own) => products(&own.body, value, found),
-                    _ => {}
-                }
-            }
-        }
-        let mut found = Vec::new();
-        products(&self.placed.program.body, value, &mut found);
-        found.iter().any(|result| self.placed.tilings.get(result).is_some_and(|tiling| tiling.crossed))
+        definitions(&self.placed.program.body)
+            .filter(|own| matches!(own.1, Operation::Dot) && own.2[1] == value)
+            .any(|own| self.placed.tilings.get(&own.0).is_some_and(|tiling| tiling.crossed))
     }
 
     /// A tile of a tensor without its modes of one element, the others in the order of the tensor.
