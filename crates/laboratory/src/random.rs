@@ -459,7 +459,8 @@ pub fn run(options: &RandomOptions, terminal: &mut Terminal) -> Result<(), Failu
         let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
         let mut outcome = Ok(());
         for worker in workers {
-            outcome = outcome.and(worker.join().unwrap_or(Ok(())));
+            // A panic is a failure of a problem as well, and has been reported.
+            outcome = outcome.and(worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         }
         outcome
     })?;
