@@ -11,8 +11,9 @@
 //! ```
 //!
 //! A block takes some tiles of rows, one after another, and keeps its sums over rows in registers.
-//! It loads each tile while it computes with the one before. It writes its sums once, and a second
-//! program adds those of all blocks. Both orders depend on the number of rows alone.
+//! Where threads have the registers, it loads each tile while it computes with the one before. It
+//! writes its sums once, and a second program adds those of all blocks. Both orders depend on the
+//! number of rows alone.
 
 use tilewright_tile::Sequence;
 
@@ -55,21 +56,22 @@ impl Norm {
     }
 
     /// Whether a block loads a tile while it computes with the one before. With a residual three
-    /// tensors would be in registers twice.
+    /// tensors would be in registers twice. Where the mean is subtracted, threads keep two sums, and
+    /// have too few registers for another tile.
     fn loads_ahead(&self) -> bool {
-        self.tiles.tiles > 1 && !self.residual
+        self.tiles.tiles > 1 && !self.residual && !self.centred
     }
 
     /// The coordinate of the next tile of `many` rows, and the statement that computes it.
     ///
     /// From a sum of multiples of blocks and iterations the compiler takes two tiles at once. That
-    /// keeps memory busy where warps are few, as with 32 elements a thread and one sum. A block then
-    /// reads the first tile of the next one, too. Otherwise one tile ahead is enough, and registers
+    /// keeps memory busy where warps are few, as with 32 elements a thread. A block then reads the
+    /// first tile of the next one, too. Otherwise one tile ahead is enough, and registers
     /// for two would leave half as many warps: the rows are numbers of their own, and the last tile
     /// is loaded again, from L2.
     fn following(&self, many: i64) -> (String, String) {
         let GradientTiles { tiles, .. } = self.tiles;
-        if self.tiles.has_few_warps() && !self.centred {
+        if self.tiles.has_few_warps() {
             return (format!("(block.x*{tiles} + i + 1, 0)"), String::new());
         }
         let (all, last) = (tiles * many, (tiles - 1) * many);
