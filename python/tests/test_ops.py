@@ -556,6 +556,7 @@ def test_attention(number: int, heads: int) -> None:
 
 @pytest.mark.parametrize("machine", ["A100", "H200"])
 def test_attention_adds_in_turns_or_in_any_order(machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tilewright._operators import planned
     from tilewright.ops import _attention
 
     plans = []
@@ -564,7 +565,6 @@ def test_attention_adds_in_turns_or_in_any_order(machine: str, monkeypatch: pyte
         plans.append(planned(*given))
         return plans[-1]
 
-    planned = _attention.planned
     monkeypatch.setattr(_attention, "planned", noted)
     monkeypatch.setattr(_attention, "machine_of", lambda array: machine)
     q, k, v, d_o = (_array(1, 1, 150, 64, dtype="f2") for _ in range(4))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 from .. import _definitions as definitions
 from .. import _native, gpu
 from .._arrays import empty
+from .._between import remembered
 from .._definitions import INT4_GROUP, is_jax
 from .._operators import Options, Result, again, alignment, launch, machine_of, planned
 from ._common import autocast, by_definition, check_out, contiguous, overlaps, records, stored, through_jax, through_torch
@@ -81,7 +81,7 @@ def int4_linear(
     return y if into is out else gpu.relayout(y, out, on=on)
 
 
-@functools.lru_cache(maxsize=1024)
+@remembered
 def _is_faster_unpacked(element: str, sizes: tuple[int, int, int], machine: str) -> bool:
     """Whether weights that are written in 16 bits first take less time, for M, N and K."""
     return _native.is_faster_unpacked(element, sizes, machine)
