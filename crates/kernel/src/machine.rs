@@ -99,20 +99,18 @@ impl Rates {
     /// ```
     pub fn of(capability: (u32, u32), multiprocessors: u32, clock: f64) -> Rates {
         let all = f64::from(multiprocessors) * clock;
-        Rates::of_row(table::cycle(capability).row().map(|rate| rate * all))
-    }
-
-    /// The rates of a row of a table, in the order of the fields.
-    const fn of_row(row: [f64; 9]) -> Rates {
-        let [f32, f64, matrix_16, matrix_16_in_16, matrix_tf32, matrix_i8, matrix_f8, matrix_f4, matrix_f64] = row;
-        Rates { f32, f64, matrix_16, matrix_16_in_16, matrix_tf32, matrix_i8, matrix_f8, matrix_f4, matrix_f64 }
-    }
-
-    /// The rates in the order of the fields.
-    fn row(&self) -> [f64; 9] {
-        let Rates { f32, f64, matrix_16, matrix_16_in_16, matrix_tf32, matrix_i8, matrix_f8, matrix_f4, matrix_f64 } =
-            *self;
-        [f32, f64, matrix_16, matrix_16_in_16, matrix_tf32, matrix_i8, matrix_f8, matrix_f4, matrix_f64]
+        let own = table::cycle(capability);
+        Rates {
+            f32: own.f32 * all,
+            f64: own.f64 * all,
+            matrix_16: own.matrix_16 * all,
+            matrix_16_in_16: own.matrix_16_in_16 * all,
+            matrix_tf32: own.matrix_tf32 * all,
+            matrix_i8: own.matrix_i8 * all,
+            matrix_f8: own.matrix_f8 * all,
+            matrix_f4: own.matrix_f4 * all,
+            matrix_f64: own.matrix_f64 * all,
+        }
     }
 }
 

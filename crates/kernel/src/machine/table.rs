@@ -1,8 +1,7 @@
 //! The cards that are known by name.
 //!
 //! Law: each number is that of the document named beside it, or follows from such numbers as the
-//! comment says. Rates of matrix instructions are those of dense operands. A row of rates has the
-//! order of the fields of [`Rates`].
+//! comment says. Rates of matrix instructions are those of dense operands.
 
 use super::{Machine, Multiprocessor, Rates};
 use crate::target::Target;
@@ -91,7 +90,17 @@ pub(super) const A100: Card = Card {
     clock: 1.41e9,
     bandwidth: 2.039e12,
     latency: None,
-    rates: Rates::of_row([19.5e12, 9.7e12, 312e12, 312e12, 156e12, 624e12, 0.0, 0.0, 19.5e12]),
+    rates: Rates {
+        f32: 19.5e12,
+        f64: 9.7e12,
+        matrix_16: 312e12,
+        matrix_16_in_16: 312e12,
+        matrix_tf32: 156e12,
+        matrix_i8: 624e12,
+        matrix_f8: 0.0,
+        matrix_f4: 0.0,
+        matrix_f64: 19.5e12,
+    },
 };
 
 /// NVIDIA GeForce RTX 3090. NVIDIA Ampere GA102 GPU Architecture whitepaper, appendix A: all but
@@ -105,7 +114,17 @@ pub(super) const RTX_3090: Card = Card {
     clock: 1.695e9,
     bandwidth: 936e9,
     latency: None,
-    rates: Rates::of_row([35.6e12, 35.6e12 / 64.0, 71e12, 142e12, 35.6e12, 284e12, 0.0, 0.0, 35.6e12 / 64.0]),
+    rates: Rates {
+        f32: 35.6e12,
+        f64: 35.6e12 / 64.0,
+        matrix_16: 71e12,
+        matrix_16_in_16: 142e12,
+        matrix_tf32: 35.6e12,
+        matrix_i8: 284e12,
+        matrix_f8: 0.0,
+        matrix_f4: 0.0,
+        matrix_f64: 35.6e12 / 64.0,
+    },
 };
 
 /// NVIDIA A10. Bandwidth and rates: A10 data sheet. Multiprocessors follow from its f32 rate, 256
@@ -120,7 +139,17 @@ const A10: Card = Card {
     clock: 1.695e9,
     bandwidth: 600e9,
     latency: None,
-    rates: Rates::of_row([31.2e12, 31.2e12 / 64.0, 125e12, 125e12, 62.5e12, 250e12, 0.0, 0.0, 31.2e12 / 64.0]),
+    rates: Rates {
+        f32: 31.2e12,
+        f64: 31.2e12 / 64.0,
+        matrix_16: 125e12,
+        matrix_16_in_16: 125e12,
+        matrix_tf32: 62.5e12,
+        matrix_i8: 250e12,
+        matrix_f8: 0.0,
+        matrix_f4: 0.0,
+        matrix_f64: 31.2e12 / 64.0,
+    },
 };
 
 /// NVIDIA Jetson AGX Orin (64 GB). Bandwidth and clock: its data sheet. Multiprocessors (2048
@@ -136,7 +165,17 @@ pub(super) const ORIN: Card = Card {
     clock: 1.3e9,
     bandwidth: 204.8e9,
     latency: None,
-    rates: Rates::of_row([5.3e12, 5.3e12 / 64.0, 42.5e12, 42.5e12, 21.25e12, 85e12, 0.0, 0.0, 5.3e12 / 64.0]),
+    rates: Rates {
+        f32: 5.3e12,
+        f64: 5.3e12 / 64.0,
+        matrix_16: 42.5e12,
+        matrix_16_in_16: 42.5e12,
+        matrix_tf32: 21.25e12,
+        matrix_i8: 85e12,
+        matrix_f8: 0.0,
+        matrix_f4: 0.0,
+        matrix_f64: 5.3e12 / 64.0,
+    },
 };
 
 /// NVIDIA GeForce RTX 4090. NVIDIA Ada GPU Architecture whitepaper: all; f64 has 1/64 of the rate
@@ -150,17 +189,17 @@ pub(super) const RTX_4090: Card = Card {
     clock: 2.52e9,
     bandwidth: 1008e9,
     latency: None,
-    rates: Rates::of_row([
-        82.6e12,
-        82.6e12 / 64.0,
-        165.2e12,
-        330.3e12,
-        82.6e12,
-        660.6e12,
-        330.3e12,
-        0.0,
-        82.6e12 / 64.0,
-    ]),
+    rates: Rates {
+        f32: 82.6e12,
+        f64: 82.6e12 / 64.0,
+        matrix_16: 165.2e12,
+        matrix_16_in_16: 330.3e12,
+        matrix_tf32: 82.6e12,
+        matrix_i8: 660.6e12,
+        matrix_f8: 330.3e12,
+        matrix_f4: 0.0,
+        matrix_f64: 82.6e12 / 64.0,
+    },
 };
 
 /// NVIDIA L4. Bandwidth and rates: L4 data sheet, whose matrix rates are for sparse operands, twice
@@ -175,11 +214,31 @@ const L4: Card = Card {
     clock: 2.04e9,
     bandwidth: 300e9,
     latency: None,
-    rates: Rates::of_row([30.3e12, 30.3e12 / 64.0, 121e12, 121e12, 60e12, 242.5e12, 242.5e12, 0.0, 30.3e12 / 64.0]),
+    rates: Rates {
+        f32: 30.3e12,
+        f64: 30.3e12 / 64.0,
+        matrix_16: 121e12,
+        matrix_16_in_16: 121e12,
+        matrix_tf32: 60e12,
+        matrix_i8: 242.5e12,
+        matrix_f8: 242.5e12,
+        matrix_f4: 0.0,
+        matrix_f64: 30.3e12 / 64.0,
+    },
 };
 
 /// The rates of the SXM forms of the H100 and the H200: their data sheets.
-const HOPPER_RATES: Rates = Rates::of_row([67e12, 34e12, 989e12, 989e12, 494e12, 1979e12, 1979e12, 0.0, 67e12]);
+const HOPPER_RATES: Rates = Rates {
+    f32: 67e12,
+    f64: 34e12,
+    matrix_16: 989e12,
+    matrix_16_in_16: 989e12,
+    matrix_tf32: 494e12,
+    matrix_i8: 1979e12,
+    matrix_f8: 1979e12,
+    matrix_f4: 0.0,
+    matrix_f64: 67e12,
+};
 
 /// NVIDIA H100 (SXM). Multiprocessors and L2 cache: NVIDIA H100 Tensor Core GPU Architecture
 /// whitepaper. Clock: the one at which its matrix rates hold, of 4096 operations a cycle on f16.
@@ -217,7 +276,17 @@ pub(super) const B200: Card = Card {
     clock: 75e12 / (148.0 * 256.0),
     bandwidth: 8e12,
     latency: None,
-    rates: Rates::of_row([75e12, 37e12, 2250e12, 2250e12, 1125e12, 4500e12, 4500e12, 9000e12, 37e12]),
+    rates: Rates {
+        f32: 75e12,
+        f64: 37e12,
+        matrix_16: 2250e12,
+        matrix_16_in_16: 2250e12,
+        matrix_tf32: 1125e12,
+        matrix_i8: 4500e12,
+        matrix_f8: 4500e12,
+        matrix_f4: 9000e12,
+        matrix_f64: 37e12,
+    },
 };
 
 /// NVIDIA GeForce RTX 5090. NVIDIA RTX Blackwell GPU Architecture whitepaper: all; f64 has 1/64 of
@@ -231,17 +300,17 @@ pub(super) const RTX_5090: Card = Card {
     clock: 2.407e9,
     bandwidth: 1792e9,
     latency: None,
-    rates: Rates::of_row([
-        104.8e12,
-        104.8e12 / 64.0,
-        209.5e12,
-        419e12,
-        104.8e12,
-        838e12,
-        419e12,
-        1676e12,
-        104.8e12 / 64.0,
-    ]),
+    rates: Rates {
+        f32: 104.8e12,
+        f64: 104.8e12 / 64.0,
+        matrix_16: 209.5e12,
+        matrix_16_in_16: 419e12,
+        matrix_tf32: 104.8e12,
+        matrix_i8: 838e12,
+        matrix_f8: 419e12,
+        matrix_f4: 1676e12,
+        matrix_f64: 104.8e12 / 64.0,
+    },
 };
 
 /// NVIDIA GB10, of DGX Spark. Cores (6144, 128 of each multiprocessor) and bandwidth: DGX Spark
@@ -258,7 +327,17 @@ pub(super) const GB10: Card = Card {
     clock: 31e12 / (48.0 * 256.0),
     bandwidth: 273e9,
     latency: None,
-    rates: Rates::of_row([31e12, 31e12 / 64.0, 125e12, 125e12, 62.5e12, 250e12, 250e12, 500e12, 31e12 / 64.0]),
+    rates: Rates {
+        f32: 31e12,
+        f64: 31e12 / 64.0,
+        matrix_16: 125e12,
+        matrix_16_in_16: 125e12,
+        matrix_tf32: 62.5e12,
+        matrix_i8: 250e12,
+        matrix_f8: 250e12,
+        matrix_f4: 500e12,
+        matrix_f64: 31e12 / 64.0,
+    },
 };
 
 /// All cards.
@@ -268,10 +347,40 @@ pub(super) const CARDS: [Card; 11] = [A100, RTX_3090, A10, ORIN, RTX_4090, L4, H
 /// "Throughput of Native Arithmetic Instructions", and the rates of the fastest card of the
 /// capability over its multiprocessors and its clock.
 pub(super) fn cycle(capability: (u32, u32)) -> Rates {
-    let ampere = Rates::of_row([128.0, 64.0, 2048.0, 2048.0, 1024.0, 4096.0, 0.0, 0.0, 128.0]);
+    let ampere = Rates {
+        f32: 128.0,
+        f64: 64.0,
+        matrix_16: 2048.0,
+        matrix_16_in_16: 2048.0,
+        matrix_tf32: 1024.0,
+        matrix_i8: 4096.0,
+        matrix_f8: 0.0,
+        matrix_f4: 0.0,
+        matrix_f64: 128.0,
+    };
     // The cards with small multiprocessors: 8.6 to 8.9 and 12.0.
-    let small = Rates::of_row([256.0, 4.0, 1024.0, 1024.0, 512.0, 2048.0, 0.0, 0.0, 4.0]);
-    let hopper = Rates::of_row([256.0, 128.0, 4096.0, 4096.0, 2048.0, 8192.0, 8192.0, 0.0, 256.0]);
+    let small = Rates {
+        f32: 256.0,
+        f64: 4.0,
+        matrix_16: 1024.0,
+        matrix_16_in_16: 1024.0,
+        matrix_tf32: 512.0,
+        matrix_i8: 2048.0,
+        matrix_f8: 0.0,
+        matrix_f4: 0.0,
+        matrix_f64: 4.0,
+    };
+    let hopper = Rates {
+        f32: 256.0,
+        f64: 128.0,
+        matrix_16: 4096.0,
+        matrix_16_in_16: 4096.0,
+        matrix_tf32: 2048.0,
+        matrix_i8: 8192.0,
+        matrix_f8: 8192.0,
+        matrix_f4: 0.0,
+        matrix_f64: 256.0,
+    };
     match capability {
         (12.., _) => Rates { matrix_f8: 2048.0, matrix_f4: 4096.0, ..small },
         (8, 9) => Rates { matrix_f8: 2048.0, ..small },
@@ -304,7 +413,12 @@ mod tests {
     fn no_rate_is_above_that_of_the_capability() {
         for card in &CARDS {
             let most = Rates::of(card.capability, card.multiprocessors, card.clock);
-            for (own, most) in card.rates.row().into_iter().zip(most.row()) {
+            let all = |rates: &Rates| {
+                let Rates { f32, f64, matrix_16, matrix_16_in_16, matrix_tf32, matrix_i8, .. } = *rates;
+                let Rates { matrix_f8, matrix_f4, matrix_f64, .. } = *rates;
+                [f32, f64, matrix_16, matrix_16_in_16, matrix_tf32, matrix_i8, matrix_f8, matrix_f4, matrix_f64]
+            };
+            for (own, most) in all(&card.rates).into_iter().zip(all(&most)) {
                 assert!(own <= 1.1 * most, "{}: {own} of {most}", card.name);
                 // GeForce cards have half of the rate of others with f32 accumulators.
                 assert!(own >= 0.45 * most, "{}: {own} of {most}", card.name);
