@@ -54,7 +54,8 @@ impl Functions {
         made.map(Some)
     }
 
-    /// Refuses a tensor that a kernel may not write (`RuntimeError`), other than by its own gradient.
+    /// Refuses a tensor that a kernel may not write (`RuntimeError`), other than by its own
+    /// gradient.
     fn check_written(&self, tensor: &Bound<'_, PyAny>, is_recording: bool) -> PyResult<()> {
         let py = tensor.py();
         if is_recording {

@@ -118,8 +118,8 @@ impl Rates {
 pub(crate) const MAX_SHARED: u64 = table::HOPPER.block_shared_bytes as u64;
 
 impl Multiprocessor {
-    /// Warp schedulers of a multiprocessor: four since 7.0. Each issues one instruction of a warp in
-    /// a cycle.
+    /// Warp schedulers of a multiprocessor: four since 7.0. Each issues one instruction of a warp
+    /// in a cycle.
     pub const SCHEDULERS: u32 = 4;
 
     /// The resources of a multiprocessor of a target. Code for `sm_80` runs on later GPUs too, some

@@ -128,7 +128,8 @@ options! {
         /// Hopper, where it can: heads of 64 or 128, causal or without a mask, and logits that are
         /// scaled products. Elsewhere there are programs for each; 0 is for those everywhere.
         /// Measured on an H200: one kernel is faster for heads of 64. Unless this is 0, there is
-        /// one kernel wherever blocks add in any order, and on cards before Hopper for heads of 128.
+        /// one kernel wherever blocks add in any order, and on cards before Hopper for heads of
+        /// 128.
         one_kernel: i64 = 64,
         /// Whether blocks of this kernel add to `d_q` in turns, so that two calls give the same
         /// bits. Without turns blocks add in any order, which is faster, and the last bits of `d_q`

@@ -56,8 +56,8 @@ impl Norm {
     }
 
     /// Whether a block loads a tile while it computes with the one before. With a residual three
-    /// tensors would be in registers twice. Where the mean is subtracted, threads keep two sums, and
-    /// have too few registers for another tile.
+    /// tensors would be in registers twice. Where the mean is subtracted, threads keep two sums,
+    /// and have too few registers for another tile.
     fn loads_ahead(&self) -> bool {
         self.tiles.tiles > 1 && !self.residual && !self.centred
     }

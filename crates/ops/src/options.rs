@@ -189,8 +189,8 @@ macro_rules! options {
                 /// A power of two that divides the pitches of all tensors, in elements.
                 alignment: i64 = 1,
                 $($fields)*
-                /// The rows of a tile of the backward: a power of two. With 0, as the length of a row
-                /// says.
+                /// The rows of a tile of the backward: a power of two. With 0, as the length of a
+                /// row says.
                 backward_rows: i64 = 0,
                 /// The warps of a block of the backward: a power of two up to 16. With 0, as the
                 /// length of a row says.

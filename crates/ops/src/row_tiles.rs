@@ -33,9 +33,9 @@ const WARPS: i64 = 8;
 pub(crate) const LONGEST_ROW: i64 = 1 << 24;
 
 impl GradientTiles {
-    /// The tiles for rows of a length. A thread has 16 elements of a tensor. It has 32 with two sums
-    /// over rows, or if a warp then has a whole row whose lanes have at most 24 that exist. Measured
-    /// on an H200.
+    /// The tiles for rows of a length. A thread has 16 elements of a tensor. It has 32 with two
+    /// sums over rows, or if a warp then has a whole row whose lanes have at most 24 that exist.
+    /// Measured on an H200.
     pub(crate) fn new(rows: RowTiles, sums: Sums) -> GradientTiles {
         let length = power_from(rows.length);
         let is_whole = length <= MOST_OF_WARP && rows.length * 4 <= MOST_OF_WARP * 3;
@@ -144,9 +144,9 @@ impl RowTiles {
         RowTiles { rows: tiles.rows, warps: Some(tiles.warps), ..self }
     }
 
-    /// The same rows in the warps of the forward of a norm that subtracts the mean: with 32 elements
-    /// a thread where a warp then has a whole row, which exchanges nothing, and for the longest rows,
-    /// of which a multiprocessor then holds four and not three.
+    /// The same rows in the warps of the forward of a norm that subtracts the mean: with 32
+    /// elements a thread where a warp then has a whole row, which exchanges nothing, and for the
+    /// longest rows, of which a multiprocessor then holds four and not three.
     pub(crate) fn centred(self) -> RowTiles {
         let length = power_from(self.length);
         let warps = self.rows * length / MOST_OF_WARP;

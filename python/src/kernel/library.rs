@@ -359,8 +359,8 @@ impl GemmOptions {
     }
 }
 
-/// Whether a GEMM of weights of four bits takes less time on a machine, by the model, if the weights
-/// are first written in the type of A. `sizes` are M, N and K.
+/// Whether a GEMM of weights of four bits takes less time on a machine, by the model, if the
+/// weights are first written in the type of A. `sizes` are M, N and K.
 #[pyfunction]
 pub fn is_faster_unpacked(py: Python<'_>, element: &str, sizes: [i64; 3], machine: &str) -> PyResult<bool> {
     let [m, n, k] = sizes;

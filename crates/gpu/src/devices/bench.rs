@@ -159,11 +159,11 @@ one_of! {
         Gpu(GpuError),
         /// Sizes that the kernel does not take.
         Setup(SetupError),
-        /// There is no kernel.
+        /// No kernel can be planned.
         Plan(PlanError),
-        /// A kernel of the library left what its definition does not say.
+        /// A kernel of the library is refused, or its result differs from its definition.
         Kernel(planners::Unchecked),
-        /// A tile program is refused, or left what it does not mean.
+        /// A tile program is refused, or its result differs from what the program means.
         Tile(tile::Unchecked),
     }
 }

@@ -32,7 +32,7 @@ use crate::devices::reshard::ReshardError;
 use crate::error::{one_of, refused_by};
 
 one_of! {
-    /// Why there is no work on sharded tensors.
+    /// Why work on sharded tensors is refused.
     #[derive(Debug, Clone)]
     ShardedError {
         /// The layouts, or the devices of the mesh.

@@ -1,12 +1,12 @@
-//! Orders ordinary reads of shared memory before the bulk copies that overwrite what was read.
+//! Orders reads of shared memory through the generic proxy before bulk copies that overwrite it.
 //!
-//! A load or an `ldmatrix` is in flight until its registers are used. An arrival at an mbarrier does
-//! not wait for it, and a bulk copy, which goes through the async proxy, is not ordered behind it
-//! either: on an H200, a k-tile that TMA loaded overwrote the one before it while the last
-//! `ldmatrix` of a warp was in flight. `fence.proxy.async` orders both.
+//! A load or an `ldmatrix` may still be in flight when its warp arrives at an mbarrier: the arrival
+//! does not wait for it. The producer may then issue the next bulk copy into the same stage. On an
+//! H200, TMA so overwrote a k-tile that the last `ldmatrix` of a warp was still reading.
+//! `fence.proxy.async` orders the read before the copy.
 //!
-//! Law: on every path, a read through the generic proxy of memory that a bulk copy fills, and the
-//! next instruction by which the thread lets others go on, have such a fence between them.
+//! Law: on every path, such a fence stands between a read of memory that a bulk copy fills and the
+//! next arrival, barrier or bulk copy.
 
 use std::collections::HashSet;
 
@@ -42,8 +42,9 @@ fn collect_filled(steps: &[Step], filled: &mut HashSet<BufferId>) {
     }
 }
 
-/// Puts fences where reads are handed over without one. Takes whether reads may be in flight before
-/// the steps, and returns whether they may be behind them.
+/// Inserts a fence before each arrival, barrier or bulk copy at which reads may be in flight.
+/// `in_flight` says whether reads may be in flight before the steps; the result says whether they
+/// may be in flight after the steps.
 fn fence(steps: &mut Vec<Step>, filled: &HashSet<BufferId>, mut in_flight: bool) -> bool {
     let mut at = 0;
     while at < steps.len() {
@@ -62,7 +63,7 @@ fn fence(steps: &mut Vec<Step>, filled: &HashSet<BufferId>, mut in_flight: bool)
                 }
             }
             Step::Loop(looped) => {
-                // What an iteration leaves in flight, the next one begins with.
+                // An iteration begins with the reads that the previous one left in flight.
                 if fence(&mut looped.body, filled, in_flight) && !in_flight {
                     in_flight = true;
                     fence(&mut looped.body, filled, true);
@@ -89,8 +90,8 @@ fn fence_of(source: SourceId) -> Step {
     })
 }
 
-/// Whether the operation reads memory that bulk copies fill through the generic proxy. A wgmma reads
-/// through the async proxy.
+/// Whether the operation reads memory that bulk copies fill through the generic proxy. A wgmma
+/// reads through the async proxy.
 fn reads(operation: &Operation, filled: &HashSet<BufferId>) -> bool {
     match operation {
         Operation::Load(access)
@@ -101,7 +102,7 @@ fn reads(operation: &Operation, filled: &HashSet<BufferId>) -> bool {
     }
 }
 
-/// Whether other threads, or the copy engine, may go on behind the operation.
+/// Whether the operation lets other threads, or a bulk copy, proceed.
 fn hands_over(operation: &Operation) -> bool {
     matches!(
         operation,

@@ -156,8 +156,9 @@ impl Build {
             let mut core = self.core();
             core.begin(begun);
             core.thread()?;
-            // The number in the block is compared, not that in the role: from a difference ptxas does
-            // not see that one thread is left, and then loops over the threads of each bulk copy.
+            // The number in the block is compared, not that in the role: from a difference ptxas
+            // does not see that one thread is left, and then loops over the threads of each bulk
+            // copy.
             let first = core.team.as_ref().map_or(0, |team| team.first);
             let (thread, first) = (core.special(Special::Thread), core.constant(first.unsigned_abs(), Width::Bits32));
             Ok(core.pure(Operation::Compare(Comparison::Equal, Number::I32), [thread, first], Width::Predicate))

@@ -171,8 +171,8 @@ impl Layout<Xor> {
 
     /// The values, each once, in increasing order.
     ///
-    /// Errors: the layout has more than [`MAX_IMAGE`](crate::limits::MAX_IMAGE) coordinates, modes of stride 0 not counted; a
-    /// value is not representable.
+    /// Errors: the layout has more than [`MAX_IMAGE`](crate::limits::MAX_IMAGE) coordinates, modes
+    /// of stride 0 not counted; a value is not representable.
     ///
     /// ```
     /// use tilewright_layout::{Layout, Xor};

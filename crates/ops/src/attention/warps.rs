@@ -5,12 +5,12 @@ use tilewright_kernel::{Build, Element, Fragment, KernelError, View};
 use tilewright_layout::atoms::{CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
 use tilewright_layout::{IntoShape, Layout, Tiler};
 
-/// Rows of an instruction, and numbers along K.
+/// Rows of `mma.sync`, and its elements along K.
 pub(super) const ROWS: i64 = 16;
 pub(super) const DEPTH: i64 = 16;
-/// Columns of sums that are corrected or added to together.
+/// Columns of the accumulators that are rescaled, or added to, at once.
 pub(super) const STRIP: i64 = 32;
-/// Bytes of an element.
+/// Bytes of an element of 16 bits.
 pub(super) const BYTES: i64 = 2;
 
 /// Loads of fragments: of rows, of columns that are rows of shared memory, and both transposed.

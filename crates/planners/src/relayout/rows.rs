@@ -44,8 +44,8 @@ fn number(k: &Build, each: i64, iteration: i64) -> Result<Expr, KernelError> {
     plus(&plus(&block, &Expr::from(iteration * THREADS))?, &k.thread()?)
 }
 
-/// A kernel whose threads copy `each` of `total` vectors, between tensors with these modes. `places`
-/// gives the coordinates of a vector in the source and in the destination.
+/// A kernel whose threads copy `each` of `total` vectors, between tensors with these modes.
+/// `places` gives the coordinates of a vector in the source and in the destination.
 fn by_vectors(
     name: &str,
     sides: &Sides,

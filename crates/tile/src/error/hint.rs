@@ -52,7 +52,7 @@ fn of_limit(what: &str) -> &'static str {
     }
 }
 
-/// How a loop hands a value on.
+/// How a loop carries a value to its next iteration.
 const CARRY: &str = "carry it, as in `loop i < 4 with s = zero { .. next s + a } -> s`";
 
 /// Replacements for function names of other libraries.

@@ -34,7 +34,7 @@ pub enum Statement {
         /// Where it was written.
         place: Location,
     },
-    /// Iterations of a body, each with the values that the one before handed on.
+    /// A loop: each iteration of the body takes the values that the previous one carried over.
     Loop(Loop),
 }
 
@@ -72,7 +72,7 @@ impl Statement {
     }
 }
 
-/// A loop whose iterations hand values on.
+/// A loop that carries values from one iteration to the next.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Loop {
     /// The number of the loop, by which an [`Index`] names its iteration.

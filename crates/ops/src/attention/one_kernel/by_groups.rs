@@ -1,7 +1,7 @@
 //! The kernel of [`super`] by warpgroups.
 //!
-//! Law: two warpgroups multiply; of a third one, a warp loads by TMA, and each further warp adds the
-//! tiles of one stage to the sums of `d_q`. Their stages are handed over by mbarriers.
+//! Law: two warpgroups multiply; of a third one, a warp loads by TMA, and each further warp adds
+//! the tiles of one stage to the sums of `d_q`. Their stages are handed over by mbarriers.
 
 use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Build, Cursor, Fragment, Kernel, KernelError, Num, Pipeline, View};

@@ -224,8 +224,8 @@ impl Plan {
         None
     }
 
-    /// Whether tiles cut blocks of scales: a block along the rows of tiles ends inside a tile, and a
-    /// tile is not a number of whole blocks.
+    /// Whether tiles cut blocks of scales: a block along the rows of tiles ends inside a tile, and
+    /// a tile is not a number of whole blocks.
     pub(crate) fn cuts_scales(&self, problem: &Problem) -> bool {
         let Some(wide) = wide(problem, !self.swapped) else { return false };
         let ([m, n, _], [rows, _]) = (problem.sizes(), self.tile_of_d(problem));

@@ -82,8 +82,8 @@ impl Problem {
         self.int4.as_ref()
     }
 
-    /// The GEMM by the same weights in the type of A, `(N,K)` with K contiguous; None without weights
-    /// of four bits.
+    /// The GEMM by the same weights in the type of A, `(N,K)` with K contiguous; None without
+    /// weights of four bits.
     pub(crate) fn unpacked(&self) -> Result<Option<Problem>, PlanError> {
         if self.int4.is_none() {
             return Ok(None);

@@ -96,7 +96,7 @@ impl Edges {
         }
     }
 
-    /// Whether all k-tiles of all tiles are loaded alike, as [`Edges::first`] says.
+    /// Whether all k-tiles of all tiles are loaded in the same way, as [`Edges::first`] says.
     pub(crate) fn is_none(&self) -> bool {
         self.tails == [None; 2]
     }

@@ -464,7 +464,8 @@ fn doubles_are_right() {
     right(&of(F64, matrices, F64), &plan(32, 32, [2, 1]));
     right(&of(F64, ["(35,37):(39,1)", "(33,37):(1,33)", "(35,33):(33,1)"], F64), &plan(32, 32, [1, 2]));
     right(&of(F64, ["(20,24):(48,2)", "(16,24):(24,1)", "(20,16):(32,2)"], F64), &plan(32, 16, [2, 1]));
-    // A tile has 16 elements of K, and eight warps copy more lines than that unless chunks are many.
+    // A tile has 16 elements of K, and eight warps copy more lines than that unless chunks are
+    // many.
     let orders = ["(64,40):(1,64)", "(64,40):(1,64)", "(64,64):(64,1)"];
     for warps in [[4, 2], [4, 4]] {
         right(&of(F64, orders, F64), &plan(64, 64, warps));
@@ -582,8 +583,9 @@ fn weights_of_four_bits_are_told() {
     assert!(asked(BF16, Element::I32, 256, 2).unwrap().batched(2).is_err());
 }
 
-/// Of weights of 14336 x 4096 on an H200, up to 128 rows take less time with the words (54.4 us, and
-/// 76 us with weights that are written first), and 512 rows and more do not (203.8 us and 126 us).
+/// Of weights of 14336 x 4096 on an H200, up to 128 rows take less time with the words (54.4 us,
+/// and 76 us with weights that are written first), and 512 rows and more do not (203.8 us and 126
+/// us).
 #[test]
 fn many_rows_take_less_time_with_weights_that_are_written_first() {
     let of = |name: &str, m| is_faster_unpacked(&int4(BF16, BF16, [m, 14336, 4096]), &machine(name)).unwrap();

@@ -61,8 +61,8 @@ macro_rules! kernel_table {
 }
 pub(in crate::gemm) use kernel_table;
 
-/// The functions of a [`MicroKernel`](super::MicroKernel) that differ from kernel to kernel by their
-/// instructions alone: those that move vectors.
+/// The functions of a [`MicroKernel`](super::MicroKernel) that differ from kernel to kernel by
+/// their instructions alone: those that move vectors.
 macro_rules! moves {
     (
         $vector:ty, $mask:ty, $word:ty, $element:ty,
