@@ -88,8 +88,8 @@ def transpose(x, y):
 
 @triton.jit
 def _product(
-    a, b, c, m, n, k, M_TILE: tl.constexpr, N_TILE: tl.constexpr, K_TILE: tl.constexpr, TOGETHER: tl.constexpr,
-    EXACT: tl.constexpr, B_STEP_N, B_STEP_K,
+    a, b, c, bias, m, n, k, M_TILE: tl.constexpr, N_TILE: tl.constexpr, K_TILE: tl.constexpr, TOGETHER: tl.constexpr,
+    EXACT: tl.constexpr, INTEGERS: tl.constexpr, RELU: tl.constexpr, A_STEP_M, A_STEP_K, B_STEP_N, B_STEP_K,
 ):  # fmt: skip
     tiles_m, tiles_n = tl.cdiv(m, M_TILE), tl.cdiv(n, N_TILE)
     number = tl.program_id(0)
@@ -99,15 +99,20 @@ def _product(
     row = (first + inside % height) * M_TILE + tl.arange(0, M_TILE)
     column = inside // height * N_TILE + tl.arange(0, N_TILE)
     depth = tl.arange(0, K_TILE)
-    from_a = a + (row % m).to(tl.int64)[:, None] * k + depth[None, :]
+    from_a = a + (row % m).to(tl.int64)[:, None] * A_STEP_M + depth[None, :].to(tl.int64) * A_STEP_K
     from_b = b + (column % n).to(tl.int64)[None, :] * B_STEP_N + depth[:, None].to(tl.int64) * B_STEP_K
-    sums = tl.zeros((M_TILE, N_TILE), dtype=tl.float32)
+    sums = tl.zeros((M_TILE, N_TILE), dtype=tl.int32 if INTEGERS else tl.float32)
     for done in range(0, k, K_TILE):
         left = tl.load(from_a, mask=depth[None, :] < k - done, other=0.0)
         right = tl.load(from_b, mask=depth[:, None] < k - done, other=0.0)
-        sums = tl.dot(left, right, sums, input_precision="ieee" if EXACT else "tf32")
-        from_a += K_TILE
+        if INTEGERS:
+            sums = tl.dot(left, right, sums, out_dtype=tl.int32)
+        else:
+            sums = tl.dot(left, right, sums, input_precision="ieee" if EXACT else "tf32")
+        from_a += K_TILE * A_STEP_K
         from_b += K_TILE * B_STEP_K
+    if RELU:
+        sums = tl.maximum(sums + tl.load(bias + column, mask=column < n).to(tl.float32)[None, :], 0.0)
     to = c + row.to(tl.int64)[:, None] * n + column[None, :]
     tl.store(to, sums.to(c.dtype.element_ty), mask=(row < m)[:, None] & (column < n)[None, :])
 
@@ -116,16 +121,65 @@ def _tiles(m, n, k, stages, warps):
     return triton.Config({"M_TILE": m, "N_TILE": n, "K_TILE": k, "TOGETHER": 8}, num_stages=stages, num_warps=warps)
 
 
-_OF_SIXTEEN_BITS = [_tiles(128, 256, 64, 3, 8), _tiles(128, 256, 64, 4, 8), _tiles(128, 128, 64, 4, 4), _tiles(64, 128, 32, 4, 4)]
+_OF_SIXTEEN_BITS = [
+    _tiles(128, 256, 64, 3, 8), _tiles(128, 256, 64, 4, 8), _tiles(256, 128, 64, 3, 8), _tiles(128, 128, 64, 4, 4),
+    _tiles(128, 128, 32, 4, 4), _tiles(64, 128, 64, 4, 4), _tiles(64, 128, 32, 4, 4), _tiles(64, 64, 128, 4, 4),
+    _tiles(16, 128, 128, 4, 4), _tiles(16, 64, 128, 5, 4), _tiles(16, 64, 256, 4, 4),
+]  # fmt: skip
 _OF_F32 = [_tiles(128, 128, 16, 3, 8), _tiles(128, 64, 16, 3, 8), _tiles(64, 64, 32, 3, 4)]
+_OF_TF32 = [
+    _tiles(128, 256, 32, 3, 8), _tiles(256, 128, 32, 3, 8), _tiles(128, 128, 32, 4, 8), _tiles(128, 128, 32, 3, 4),
+    _tiles(64, 128, 32, 4, 4),
+]  # fmt: skip
+_OF_BYTES = [
+    _tiles(128, 256, 128, 3, 8), _tiles(256, 128, 128, 3, 8), _tiles(128, 256, 64, 4, 8), _tiles(128, 128, 128, 4, 8),
+    _tiles(128, 128, 128, 3, 4), _tiles(128, 128, 64, 4, 4),
+]  # fmt: skip
 _products = {
-    exact: triton.autotune(configs=configs, key=["m", "n", "k"])(_product)
-    for exact, configs in [(False, _OF_SIXTEEN_BITS), (True, _OF_F32)]
+    what: triton.autotune(configs=configs, key=["m", "n", "k"])(_product)
+    for what, configs in [("16 bits", _OF_SIXTEEN_BITS), ("f32", _OF_F32), ("tf32", _OF_TF32), ("bytes", _OF_BYTES)]
 }
 
 
-def gemm(a, b, c):
-    """A (M,K), K contiguous, by B (N,K) of any strides; f32 is multiplied as f32."""
-    (m, k), n, exact = a.shape, b.shape[0], a.dtype == torch.float32
+def gemm(a, b, c, bias=None, tf32=False):
+    """A (M,K) by B (N,K), both of any strides; f32 is multiplied as f32 or as tf32. With a bias (N)
+    the epilogue is ``max(x + bias, 0)``.
+    """
+    (m, k), n = a.shape, b.shape[0]
+    is_f32, integers = a.dtype == torch.float32, a.dtype == torch.int8
+    what = "bytes" if integers else "16 bits" if not is_f32 else "tf32" if tf32 else "f32"
     grid = lambda meta: (triton.cdiv(m, meta["M_TILE"]) * triton.cdiv(n, meta["N_TILE"]),)  # noqa: E731
-    _products[exact][grid](a, b, c, m, n, k, EXACT=exact, B_STEP_N=b.stride(0), B_STEP_K=b.stride(1))
+    _products[what][grid](
+        a, b, c, c if bias is None else bias, m, n, k, EXACT=what == "f32", INTEGERS=integers, RELU=bias is not None,
+        A_STEP_M=a.stride(0), A_STEP_K=a.stride(1), B_STEP_N=b.stride(0), B_STEP_K=b.stride(1),
+    )  # fmt: skip
+
+
+@triton.jit
+def _int4_product(
+    a, words, scales, c, m, n, k, M_TILE: tl.constexpr, N_TILE: tl.constexpr, K_TILE: tl.constexpr, TOGETHER: tl.constexpr,
+):  # fmt: skip
+    number, tiles_n = tl.program_id(0), tl.cdiv(n, N_TILE)
+    row, column = number // tiles_n * M_TILE + tl.arange(0, M_TILE), number % tiles_n * N_TILE + tl.arange(0, N_TILE)
+    depth = tl.arange(0, K_TILE)
+    # The bits of a word, four by four from the lowest, are those of K 0 2 4 6 1 3 5 7.
+    shift = (depth % 8 // 2 + depth % 2 * 4) * 4
+    sums = tl.zeros((M_TILE, N_TILE), dtype=tl.float32)
+    for done in range(0, k, K_TILE):
+        left = tl.load(a + (row % m)[:, None] * k + done + depth[None, :])
+        word = tl.load(words + column[None, :] * (k // 8) + ((done + depth) // 8)[:, None])
+        number = (((word >> shift[:, None]) & 15) ^ 8) - 8
+        scale = tl.load(scales + done // 128 * n + column)
+        sums = tl.dot(left, (number.to(tl.float32) * scale[None, :].to(tl.float32)).to(a.dtype.element_ty), sums)
+    tl.store(c + row[:, None] * n + column[None, :], sums.to(c.dtype.element_ty), mask=(row < m)[:, None])
+
+
+_OF_INT4 = [_tiles(16, n, k, stages, warps) for n in (32, 64, 128) for k in (64, 128) for stages in (3, 5) for warps in (4, 8)]
+_tuned_int4_product = triton.autotune(configs=_OF_INT4, key=["m", "n", "k"])(_int4_product)
+
+
+def int4_gemm(a, words, scales, c):
+    """A (M,K) by weights of four bits: words (N,K/8) and scales (K/128,N), as ``tw.ops.quantize_int4`` makes them."""
+    (m, k), n = a.shape, words.shape[0]
+    grid = lambda meta: (triton.cdiv(m, meta["M_TILE"]) * triton.cdiv(n, meta["N_TILE"]),)  # noqa: E731
+    _tuned_int4_product[grid](a, words, scales, c, m, n, k)
