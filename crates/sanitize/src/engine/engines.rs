@@ -20,7 +20,7 @@ use super::access::Side;
 use super::cluster::{Cluster, Stop};
 use super::code::{Reference, Row, Source, Target, Truth};
 use super::execute::{Executes, Flow};
-use super::warp::{Fragment, Warp};
+use super::warp::Warp;
 use crate::check::finding::{Defect, Finding};
 use crate::isa::mbarrier::BarrierWord;
 use crate::isa::mma::sparse::Sparsity;
@@ -305,98 +305,91 @@ pub(crate) struct AsyncState {
 
 impl Cluster<'_> {
     /// Executes an operation of the engines for the lanes `active`.
-    pub(super) fn asynchronous(
-        &mut self,
-        by: &Executes<'_>,
-        warp: &mut Warp,
-        fragment: &mut Fragment,
-        op: &AsyncOp,
-    ) -> Result<Flow, Stop> {
-        let &Executes { block, code, active, .. } = by;
+    pub(super) fn asynchronous(&mut self, by: &mut Executes<'_>, op: &AsyncOp) -> Result<Flow, Stop> {
+        let Executes { block, active, .. } = *by;
         match op {
             AsyncOp::Nothing => {}
-            AsyncOp::Init { at, count } => self.barrier_init(by, warp, fragment, at, *count),
-            AsyncOp::Invalidate(at) => self.barrier_invalidate(by, warp, fragment, at),
+            AsyncOp::Init { at, count } => self.barrier_init(by, at, *count),
+            AsyncOp::Invalidate(at) => self.barrier_invalidate(by, at),
             AsyncOp::Arrive { at, d, count, bytes, mode } => {
-                self.barrier_arrive(by, warp, fragment, at, (*d, *count, *bytes), *mode);
+                self.barrier_arrive(by, at, (*d, *count, *bytes), *mode);
             }
-            AsyncOp::Expect(at, bytes) => self.barrier_bytes(by, warp, fragment, at, *bytes, true),
-            AsyncOp::Complete(at, bytes) => self.barrier_bytes(by, warp, fragment, at, *bytes, false),
+            AsyncOp::Expect(at, bytes) => self.barrier_bytes(by, at, *bytes, true),
+            AsyncOp::Complete(at, bytes) => self.barrier_bytes(by, at, *bytes, false),
             AsyncOp::Test { p, at, asked, acquires } => {
-                return Ok(self.barrier_test(by, warp, fragment, *p, at, *asked, *acquires));
+                return Ok(self.barrier_test(by, *p, at, *asked, *acquires));
             }
             AsyncOp::Pending(d, state) => {
-                let frame = &mut warp.frames[fragment.frame];
-                let out: Row = frame.row(code, *state).map(|token| BarrierWord::pending_of(token).into());
-                frame.put(*d, &out, active, false);
+                let out: Row = by.row(*state).map(|token| BarrierWord::pending_of(token).into());
+                by.warp.frames[by.fragment.frame].put(*d, &out, active, false);
             }
-            AsyncOp::CopiesArrive(at, adds) => self.copies_arrive(by, warp, fragment, at, *adds),
+            AsyncOp::CopiesArrive(at, adds) => self.copies_arrive(by, at, *adds),
             AsyncOp::Bulk { to, from, size, ends, mask, reduces } => {
-                self.bulk(by, warp, fragment, (to, from), *size, ends, *mask, *reduces);
+                self.bulk(by, (to, from), *size, ends, *mask, *reduces);
             }
             AsyncOp::BoxLoad { to, map, coordinates, offsets, barrier, mask, is_im2col } => {
                 let place = (map, &coordinates[..], &offsets[..], *is_im2col);
-                self.box_load(by, warp, fragment, to, place, barrier, *mask)?;
+                self.box_load(by, to, place, barrier, *mask)?;
             }
             AsyncOp::BoxStore { map, coordinates, from, reduces, is_im2col } => {
-                self.box_store(by, warp, fragment, (map, coordinates, &[], *is_im2col), from, *reduces)?;
+                self.box_store(by, (map, coordinates, &[], *is_im2col), from, *reduces)?;
             }
             AsyncOp::ReplaceMap { at, field, value } => {
-                self.replace_map(by, warp, fragment, at, *field, *value)?;
+                self.replace_map(by, at, *field, *value)?;
             }
             AsyncOp::PublishMap(to, from) => {
-                if !self.is_whole(warp, fragment, active) {
+                if !self.is_whole(by.warp, by.fragment, active) {
                     return Ok(Flow::Parked);
                 }
-                self.publish_map(by, warp, fragment, to, from);
+                self.publish_map(by, to, from);
             }
             AsyncOp::BulkCommit => {
                 let rank = self.blocks[block].rank;
                 for lane in lanes_of(active) {
-                    let groups = self.asynchronous.groups.entry((rank, warp.number, lane as u32)).or_default();
+                    let groups = self.asynchronous.groups.entry((rank, by.warp.number, lane as u32)).or_default();
                     let open = std::mem::take(&mut groups.open);
                     groups.closed.push_back(open);
                 }
-                let lanes = self.lanes(block, warp, active);
+                let lanes = self.lanes(block, by.warp, active);
                 self.check.bulk_commit(lanes);
             }
             AsyncOp::BulkWait { pending, reads } => {
                 let rank = self.blocks[block].rank;
                 for lane in lanes_of(active) {
-                    let groups = self.asynchronous.groups.entry((rank, warp.number, lane as u32)).or_default();
+                    let groups = self.asynchronous.groups.entry((rank, by.warp.number, lane as u32)).or_default();
                     let count = groups.closed.len().saturating_sub(*pending as usize);
                     let done: Vec<u64> = groups.closed.drain(..count).flatten().collect();
                     self.finish_transfers(|transfer| done.contains(&transfer.number));
                 }
-                let lanes = self.lanes(block, warp, active);
+                let lanes = self.lanes(block, by.warp, active);
                 self.check.bulk_wait(lanes, *pending, *reads);
             }
             AsyncOp::StoreRemote { to, from, barrier, reduces } => {
-                self.store_remote(by, warp, fragment, to, from, barrier, *reduces);
+                self.store_remote(by, to, from, barrier, *reduces);
             }
             AsyncOp::Product { wgmma, d, a, b, sparsity, adds } => {
-                if !self.is_whole(warp, fragment, active) {
+                if !self.is_whole(by.warp, by.fragment, active) {
                     return Ok(Flow::Parked);
                 }
-                self.product(by, warp, fragment, wgmma, d, (a, *b, *sparsity), *adds)?;
+                self.product(by, wgmma, d, (a, *b, *sparsity), *adds)?;
             }
             AsyncOp::ProductFence | AsyncOp::ProductCommit | AsyncOp::ProductWait(_) => {
-                if !self.is_whole(warp, fragment, active) {
+                if !self.is_whole(by.warp, by.fragment, active) {
                     return Ok(Flow::Parked);
                 }
-                let lanes = self.lanes(block, warp, fragment.mask);
+                let lanes = self.lanes(block, by.warp, by.fragment.mask);
                 if let AsyncOp::ProductWait(pending) = op
-                    && let Some(missing) = self.missing_products(block, warp, *pending)
+                    && let Some(missing) = self.missing_products(block, by.warp, *pending)
                 {
                     // It looks again.
-                    fragment.is_forced = fragment.mask != warp.live;
-                    let parks = self.poll(fragment, missing);
+                    by.fragment.is_forced = by.fragment.mask != by.warp.live;
+                    let parks = self.poll(by.fragment, missing);
                     return Ok(if parks { Flow::Parked } else { Flow::Jumped });
                 }
                 match op {
                     AsyncOp::ProductFence => self.check.wgmma_fence(lanes),
                     AsyncOp::ProductCommit => {
-                        *self.asynchronous.products.entry((lanes.rank, warp.number)).or_default() += 1;
+                        *self.asynchronous.products.entry((lanes.rank, by.warp.number)).or_default() += 1;
                         self.check.wgmma_commit(lanes);
                         self.tell_news();
                     }

@@ -2,7 +2,7 @@
 
 use super::access::lanes;
 use super::cluster::{BarrierArrival, Cluster, POLLS_FOR_TURN, Stop};
-use super::code::{Arrival, FunctionCode, Micro, NOWHERE, Op, Row, Truth};
+use super::code::{Arrival, FunctionCode, Micro, NOWHERE, Op, Row, Source, Truth};
 use super::warp::{Fragment, Frame, State, Warp};
 use super::windows;
 use crate::check::checker::Fence;
@@ -33,6 +33,17 @@ pub(super) struct Executes<'x> {
     pub(super) at: u32,
     /// The lanes that execute it.
     pub(super) active: u32,
+    /// Their warp.
+    pub(super) warp: &'x mut Warp,
+    /// Their fragment, which is none of those in the warp meanwhile.
+    pub(super) fragment: &'x mut Fragment,
+}
+
+impl Executes<'_> {
+    /// The values of a register, or of a constant.
+    pub(super) fn row(&self, source: Source) -> &Row {
+        self.warp.frames[self.fragment.frame].row(self.code, source)
+    }
 }
 
 impl Cluster<'_> {
@@ -92,7 +103,8 @@ impl Cluster<'_> {
                 self.check.registers(lanes, micro.at, &touches.reads, &touches.writes);
             }
             let before = fragment.pc;
-            let flow = self.operation(block, warp, &mut fragment, code, micro, active)?;
+            let by = &mut Executes { block, code, at: micro.at, active, warp, fragment: &mut fragment };
+            let flow = self.operation(by, &micro.op)?;
             if counts {
                 self.count(code, micro, &fragment, before, active, &flow);
             }
@@ -137,20 +149,13 @@ impl Cluster<'_> {
     }
 
     #[inline]
-    fn operation(
-        &mut self,
-        block: usize,
-        warp: &mut Warp,
-        fragment: &mut Fragment,
-        code: &FunctionCode,
-        micro: &Micro,
-        active: u32,
-    ) -> Result<Flow, Stop> {
+    fn operation(&mut self, by: &mut Executes<'_>, op: &Op) -> Result<Flow, Stop> {
+        let Executes { block, code, at, active, .. } = *by;
+        let (warp, fragment) = (&mut *by.warp, &mut *by.fragment);
         let full = active == warp.live;
         let frame = &mut warp.frames[fragment.frame];
         let mut out = [0; 32];
-        let by = Executes { block, code, at: micro.at, active };
-        match &micro.op {
+        match op {
             Op::Nothing => {}
             Op::Alu1(d, a, f) => {
                 f(frame.row(code, *a), &mut out);
@@ -240,7 +245,7 @@ impl Cluster<'_> {
                 for lane in lanes(active) {
                     let Some(address) = frame.take_stack(code, lane, sizes[lane], *alignment) else {
                         let why = format!("a thread uses more than {MAX_LOCAL} bytes of local memory");
-                        return Err(Stop::Refused(micro.at, why));
+                        return Err(Stop::Refused(at, why));
                     };
                     out[lane] = address;
                 }
@@ -255,20 +260,18 @@ impl Cluster<'_> {
                 for lane in lanes(active) {
                     if saved[lane] < frame.stack[lane] || saved[lane] > MAX_LOCAL {
                         let why = format!("{:#x} is no place of the stack that was saved before", saved[lane]);
-                        return Err(Stop::Refused(micro.at, why));
+                        return Err(Stop::Refused(at, why));
                     }
                     frame.stack[lane] = saved[lane];
                 }
             }
-            Op::Load { from, to } => return self.load(&by, warp, fragment, from, to),
-            Op::Store { to, from } => return self.store(&by, warp, fragment, to, from),
-            Op::Atomic { at, to, b, c, update, returns } => {
+            Op::Load { from, to } => return self.load(by, from, to),
+            Op::Store { to, from } => return self.store(by, to, from),
+            Op::Atomic { at: reference, to, b, c, update, returns } => {
                 let operands = super::perform::AtomicOperands { to, b, c: *c, update, returns: *returns };
-                return self.atomic(&by, warp, fragment, at, &operands);
+                return self.atomic(by, reference, &operands);
             }
-            Op::AtomicPair { at, to, from } => {
-                return self.atomic_pair(&by, warp, fragment, at, to, from);
-            }
+            Op::AtomicPair { at, to, from } => return self.atomic_pair(by, at, to, from),
             Op::IsWindow { p, a, window } => {
                 let mut result = 0;
                 for (lane, address) in frame.row(code, *a).iter().enumerate() {
@@ -295,23 +298,21 @@ impl Cluster<'_> {
                 }
                 frame.put(*d, &out, active, full);
             }
-            Op::Refuse(why) => return Err(Stop::Refused(micro.at, why.to_string())),
-            Op::Call { callee, arguments, .. } => {
-                return self.call(&by, warp, fragment, *callee, arguments);
-            }
+            Op::Refuse(why) => return Err(Stop::Refused(at, why.to_string())),
+            Op::Call { callee, arguments, .. } => return self.call(by, *callee, arguments),
             Op::Return | Op::Exit => {
                 if active != fragment.mask {
                     self.part(warp, fragment, fragment.mask & !active, fragment.pc + 1, NOWHERE);
                     fragment.mask = active;
                 }
-                if matches!(micro.op, Op::Exit) {
-                    return Ok(self.end(block, warp, fragment, micro.at));
+                if matches!(op, Op::Exit) {
+                    return Ok(self.end(block, warp, fragment, at));
                 }
-                return self.leave(block, warp, fragment, micro.at);
+                return self.leave(block, warp, fragment, at);
             }
             Op::Trap => {
                 let defect = Defect::Trap { what: "trap".to_string() };
-                self.found(block, warp.number, active, micro.at, defect);
+                self.found(block, warp.number, active, at, defect);
                 return Err(Stop::Trapped);
             }
             Op::Branch { target, join } => {
@@ -338,7 +339,7 @@ impl Cluster<'_> {
                     let first = left.trailing_zeros();
                     let Some(to) = target(first) else {
                         let why = format!("`brx.idx` has the index {}, which no label has", index[first as usize]);
-                        return Err(Stop::Refused(micro.at, why));
+                        return Err(Stop::Refused(at, why));
                     };
                     let same = (0..32).filter(|lane| left >> lane & 1 == 1 && target(*lane) == Some(to));
                     let mask = same.fold(0, |mask, lane| mask | 1 << lane);
@@ -363,7 +364,7 @@ impl Cluster<'_> {
                 let count = count.map(|count| frame.row(code, count)[active.trailing_zeros() as usize] as u32);
                 let votes = frame.truth(*p) & active;
                 if id > 15 {
-                    return Err(Stop::Refused(micro.at, format!("there is no barrier {id}; the last is 15")));
+                    return Err(Stop::Refused(at, format!("there is no barrier {id}; the last is 15")));
                 }
                 let joined = fragment.joins.iter().fold(fragment.mask, |all, at| all | warp.joins[*at].expected);
                 let parted = if *aligned { joined & warp.live & !active } else { 0 };
@@ -374,7 +375,7 @@ impl Cluster<'_> {
                 if state.arrivals.is_empty() {
                     state.count = count;
                 }
-                let own = BarrierArrival { warp: warp.number, mask: active, at: micro.at, waits, parted, votes };
+                let own = BarrierArrival { warp: warp.number, mask: active, at, waits, parted, votes };
                 state.arrivals.push(own);
                 self.check.barrier_arrive(lanes, id);
                 if waits {
@@ -409,7 +410,7 @@ impl Cluster<'_> {
                 let lanes = self.lanes(block, warp, active);
                 self.check.cluster_wait(lanes, *acquire);
             }
-            Op::Meet(meeting) => return self.meet(&by, warp, fragment, meeting),
+            Op::Meet(meeting) => return self.meet(by, meeting),
             Op::ActiveMask(d) => {
                 out = [u64::from(active); 32];
                 frame.put(*d, &out, active, full);
@@ -425,7 +426,7 @@ impl Cluster<'_> {
                 }
             }
             Op::Copy { shared, global, size, ignore } => {
-                return self.copy(&by, warp, fragment, (shared, global), (*size, *ignore));
+                return self.copy(by, (shared, global), (*size, *ignore));
             }
             Op::CopyCommit => {
                 let lanes = self.lanes(block, warp, active);
@@ -440,8 +441,8 @@ impl Cluster<'_> {
                 self.check.copy_commit(lanes);
                 self.check.copy_wait(lanes, 0);
             }
-            Op::Matrix(matrix) => return self.matrix(&by, warp, fragment, matrix),
-            Op::Async(engine) => return self.asynchronous(&by, warp, fragment, engine),
+            Op::Matrix(matrix) => return self.matrix(by, matrix),
+            Op::Async(engine) => return self.asynchronous(by, engine),
         }
         Ok(Flow::Next)
     }

@@ -4,9 +4,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::access::{Side, lanes};
 use super::cluster::{Cluster, Stop};
-use super::code::{FunctionCode, Reference, Row, Source, Target};
+use super::code::{Reference, Row, Source, Target};
 use super::execute::{Executes, Flow};
-use super::warp::{Fragment, Warp};
 use super::windows;
 use crate::check::checker::Kind;
 
@@ -17,19 +16,10 @@ const HALF: u64 = 8;
 
 impl Cluster<'_> {
     /// `malloc`: memory that nobody else has, or a pointer to nothing where the heap is full.
-    pub(super) fn allocate(
-        &mut self,
-        warp: &mut Warp,
-        fragment: &Fragment,
-        code: &FunctionCode,
-        active: u32,
-        arguments: &[Source],
-        results: &[u32],
-    ) {
-        let frame = &mut warp.frames[fragment.frame];
-        let sizes: Row = arguments.first().map_or([0; 32], |size| *frame.row(code, *size));
+    pub(super) fn allocate(&mut self, by: &mut Executes<'_>, arguments: &[Source], results: &[u32]) {
+        let sizes: Row = arguments.first().map_or([0; 32], |size| *by.row(*size));
         let mut out = [0; 32];
-        for lane in lanes(active) {
+        for lane in lanes(by.active) {
             let size = sizes[lane].max(1).checked_next_multiple_of(ALIGNMENT);
             let taken = size.and_then(|size| {
                 let more = |end: u64| end.checked_add(size).filter(|end| *end <= windows::HEAP_BYTES);
@@ -38,21 +28,21 @@ impl Cluster<'_> {
             out[lane] = taken.map_or(0, |offset| windows::HEAP + offset);
         }
         if let Some(slot) = results.first() {
-            frame.put(Target { slot: *slot, bits: 64, sign_from: 0 }, &out, active, false);
+            let target = Target { slot: *slot, bits: 64, sign_from: 0 };
+            by.warp.frames[by.fragment.frame].put(target, &out, by.active, false);
         }
     }
 
     /// `atom.exch.b128` and `atom.cas.b128`.
     pub(super) fn atomic_pair(
         &mut self,
-        by: &Executes<'_>,
-        warp: &mut Warp,
-        fragment: &mut Fragment,
+        by: &mut Executes<'_>,
         reference: &Reference,
         to: &[Target; 2],
         from: &[Source],
     ) -> Result<Flow, Stop> {
-        let &Executes { block, code, at, active } = by;
+        let Executes { block, code, at, active, .. } = *by;
+        let (warp, fragment) = (&mut *by.warp, &mut *by.fragment);
         let addresses = self.addresses(warp, fragment.frame, code, reference);
         let rows: Vec<Row> = from.iter().map(|source| *warp.frames[fragment.frame].row(code, *source)).collect();
         let (expected, new) = rows.split_at(rows.len().saturating_sub(2));

@@ -125,14 +125,9 @@ impl Cluster<'_> {
         true
     }
 
-    pub(super) fn matrix(
-        &mut self,
-        by: &Executes<'_>,
-        warp: &mut Warp,
-        fragment: &mut Fragment,
-        op: &MatrixOp,
-    ) -> Result<Flow, Stop> {
-        let &Executes { block, code, at, active } = by;
+    pub(super) fn matrix(&mut self, by: &mut Executes<'_>, op: &MatrixOp) -> Result<Flow, Stop> {
+        let Executes { block, code, at, active, .. } = *by;
+        let (warp, fragment) = (&mut *by.warp, &mut *by.fragment);
         if !self.is_whole(warp, fragment, active) {
             return Ok(Flow::Parked);
         }

@@ -8,14 +8,9 @@ use super::warp::{Fragment, State, Warp};
 use crate::check::finding::Defect;
 
 impl Cluster<'_> {
-    pub(super) fn meet(
-        &mut self,
-        by: &Executes<'_>,
-        warp: &mut Warp,
-        fragment: &mut Fragment,
-        meeting: &Meeting,
-    ) -> Result<Flow, Stop> {
-        let &Executes { block, code, at, active } = by;
+    pub(super) fn meet(&mut self, by: &mut Executes<'_>, meeting: &Meeting) -> Result<Flow, Stop> {
+        let Executes { block, code, at, active, .. } = *by;
+        let (warp, fragment) = (&mut *by.warp, &mut *by.fragment);
         let masks = *warp.frames[fragment.frame].row(code, meeting.mask);
         let mask = masks[active.trailing_zeros() as usize & 31] as u32;
         let same = (0..32_u32)

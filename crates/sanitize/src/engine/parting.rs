@@ -113,29 +113,23 @@ impl Cluster<'_> {
         Ok(Flow::Jumped)
     }
 
-    pub(super) fn call(
-        &mut self,
-        by: &Executes<'_>,
-        warp: &mut Warp,
-        fragment: &mut Fragment,
-        callee: Callee,
-        arguments: &[Source],
-    ) -> Result<Flow, Stop> {
-        let &Executes { block, code, at, active } = by;
+    pub(super) fn call(&mut self, by: &mut Executes<'_>, callee: Callee, arguments: &[Source]) -> Result<Flow, Stop> {
+        let Executes { block, code, at, active, .. } = *by;
+        let (warp, fragment) = (&mut *by.warp, &mut *by.fragment);
         let program = self.grid.program;
         let number = match callee {
             Callee::Print => {
-                self.print(block, warp, fragment, code, active, arguments);
+                self.print(by, arguments);
                 return Ok(Flow::Next);
             }
             Callee::Assert => {
-                let what = self.assertion(block, warp, fragment, code, active, arguments);
-                self.found(block, warp.number, active, at, Defect::Trap { what });
+                let what = self.assertion(by, arguments);
+                self.found(block, by.warp.number, active, at, Defect::Trap { what });
                 return Err(Stop::Trapped);
             }
             Callee::Allocate => {
                 let Op::Call { results, .. } = &code.ops[fragment.pc as usize].op else { return Ok(Flow::Next) };
-                self.allocate(warp, fragment, code, active, arguments, results);
+                self.allocate(by, arguments, results);
                 return Ok(Flow::Next);
             }
             // The heap gives no memory twice, so that nothing is found in what is free.

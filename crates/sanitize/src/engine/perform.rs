@@ -68,32 +68,29 @@ impl Cluster<'_> {
 
     pub(super) fn load(
         &mut self,
-        by: &Executes<'_>,
-        warp: &mut Warp,
-        fragment: &mut Fragment,
+        by: &mut Executes<'_>,
         from: &Reference,
         to: &[Option<Target>],
     ) -> Result<Flow, Stop> {
         // As few rows are cleared as there are elements: most loads have one.
         match from.count {
-            0 | 1 => self.load_rows(by, warp, fragment, from, to, &mut [[0; 32]; 1]),
-            2 => self.load_rows(by, warp, fragment, from, to, &mut [[0; 32]; 2]),
-            3 | 4 => self.load_rows(by, warp, fragment, from, to, &mut [[0; 32]; 4]),
-            _ => self.load_rows(by, warp, fragment, from, to, &mut [[0; 32]; MAX_ELEMENTS]),
+            0 | 1 => self.load_rows(by, from, to, &mut [[0; 32]; 1]),
+            2 => self.load_rows(by, from, to, &mut [[0; 32]; 2]),
+            3 | 4 => self.load_rows(by, from, to, &mut [[0; 32]; 4]),
+            _ => self.load_rows(by, from, to, &mut [[0; 32]; MAX_ELEMENTS]),
         }
     }
 
     #[inline(never)]
     fn load_rows(
         &mut self,
-        by: &Executes<'_>,
-        warp: &mut Warp,
-        fragment: &mut Fragment,
+        by: &mut Executes<'_>,
         from: &Reference,
         to: &[Option<Target>],
         rows: &mut [Row],
     ) -> Result<Flow, Stop> {
-        let &Executes { block, code, at, active } = by;
+        let Executes { block, code, at, active, .. } = *by;
+        let (warp, fragment) = (&mut *by.warp, &mut *by.fragment);
         let addresses = self.addresses(warp, fragment.frame, code, from);
         let total = u64::from(from.bytes) * u64::from(from.count);
         let count = rows.len().min(from.count.into());
@@ -132,33 +129,25 @@ impl Cluster<'_> {
         Flow::Parked
     }
 
-    pub(super) fn store(
-        &mut self,
-        by: &Executes<'_>,
-        warp: &mut Warp,
-        fragment: &mut Fragment,
-        to: &Reference,
-        from: &[Source],
-    ) -> Result<Flow, Stop> {
+    pub(super) fn store(&mut self, by: &mut Executes<'_>, to: &Reference, from: &[Source]) -> Result<Flow, Stop> {
         match from.len() {
-            0 | 1 => self.store_rows(by, warp, fragment, to, from, &mut [[0; 32]; 1]),
-            2 => self.store_rows(by, warp, fragment, to, from, &mut [[0; 32]; 2]),
-            3 | 4 => self.store_rows(by, warp, fragment, to, from, &mut [[0; 32]; 4]),
-            _ => self.store_rows(by, warp, fragment, to, from, &mut [[0; 32]; MAX_ELEMENTS]),
+            0 | 1 => self.store_rows(by, to, from, &mut [[0; 32]; 1]),
+            2 => self.store_rows(by, to, from, &mut [[0; 32]; 2]),
+            3 | 4 => self.store_rows(by, to, from, &mut [[0; 32]; 4]),
+            _ => self.store_rows(by, to, from, &mut [[0; 32]; MAX_ELEMENTS]),
         }
     }
 
     #[inline(never)]
     fn store_rows(
         &mut self,
-        by: &Executes<'_>,
-        warp: &mut Warp,
-        fragment: &mut Fragment,
+        by: &mut Executes<'_>,
         to: &Reference,
         from: &[Source],
         rows: &mut [Row],
     ) -> Result<Flow, Stop> {
-        let &Executes { block, code, at, active } = by;
+        let Executes { block, code, at, active, .. } = *by;
+        let (warp, fragment) = (&mut *by.warp, &mut *by.fragment);
         let addresses = self.addresses(warp, fragment.frame, code, to);
         let bytes = u32::from(to.bytes);
         let total = u64::from(to.bytes) * u64::from(to.count);
@@ -214,13 +203,12 @@ impl Cluster<'_> {
 
     pub(super) fn atomic(
         &mut self,
-        by: &Executes<'_>,
-        warp: &mut Warp,
-        fragment: &mut Fragment,
+        by: &mut Executes<'_>,
         reference: &Reference,
         operands: &AtomicOperands<'_>,
     ) -> Result<Flow, Stop> {
-        let &Executes { block, code, at, active } = by;
+        let Executes { block, code, at, active, .. } = *by;
+        let (warp, fragment) = (&mut *by.warp, &mut *by.fragment);
         let addresses = self.addresses(warp, fragment.frame, code, reference);
         let bytes = u32::from(reference.bytes);
         let total = u64::from(reference.bytes) * u64::from(reference.count);
@@ -276,13 +264,12 @@ impl Cluster<'_> {
     /// `cp.async`: the bytes are there at once; what may not be seen of them yet is the checker's.
     pub(super) fn copy(
         &mut self,
-        by: &Executes<'_>,
-        warp: &mut Warp,
-        fragment: &mut Fragment,
+        by: &mut Executes<'_>,
         (shared, global): (&Reference, &Reference),
         (size, ignore): (Option<Source>, Truth),
     ) -> Result<Flow, Stop> {
-        let &Executes { block, code, at, active } = by;
+        let Executes { block, code, at, active, .. } = *by;
+        let (warp, fragment) = (&mut *by.warp, &mut *by.fragment);
         let frame = &warp.frames[fragment.frame];
         let ignored = frame.truth(ignore);
         let bytes = u64::from(shared.bytes);

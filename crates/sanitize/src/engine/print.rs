@@ -2,8 +2,8 @@
 
 use super::access::{Side, lanes, local_read};
 use super::cluster::Cluster;
-use super::code::{FunctionCode, Source, Window};
-use super::warp::{Fragment, Warp};
+use super::code::{Source, Window};
+use super::execute::Executes;
 
 /// A piece of a line.
 enum PrintPiece {
@@ -124,8 +124,8 @@ fn general(value: f64, precision: usize) -> String {
 
 impl Cluster<'_> {
     /// A byte at a generic address; none if nothing is.
-    fn byte(&mut self, block: usize, warp: &Warp, lane: usize, address: u64) -> Option<u8> {
-        let (side, offset) = self.side(block, Window::Generic, address);
+    fn byte(&mut self, by: &Executes<'_>, lane: usize, address: u64) -> Option<u8> {
+        let (side, offset) = self.side(by.block, Window::Generic, address);
         Some(match side {
             Side::Global => {
                 let region = self.grid.memory.find(offset, &mut self.near)?;
@@ -133,35 +133,26 @@ impl Cluster<'_> {
             }
             Side::Shared(rank) => self.blocks.get(rank as usize)?.shared.read(offset, 1) as u8,
             Side::Parameters => self.grid.parameters.read(offset, 1) as u8,
-            Side::Local => local_read(warp, lane, offset, 1) as u8,
+            Side::Local => local_read(by.warp, lane, offset, 1) as u8,
         })
     }
 
-    fn text(&mut self, block: usize, warp: &Warp, lane: usize, address: u64) -> String {
-        let bytes = (0..4096).map_while(|at| self.byte(block, warp, lane, address + at).filter(|byte| *byte != 0));
+    fn text(&mut self, by: &Executes<'_>, lane: usize, address: u64) -> String {
+        let bytes = (0..4096).map_while(|at| self.byte(by, lane, address + at).filter(|byte| *byte != 0));
         String::from_utf8_lossy(&bytes.collect::<Vec<u8>>()).into_owned()
     }
 
     /// `vprintf`.
-    pub(super) fn print(
-        &mut self,
-        block: usize,
-        warp: &mut Warp,
-        fragment: &Fragment,
-        code: &FunctionCode,
-        active: u32,
-        arguments: &[Source],
-    ) {
-        let row =
-            |at: usize| arguments.get(at).map_or([0; 32], |source| *warp.frames[fragment.frame].row(code, *source));
+    pub(super) fn print(&mut self, by: &Executes<'_>, arguments: &[Source]) {
+        let row = |at: usize| arguments.get(at).map_or([0; 32], |source| *by.row(*source));
         let (formats, buffers) = (row(0), row(1));
-        for lane in lanes(active) {
-            let format = self.text(block, warp, lane, formats[lane]);
+        for lane in lanes(by.active) {
+            let format = self.text(by, lane, formats[lane]);
             let mut at = buffers[lane];
             let line = pieces(&format, |bytes| {
                 at = at.next_multiple_of(bytes);
                 let value = (0..bytes).fold(0, |value, byte| {
-                    value | u64::from(self.byte(block, warp, lane, at + byte).unwrap_or(0)) << (8 * byte)
+                    value | u64::from(self.byte(by, lane, at + byte).unwrap_or(0)) << (8 * byte)
                 });
                 at += bytes;
                 value
@@ -169,7 +160,7 @@ impl Cluster<'_> {
             // Texts are read where their addresses stand.
             let line = line.into_iter().map(|piece| match piece {
                 PrintPiece::Text(text) => text,
-                PrintPiece::TextAt(address) => self.text(block, warp, lane, address),
+                PrintPiece::TextAt(address) => self.text(by, lane, address),
             });
             let line = line.collect();
             self.grid.print(line);
@@ -177,22 +168,13 @@ impl Cluster<'_> {
     }
 
     /// `__assertfail`: the assertion, its file and its line.
-    pub(super) fn assertion(
-        &mut self,
-        block: usize,
-        warp: &mut Warp,
-        fragment: &Fragment,
-        code: &FunctionCode,
-        active: u32,
-        arguments: &[Source],
-    ) -> String {
-        let lane = active.trailing_zeros() as usize & 31;
-        let value =
-            |at: usize| arguments.get(at).map_or(0, |source| warp.frames[fragment.frame].row(code, *source)[lane]);
+    pub(super) fn assertion(&mut self, by: &Executes<'_>, arguments: &[Source]) -> String {
+        let lane = by.active.trailing_zeros() as usize & 31;
+        let value = |at: usize| arguments.get(at).map_or(0, |source| by.row(*source)[lane]);
         let (what, file, line, function) = (value(0), value(1), value(2) as u32, value(3));
-        let what = self.text(block, warp, lane, what);
-        let file = self.text(block, warp, lane, file);
-        let function = self.text(block, warp, lane, function);
+        let what = self.text(by, lane, what);
+        let file = self.text(by, lane, file);
+        let function = self.text(by, lane, function);
         format!("the assertion `{what}` fails, {file}:{line} in {function}")
     }
 }

@@ -7,7 +7,6 @@ use crate::engine::access::Side;
 use crate::engine::cluster::Cluster;
 use crate::engine::code::{Reference, Source, Target};
 use crate::engine::execute::Flow;
-use crate::engine::warp::{Fragment, Warp};
 use crate::isa::mbarrier::{BarrierWord, MbarrierFlaw};
 
 /// The bytes of a barrier.
@@ -15,67 +14,51 @@ const BYTES: u64 = 8;
 
 impl Cluster<'_> {
     /// The place of a barrier of one lane; none if it is no place of one, which is reported.
-    fn barrier_place(
-        &mut self,
-        by: &Executes<'_>,
-        warp: &Warp,
-        fragment: &Fragment,
-        at: &Reference,
-        lane: usize,
-    ) -> Option<(u32, u64)> {
-        let address = self.addresses(warp, fragment.frame, by.code, at)[lane];
+    fn barrier_place(&mut self, by: &Executes<'_>, at: &Reference, lane: usize) -> Option<(u32, u64)> {
+        let address = self.addresses(by.warp, by.fragment.frame, by.code, at)[lane];
         let (side, offset) = self.side(by.block, at.window, address);
         let Side::Shared(rank) = side else {
             let (place, size) = self.place(side, offset, BYTES);
-            self.found(by.block, warp.number, 1 << lane, by.at, Defect::OutOfBounds { place, size, writes: true });
+            self.flaw(by, lane, Defect::OutOfBounds { place, size, writes: true });
             return None;
         };
-        let good = self.allowed(by.block, warp, by.at, side, 1 << lane, &[offset; 32], BYTES, true);
+        let good = self.allowed(by.block, by.warp, by.at, side, 1 << lane, &[offset; 32], BYTES, true);
         (good != 0).then_some((rank, offset))
     }
 
     /// As [`Self::barrier_place`], of a barrier that is initialised.
-    pub(super) fn barrier(
-        &mut self,
-        by: &Executes<'_>,
-        warp: &Warp,
-        fragment: &Fragment,
-        at: &Reference,
-        lane: usize,
-    ) -> Option<(u32, u64)> {
-        let key = self.barrier_place(by, warp, fragment, at, lane)?;
+    pub(super) fn barrier(&mut self, by: &Executes<'_>, at: &Reference, lane: usize) -> Option<(u32, u64)> {
+        let key = self.barrier_place(by, at, lane)?;
         if self.asynchronous.barriers.contains_key(&key) {
             return Some(key);
         }
         let (place, _) = self.place(Side::Shared(key.0), key.1, BYTES);
         let defect = Defect::Uninitialised { place, unpublished: false };
-        self.found(by.block, warp.number, 1 << lane, by.at, defect);
+        self.flaw(by, lane, defect);
         None
     }
 
-    fn one_lane(&self, block: usize, warp: &Warp, lane: usize) -> Lanes {
-        self.lanes(block, warp, 1 << lane)
+    pub(super) fn lane(&self, by: &Executes<'_>, lane: usize) -> Lanes {
+        self.lanes(by.block, by.warp, 1 << lane)
     }
 
-    pub(super) fn barrier_init(
-        &mut self,
-        by: &Executes<'_>,
-        warp: &Warp,
-        fragment: &Fragment,
-        at: &Reference,
-        count: Source,
-    ) {
-        let counts = *warp.frames[fragment.frame].row(by.code, count);
+    /// Tells of a finding of a lane.
+    pub(super) fn flaw(&mut self, by: &Executes<'_>, lane: usize, defect: Defect) {
+        self.found(by.block, by.warp.number, 1 << lane, by.at, defect);
+    }
+
+    pub(super) fn barrier_init(&mut self, by: &Executes<'_>, at: &Reference, count: Source) {
+        let counts = *by.row(count);
         for lane in lanes_of(by.active) {
-            let Some(key) = self.barrier_place(by, warp, fragment, at, lane) else { continue };
+            let Some(key) = self.barrier_place(by, at, lane) else { continue };
             let count = counts[lane] as u32;
             let Some(state) = BarrierWord::new(count) else {
                 let (place, _) = self.place(Side::Shared(key.0), key.1, BYTES);
                 let defect = Defect::Arrivals { place, count, came: 0 };
-                self.found(by.block, warp.number, 1 << lane, by.at, defect);
+                self.flaw(by, lane, defect);
                 continue;
             };
-            let lanes = self.one_lane(by.block, warp, lane);
+            let lanes = self.lane(by, lane);
             self.check.mbarrier_init(lanes, by.at, Mbarrier { rank: key.0, address: key.1 });
             self.asynchronous.barriers.insert(key, BarrierRecord { state, waiter: None });
             self.write_barrier(key);
@@ -83,10 +66,10 @@ impl Cluster<'_> {
         self.tell_news();
     }
 
-    pub(super) fn barrier_invalidate(&mut self, by: &Executes<'_>, warp: &Warp, fragment: &Fragment, at: &Reference) {
+    pub(super) fn barrier_invalidate(&mut self, by: &Executes<'_>, at: &Reference) {
         for lane in lanes_of(by.active) {
-            let Some(key) = self.barrier(by, warp, fragment, at, lane) else { continue };
-            let lanes = self.one_lane(by.block, warp, lane);
+            let Some(key) = self.barrier(by, at, lane) else { continue };
+            let lanes = self.lane(by, lane);
             self.check.mbarrier_invalidate(lanes, by.at, Mbarrier { rank: key.0, address: key.1 });
             self.asynchronous.barriers.remove(&key);
         }
@@ -94,20 +77,17 @@ impl Cluster<'_> {
 
     pub(super) fn barrier_arrive(
         &mut self,
-        by: &Executes<'_>,
-        warp: &mut Warp,
-        fragment: &Fragment,
+        by: &mut Executes<'_>,
         at: &Reference,
         (d, count, bytes): (Option<Target>, Option<Source>, Option<Source>),
         mode: ArriveMode,
     ) {
-        let frame = &warp.frames[fragment.frame];
-        let counts = count.map(|count| *frame.row(by.code, count));
-        let bytes = bytes.map(|bytes| *frame.row(by.code, bytes));
+        let counts = count.map(|count| *by.row(count));
+        let bytes = bytes.map(|bytes| *by.row(bytes));
         let mut tokens = [0; 32];
         for lane in lanes_of(by.active) {
-            let Some(key) = self.barrier(by, warp, fragment, at, lane) else { continue };
-            let lanes = self.one_lane(by.block, warp, lane);
+            let Some(key) = self.barrier(by, at, lane) else { continue };
+            let lanes = self.lane(by, lane);
             self.check.mbarrier_arrive(lanes, by.at, Mbarrier { rank: key.0, address: key.1 }, mode.releases);
             let Some(record) = self.asynchronous.barriers.get_mut(&key) else { continue };
             tokens[lane] = record.state.token();
@@ -117,65 +97,43 @@ impl Cluster<'_> {
                 true => record.state.arrive_drop(count),
                 false => record.state.arrive(count),
             });
-            self.barrier_changed(by, warp, lane, key, arrived);
+            self.barrier_changed(by, lane, key, arrived);
         }
         if let Some(d) = d {
-            warp.frames[fragment.frame].put(d, &tokens, by.active, false);
+            by.warp.frames[by.fragment.frame].put(d, &tokens, by.active, false);
         }
     }
 
-    pub(super) fn barrier_bytes(
-        &mut self,
-        by: &Executes<'_>,
-        warp: &Warp,
-        fragment: &Fragment,
-        at: &Reference,
-        bytes: Source,
-        expects: bool,
-    ) {
-        let bytes = *warp.frames[fragment.frame].row(by.code, bytes);
+    pub(super) fn barrier_bytes(&mut self, by: &Executes<'_>, at: &Reference, bytes: Source, expects: bool) {
+        let bytes = *by.row(bytes);
         for lane in lanes_of(by.active) {
-            let Some(key) = self.barrier(by, warp, fragment, at, lane) else { continue };
-            let lanes = self.one_lane(by.block, warp, lane);
+            let Some(key) = self.barrier(by, at, lane) else { continue };
+            let lanes = self.lane(by, lane);
             self.check.mbarrier_arrive(lanes, by.at, Mbarrier { rank: key.0, address: key.1 }, false);
             let Some(record) = self.asynchronous.barriers.get_mut(&key) else { continue };
             let changed = match expects {
                 true => record.state.expect(bytes[lane] as u32).map(|()| false),
                 false => record.state.complete(bytes[lane] as u32),
             };
-            self.barrier_changed(by, warp, lane, key, changed);
+            self.barrier_changed(by, lane, key, changed);
         }
     }
 
-    pub(super) fn copies_arrive(
-        &mut self,
-        by: &Executes<'_>,
-        warp: &Warp,
-        fragment: &Fragment,
-        at: &Reference,
-        adds: bool,
-    ) {
+    pub(super) fn copies_arrive(&mut self, by: &Executes<'_>, at: &Reference, adds: bool) {
         for lane in lanes_of(by.active) {
-            let Some(key) = self.barrier(by, warp, fragment, at, lane) else { continue };
-            let lanes = self.one_lane(by.block, warp, lane);
+            let Some(key) = self.barrier(by, at, lane) else { continue };
+            let lanes = self.lane(by, lane);
             self.check.mbarrier_arrive_copies(lanes, by.at, Mbarrier { rank: key.0, address: key.1 });
             let Some(record) = self.asynchronous.barriers.get_mut(&key) else { continue };
             // The copies are done already.
             let added = if adds { record.state.add_pending() } else { Ok(()) };
             let arrived = added.and_then(|()| record.state.arrive(1));
-            self.barrier_changed(by, warp, lane, key, arrived);
+            self.barrier_changed(by, lane, key, arrived);
         }
     }
 
     /// Tells of what an operation on a barrier has done.
-    fn barrier_changed(
-        &mut self,
-        by: &Executes<'_>,
-        warp: &Warp,
-        lane: usize,
-        key: (u32, u64),
-        result: Result<bool, MbarrierFlaw>,
-    ) {
+    fn barrier_changed(&mut self, by: &Executes<'_>, lane: usize, key: (u32, u64), result: Result<bool, MbarrierFlaw>) {
         match result {
             Ok(is_over) => self.settle_barrier_state(key, is_over),
             Err(flaw) => {
@@ -187,7 +145,7 @@ impl Cluster<'_> {
                     }
                     MbarrierFlaw::Bytes(expects) => Defect::TransactionBytes { place, expects },
                 };
-                self.found(by.block, warp.number, 1 << lane, by.at, defect);
+                self.flaw(by, lane, defect);
             }
         }
     }
@@ -223,22 +181,18 @@ impl Cluster<'_> {
     #[allow(clippy::too_many_arguments)]
     pub(super) fn barrier_test(
         &mut self,
-        by: &Executes<'_>,
-        warp: &mut Warp,
-        fragment: &mut Fragment,
+        by: &mut Executes<'_>,
         p: Option<u32>,
         at: &Reference,
         asked: Asked,
         acquires: bool,
     ) -> Flow {
-        let frame = &warp.frames[fragment.frame];
-        let values = match asked {
-            Asked::State(source) | Asked::Parity(source) => *frame.row(by.code, source),
-        };
+        let (Asked::State(source) | Asked::Parity(source)) = asked;
+        let values = *by.row(source);
         let (mut over, mut seen) = (0, 0_u64);
         let mut told: Vec<((u32, u64), i64, u32)> = Vec::new();
         for lane in lanes_of(by.active) {
-            let Some(key) = self.barrier(by, warp, fragment, at, lane) else {
+            let Some(key) = self.barrier(by, at, lane) else {
                 // A wait that never ends would hide what was found.
                 over |= 1 << lane;
                 continue;
@@ -257,19 +211,19 @@ impl Cluster<'_> {
                     None => told.push((key, phase, 1 << lane)),
                 }
             } else {
-                record.waiter = Some((by.block, warp.number, 1 << lane, by.at));
+                record.waiter = Some((by.block, by.warp.number, 1 << lane, by.at));
             }
         }
         for (key, phase, mask) in told {
-            let lanes = self.lanes(by.block, warp, mask);
+            let lanes = self.lanes(by.block, by.warp, mask);
             let barrier = Mbarrier { rank: key.0, address: key.1 };
             self.check.mbarrier_wait(lanes, by.at, barrier, phase, acquires);
         }
         if let Some(p) = p {
-            warp.frames[fragment.frame].set_truth(p, over, by.active);
+            by.warp.frames[by.fragment.frame].set_truth(p, over, by.active);
         }
-        if over & by.active != by.active && self.poll(fragment, seen) {
-            fragment.pc += 1;
+        if over & by.active != by.active && self.poll(by.fragment, seen) {
+            by.fragment.pc += 1;
             return Flow::Parked;
         }
         Flow::Next

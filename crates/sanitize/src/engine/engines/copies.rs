@@ -7,7 +7,6 @@ use crate::engine::access::Side;
 use crate::engine::cluster::{Cluster, Stop};
 use crate::engine::code::{Reference, Row, Source};
 use crate::engine::schedule::{Random, Schedule};
-use crate::engine::warp::{Fragment, Warp};
 use crate::isa::float::{FloatMode, add32, add64};
 use crate::isa::format::Rounding;
 use crate::isa::half::{Half, HalfMode};
@@ -32,23 +31,20 @@ impl Cluster<'_> {
     pub(super) fn spot(
         &mut self,
         by: &Executes<'_>,
-        warp: &Warp,
-        fragment: &Fragment,
         reference: &Reference,
         lane: usize,
         (bytes, alignment): (u64, u64),
         writes: bool,
     ) -> Option<(Side, u64)> {
-        let address = self.addresses(warp, fragment.frame, by.code, reference)[lane];
+        let address = self.addresses(by.warp, by.fragment.frame, by.code, reference)[lane];
         let (side, offset) = self.side(by.block, reference.window, address);
-        self.fits(by, warp, lane, side, offset, (bytes, alignment), writes).then_some((side, offset))
+        self.fits(by, lane, side, offset, (bytes, alignment), writes).then_some((side, offset))
     }
 
     #[allow(clippy::too_many_arguments)]
     pub(super) fn fits(
         &mut self,
         by: &Executes<'_>,
-        warp: &Warp,
         lane: usize,
         side: Side,
         offset: u64,
@@ -64,19 +60,19 @@ impl Cluster<'_> {
             _ => size.saturating_sub(offset),
         };
         if bytes > room {
-            self.found(by.block, warp.number, 1 << lane, by.at, Defect::OutOfBounds { place, size, writes });
+            self.flaw(by, lane, Defect::OutOfBounds { place, size, writes });
             return false;
         }
         if !offset.is_multiple_of(alignment) {
             let alignment = alignment as u32;
-            self.found(by.block, warp.number, 1 << lane, by.at, Defect::Misaligned { place, alignment });
+            self.flaw(by, lane, Defect::Misaligned { place, alignment });
             return false;
         }
         true
     }
 
-    pub(super) fn values(&self, by: &Executes<'_>, warp: &Warp, fragment: &Fragment, source: Source) -> Row {
-        *warp.frames[fragment.frame].row(by.code, source)
+    pub(super) fn values(&self, by: &Executes<'_>, source: Source) -> Row {
+        *by.row(source)
     }
 
     /// The blocks that a mask of a multicast names; the one given, without a mask.
@@ -91,30 +87,28 @@ impl Cluster<'_> {
     pub(super) fn bulk(
         &mut self,
         by: &Executes<'_>,
-        warp: &Warp,
-        fragment: &Fragment,
         (to, from): (&Reference, &Reference),
         size: Source,
         ends: &Ends,
         mask: Option<Source>,
         reduces: Option<ReduceKind>,
     ) {
-        let sizes = self.values(by, warp, fragment, size);
-        let masks = mask.map(|mask| self.values(by, warp, fragment, mask));
+        let sizes = *by.row(size);
+        let masks = mask.map(|mask| *by.row(mask));
         for lane in lanes_of(by.active) {
             let size = sizes[lane] & 0xffff_ffff;
             if !size.is_multiple_of(UNIT) {
-                let address = self.addresses(warp, fragment.frame, by.code, from)[lane];
+                let address = self.addresses(by.warp, by.fragment.frame, by.code, from)[lane];
                 let (side, offset) = self.side(by.block, from.window, address);
                 let (place, _) = self.place(side, offset, size);
                 let defect = Defect::Misaligned { place, alignment: UNIT as u32 };
-                self.found(by.block, warp.number, 1 << lane, by.at, defect);
+                self.flaw(by, lane, defect);
                 continue;
             }
-            let Some(source) = self.spot(by, warp, fragment, from, lane, (size, UNIT), false) else { continue };
-            let Some(target) = self.spot(by, warp, fragment, to, lane, (size, UNIT), true) else { continue };
+            let Some(source) = self.spot(by, from, lane, (size, UNIT), false) else { continue };
+            let Some(target) = self.spot(by, to, lane, (size, UNIT), true) else { continue };
             let barrier = match ends {
-                Ends::Barrier(at) => match self.barrier(by, warp, fragment, at, lane) {
+                Ends::Barrier(at) => match self.barrier(by, at, lane) {
                     Some(key) => Some(key),
                     None => continue,
                 },
@@ -131,7 +125,7 @@ impl Cluster<'_> {
                 let moves = vec![Move { to: spot_of(target), from: spot_of(source), bytes: size as u32 }];
                 let spans = [&[span_of(source, size)][..], &[span_of(target, size)][..]];
                 let kind = (reduces, reduces.map_or(1, |kind| kind.kind.bits() / 8));
-                self.issue(by, warp, lane, moves, spans, kind, barrier.map(|(rank, at)| ((rank, at), size as u32)));
+                self.issue(by, lane, moves, spans, kind, barrier.map(|(rank, at)| ((rank, at), size as u32)));
             }
         }
     }
@@ -141,14 +135,13 @@ impl Cluster<'_> {
     fn issue(
         &mut self,
         by: &Executes<'_>,
-        warp: &Warp,
         lane: usize,
         moves: Vec<Move>,
         [reads, writes]: [&[Span]; 2],
         (reduces, element): (Option<ReduceKind>, u32),
         barrier: Option<(Seat, u32)>,
     ) {
-        let lanes = self.lanes(by.block, warp, 1 << lane);
+        let lanes = self.lane(by, lane);
         let completion = match barrier {
             Some(((rank, address), _)) => Completion::Mbarrier(Mbarrier { rank, address }),
             None => Completion::Group,
@@ -158,7 +151,7 @@ impl Cluster<'_> {
         let number = self.asynchronous.issued;
         self.asynchronous.issued += 1;
         if barrier.is_none() {
-            let key = (lanes.rank, warp.number, lane as u32);
+            let key = (lanes.rank, by.warp.number, lane as u32);
             self.asynchronous.groups.entry(key).or_default().open.push(number);
         }
         let barrier = barrier.map(|((rank, at), bytes)| (rank, at, bytes));
@@ -285,21 +278,18 @@ impl Cluster<'_> {
     fn box_moves(
         &mut self,
         by: &Executes<'_>,
-        warp: &Warp,
-        fragment: &Fragment,
         map: &TensorMap,
         (_, coordinates, offsets, _): BoxPlace<'_>,
         lane: usize,
         shared: u64,
     ) -> (Vec<BoxPiece>, Vec<Span>) {
-        let frame = &warp.frames[fragment.frame];
         let mut at = [0; 5];
         for (into, source) in at.iter_mut().zip(coordinates) {
-            *into = frame.row(by.code, *source)[lane] as i32;
+            *into = by.row(*source)[lane] as i32;
         }
         let mut moved = [0; 3];
         for (into, source) in moved.iter_mut().zip(offsets) {
-            *into = frame.row(by.code, *source)[lane] as u16;
+            *into = by.row(*source)[lane] as u16;
         }
         let mut pieces = Vec::new();
         let mut spans: Vec<Span> = Vec::new();
@@ -318,29 +308,27 @@ impl Cluster<'_> {
     pub(super) fn box_load(
         &mut self,
         by: &Executes<'_>,
-        warp: &Warp,
-        fragment: &Fragment,
         to: &Reference,
         place: BoxPlace<'_>,
         barrier: &Reference,
         mask: Option<Source>,
     ) -> Result<(), Stop> {
-        let masks = mask.map(|mask| self.values(by, warp, fragment, mask));
+        let masks = mask.map(|mask| *by.row(mask));
         for lane in lanes_of(by.active) {
-            let map = self.map(by, warp, fragment, place, lane, place.1.len())?;
+            let map = self.map(by, place, lane, place.1.len())?;
             let (size, room) = (map.box_bytes(), u64::from(map.room()));
-            let Some((side, target)) = self.spot(by, warp, fragment, to, lane, (room, BOX_ALIGNMENT), true) else {
+            let Some((side, target)) = self.spot(by, to, lane, (room, BOX_ALIGNMENT), true) else {
                 continue;
             };
-            if !self.box_begins_well(by, warp, fragment, &map, place, lane) {
+            if !self.box_begins_well(by, &map, place, lane) {
                 continue;
             }
             let Side::Shared(own) = side else {
                 return Err(Stop::Refused(by.at, "a box is loaded to shared memory".to_string()));
             };
-            let Some(key) = self.barrier(by, warp, fragment, barrier, lane) else { continue };
-            let (pieces, reads) = self.box_moves(by, warp, fragment, &map, place, lane, target);
-            if !self.spans_fit(by, warp, lane, &reads, false) {
+            let Some(key) = self.barrier(by, barrier, lane) else { continue };
+            let (pieces, reads) = self.box_moves(by, &map, place, lane, target);
+            if !self.spans_fit(by, lane, &reads, false) {
                 continue;
             }
             for rank in self.ranks(masks.map(|masks| masks[lane]), own) {
@@ -356,7 +344,7 @@ impl Cluster<'_> {
                 };
                 let barrier = (if masks.is_some() { rank } else { key.0 }, key.1);
                 let kind = (None, map.element.bytes());
-                self.issue(by, warp, lane, moves.collect(), [&reads, &writes], kind, Some((barrier, size)));
+                self.issue(by, lane, moves.collect(), [&reads, &writes], kind, Some((barrier, size)));
             }
         }
         Ok(())
@@ -367,46 +355,42 @@ impl Cluster<'_> {
     fn box_begins_well(
         &mut self,
         by: &Executes<'_>,
-        warp: &Warp,
-        fragment: &Fragment,
         map: &TensorMap,
         (_, coordinates, ..): BoxPlace<'_>,
         lane: usize,
     ) -> bool {
         let Some(first) = coordinates.first() else { return true };
-        let first = i64::from(warp.frames[fragment.frame].row(by.code, *first)[lane] as i32);
+        let first = i64::from(by.row(*first)[lane] as i32);
         let offset = first.wrapping_mul(i64::from(map.element.bytes()));
         if offset.rem_euclid(UNIT as i64) == 0 {
             return true;
         }
         let (place, _) = self.place(Side::Global, map.address.wrapping_add(offset as u64), UNIT);
-        self.found(by.block, warp.number, 1 << lane, by.at, Defect::Misaligned { place, alignment: UNIT as u32 });
+        self.flaw(by, lane, Defect::Misaligned { place, alignment: UNIT as u32 });
         false
     }
 
     pub(super) fn box_store(
         &mut self,
         by: &Executes<'_>,
-        warp: &Warp,
-        fragment: &Fragment,
         place: BoxPlace<'_>,
         from: &Reference,
         reduces: Option<Reduces>,
     ) -> Result<(), Stop> {
         for lane in lanes_of(by.active) {
-            let map = self.map(by, warp, fragment, place, lane, place.1.len())?;
+            let map = self.map(by, place, lane, place.1.len())?;
             let room = u64::from(map.room());
-            let Some((side, source)) = self.spot(by, warp, fragment, from, lane, (room, BOX_ALIGNMENT), false) else {
+            let Some((side, source)) = self.spot(by, from, lane, (room, BOX_ALIGNMENT), false) else {
                 continue;
             };
-            if !self.box_begins_well(by, warp, fragment, &map, place, lane) {
+            if !self.box_begins_well(by, &map, place, lane) {
                 continue;
             }
             let Side::Shared(rank) = side else {
                 return Err(Stop::Refused(by.at, "a box is stored from shared memory".to_string()));
             };
-            let (pieces, writes) = self.box_moves(by, warp, fragment, &map, place, lane, source);
-            if !self.spans_fit(by, warp, lane, &writes, true) {
+            let (pieces, writes) = self.box_moves(by, &map, place, lane, source);
+            if !self.spans_fit(by, lane, &writes, true) {
                 continue;
             }
             let moves = pieces.iter().filter_map(|piece| {
@@ -418,43 +402,39 @@ impl Cluster<'_> {
             });
             let reads = of_pieces(&pieces, rank);
             let kind = reduces.map(|what| ReduceKind { what, kind: element_of(&map) });
-            self.issue(by, warp, lane, moves.collect(), [&reads, &writes], (kind, map.element.bytes()), None);
+            self.issue(by, lane, moves.collect(), [&reads, &writes], (kind, map.element.bytes()), None);
         }
         Ok(())
     }
 
     /// Whether spans of global memory are inside; the first that is not is reported.
-    fn spans_fit(&mut self, by: &Executes<'_>, warp: &Warp, lane: usize, spans: &[Span], writes: bool) -> bool {
-        spans
-            .iter()
-            .all(|span| self.fits(by, warp, lane, Side::Global, span.address, (u64::from(span.bytes), 1), writes))
+    fn spans_fit(&mut self, by: &Executes<'_>, lane: usize, spans: &[Span], writes: bool) -> bool {
+        spans.iter().all(|span| self.fits(by, lane, Side::Global, span.address, (u64::from(span.bytes), 1), writes))
     }
 
     #[allow(clippy::too_many_arguments)]
     pub(super) fn store_remote(
         &mut self,
         by: &Executes<'_>,
-        warp: &Warp,
-        fragment: &Fragment,
         to: &Reference,
         from: &[Source],
         barrier: &Reference,
         reduces: Option<ReduceKind>,
     ) {
-        let rows: Vec<Row> = from.iter().map(|source| self.values(by, warp, fragment, *source)).collect();
+        let rows: Vec<Row> = from.iter().map(|source| self.values(by, *source)).collect();
         let element = u32::from(to.bytes);
         let bytes = element * from.len() as u32;
         for lane in lanes_of(by.active) {
             let size = (u64::from(bytes), u64::from(bytes));
-            let Some(target) = self.spot(by, warp, fragment, to, lane, size, true) else { continue };
-            let Some(key) = self.barrier(by, warp, fragment, barrier, lane) else { continue };
+            let Some(target) = self.spot(by, to, lane, size, true) else { continue };
+            let Some(key) = self.barrier(by, barrier, lane) else { continue };
             let mut given = [0; 16];
             for (row, into) in rows.iter().zip(given.chunks_exact_mut(element.max(1) as usize)) {
                 into.copy_from_slice(&row[lane].to_le_bytes()[..into.len()]);
             }
             let moves = vec![Move { to: spot_of(target), from: Spot::Given(given), bytes }];
             let writes = [span_of(target, u64::from(bytes))];
-            self.issue(by, warp, lane, moves, [&[], &writes], (reduces, element), Some((key, bytes)));
+            self.issue(by, lane, moves, [&[], &writes], (reduces, element), Some((key, bytes)));
         }
     }
 }

@@ -6,7 +6,6 @@ use crate::check::checker::{Access, Fence, Kind, Order, Scope, Space, Span, Valu
 use crate::engine::access::Side;
 use crate::engine::cluster::{Cluster, Stop};
 use crate::engine::code::{Reference, Source};
-use crate::engine::warp::{Fragment, Warp};
 use crate::isa::tensor_map::{MAP_BYTES, MapField, TensorMap, Walk};
 
 /// Bytes of a map of which the checker is told at once.
@@ -30,14 +29,12 @@ impl Cluster<'_> {
     pub(super) fn map(
         &mut self,
         by: &Executes<'_>,
-        warp: &Warp,
-        fragment: &Fragment,
         (map, .., is_im2col): BoxPlace<'_>,
         lane: usize,
         dimensions: usize,
     ) -> Result<TensorMap, Stop> {
         let refused = |why: &str| Stop::Refused(by.at, why.to_string());
-        let address = self.addresses(warp, fragment.frame, by.code, map)[lane];
+        let address = self.addresses(by.warp, by.fragment.frame, by.code, map)[lane];
         let (side, offset) = self.side(by.block, map.window, address);
         let mut bytes = [0; MAP_BYTES];
         let parameters = self.grid.parameters.bytes();
@@ -50,7 +47,7 @@ impl Cluster<'_> {
                     region.words.read_into(offset - region.address, &mut bytes);
                     // The host has made it, or a kernel: then somebody must have told this thread.
                     if !region.is_read_only {
-                        let lanes = self.lanes(by.block, warp, 1 << lane);
+                        let lanes = self.lane(by, lane);
                         let map = Span { space: Space::Global, address: offset, bytes: MAP_BYTES as u32 };
                         self.check.map_read(lanes, by.at, map);
                     }
@@ -76,7 +73,6 @@ impl Cluster<'_> {
     fn tell_map(
         &mut self,
         by: &Executes<'_>,
-        warp: &Warp,
         lane: usize,
         side: Side,
         address: u64,
@@ -89,7 +85,7 @@ impl Cluster<'_> {
             _ => return,
         };
         let held = self.map_bytes(side, address);
-        let lanes = self.lanes(by.block, warp, 1 << lane);
+        let lanes = self.lane(by, lane);
         for start in (0..MAP_BYTES).step_by(PART) {
             let part = |all: &[u8; MAP_BYTES]| std::array::from_fn(|byte| all[start + byte]);
             let mut addresses = [0; 32];
@@ -138,23 +134,21 @@ impl Cluster<'_> {
     pub(super) fn replace_map(
         &mut self,
         by: &Executes<'_>,
-        warp: &Warp,
-        fragment: &Fragment,
         at: &Reference,
         field: MapField,
         value: Source,
     ) -> Result<(), Stop> {
-        let values = self.values(by, warp, fragment, value);
+        let values = *by.row(value);
         let size = (MAP_BYTES as u64, MAP_BYTES as u64);
         for lane in lanes_of(by.active) {
-            let Some((side, address)) = self.spot(by, warp, fragment, at, lane, size, true) else { continue };
+            let Some((side, address)) = self.spot(by, at, lane, size, true) else { continue };
             if !matches!(side, Side::Global | Side::Shared(_)) {
                 return Err(Stop::Refused(by.at, "a tensor map lies in global or shared memory".to_string()));
             }
             let old = self.map_bytes(side, address);
             let new = TensorMap::replaced(&old, field, values[lane]).map_err(|why| Stop::Refused(by.at, why))?;
-            self.tell_map(by, warp, lane, side, address, Kind::Read, &old);
-            self.tell_map(by, warp, lane, side, address, Kind::Write, &new);
+            self.tell_map(by, lane, side, address, Kind::Read, &old);
+            self.tell_map(by, lane, side, address, Kind::Write, &new);
             self.put_map(side, address, &new);
         }
         Ok(())
@@ -162,23 +156,16 @@ impl Cluster<'_> {
 
     /// `tensormap.cp_fenceproxy`: the warp copies a map from shared to global memory and publishes
     /// it. The first lane stands for all.
-    pub(super) fn publish_map(
-        &mut self,
-        by: &Executes<'_>,
-        warp: &Warp,
-        fragment: &Fragment,
-        to: &Reference,
-        from: &Reference,
-    ) {
+    pub(super) fn publish_map(&mut self, by: &Executes<'_>, to: &Reference, from: &Reference) {
         let size = (MAP_BYTES as u64, MAP_BYTES as u64);
         let Some(lane) = lanes_of(by.active).next() else { return };
-        let Some((source, read)) = self.spot(by, warp, fragment, from, lane, size, false) else { return };
-        let Some((target, written)) = self.spot(by, warp, fragment, to, lane, size, true) else { return };
+        let Some((source, read)) = self.spot(by, from, lane, size, false) else { return };
+        let Some((target, written)) = self.spot(by, to, lane, size, true) else { return };
         let bytes = self.map_bytes(source, read);
-        self.tell_map(by, warp, lane, source, read, Kind::Read, &bytes);
-        self.tell_map(by, warp, lane, target, written, Kind::Write, &bytes);
+        self.tell_map(by, lane, source, read, Kind::Read, &bytes);
+        self.tell_map(by, lane, target, written, Kind::Write, &bytes);
         self.put_map(target, written, &bytes);
-        let lanes = self.lanes(by.block, warp, by.active);
+        let lanes = self.lanes(by.block, by.warp, by.active);
         self.check.fence(lanes, Fence::Memory(to.scope));
     }
 }

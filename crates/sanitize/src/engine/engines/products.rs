@@ -9,7 +9,6 @@ use crate::check::finding::Defect;
 use crate::engine::access::Side;
 use crate::engine::cluster::{Cluster, Stop};
 use crate::engine::code::{Source, Target, Truth};
-use crate::engine::warp::{Fragment, Warp};
 use crate::isa::mma::sparse::Sparsity;
 use crate::isa::mma::{LANES, LaneWords};
 use crate::isa::wgmma::{Described, GroupProduct};
@@ -26,22 +25,19 @@ impl Cluster<'_> {
     #[allow(clippy::too_many_arguments)]
     pub(super) fn product(
         &mut self,
-        by: &Executes<'_>,
-        warp: &mut Warp,
-        fragment: &Fragment,
+        by: &mut Executes<'_>,
         wgmma: &GroupProduct,
         d: &[Target],
         (a, b, sparsity): ProductOperands<'_>,
         adds: Truth,
     ) -> Result<(), Stop> {
-        let frame = &warp.frames[fragment.frame];
-        let first = fragment.mask.trailing_zeros() as usize & 31;
-        let adds = frame.truth(adds) >> first & 1 == 1;
-        let described = |source: Source| Described::of_bits(frame.row(by.code, source)[first]);
+        let first = by.fragment.mask.trailing_zeros() as usize & 31;
+        let adds = by.warp.frames[by.fragment.frame].truth(adds) >> first & 1 == 1;
+        let described = |source: Source| Described::of_bits(by.row(source)[first]);
         let of_b = described(b);
         let of_a = a.as_ref().err().map(|source| described(*source));
         let rows = |sources: &[Source]| -> Vec<LaneWords> {
-            sources.iter().map(|source| frame.row(by.code, *source).map(|value| value as u32)).collect()
+            sources.iter().map(|source| by.row(*source).map(|value| value as u32)).collect()
         };
         let held = a.as_ref().ok().map(|sources| rows(sources));
         let refused = |why: String| Stop::Refused(by.at, why);
@@ -51,7 +47,7 @@ impl Cluster<'_> {
         }
         let places = match sparsity {
             Some((metadata, sparsity)) => {
-                let metadata = frame.row(by.code, metadata).map(|value| value as u32);
+                let metadata = by.row(metadata).map(|value| value as u32);
                 Some(sparsity.places(&metadata).map_err(|flaw| refused(flaw.to_string()))?)
             }
             None => None,
@@ -59,7 +55,7 @@ impl Cluster<'_> {
         let sources: Vec<Source> = d.iter().map(|target| Source(target.slot)).collect();
         let mut sums = rows(&sources);
         // A warp has the rows of its place in the warpgroup.
-        let own = warp.number as usize % 4;
+        let own = by.warp.number as usize % 4;
         let mut units = wgmma.units(&of_b, true, 0, wgmma.n());
         if let Some(of_a) = &of_a {
             units.extend(wgmma.units(of_a, false, ROWS * own, ROWS));
@@ -71,7 +67,7 @@ impl Cluster<'_> {
         if let Some(outside) = units.iter().find(|unit| u64::from(**unit + UNIT) > size) {
             let (place, size) = self.place(Side::Shared(rank), u64::from(*outside), UNIT.into());
             let defect = Defect::OutOfBounds { place, size, writes: false };
-            self.found(by.block, warp.number, fragment.mask, by.at, defect);
+            self.found(by.block, by.warp.number, by.fragment.mask, by.at, defect);
             units.retain(|unit| u64::from(unit + UNIT) <= size);
         }
         let mut reads: Vec<Span> = Vec::new();
@@ -85,7 +81,7 @@ impl Cluster<'_> {
         let sources = a.as_deref().unwrap_or_default().iter().chain(sparsity.as_ref().map(|(metadata, _)| metadata));
         let operands: Vec<u32> = sources.map(|source| source.0).filter(|slot| slot & Source::CONSTANT == 0).collect();
         self.trace_spans(&reads, &[]);
-        let lanes = self.lanes(by.block, warp, fragment.mask);
+        let lanes = self.lanes(by.block, by.warp, by.fragment.mask);
         self.check.wgmma(&Wgmma {
             by: lanes,
             at: by.at,
@@ -110,14 +106,14 @@ impl Cluster<'_> {
             Some(places) => wgmma.multiply_sparse(&left, &right, places, &mut sums, adds),
             None => wgmma.multiply(&left, &right, &mut sums, adds),
         }
-        let full = fragment.mask == warp.live;
-        let frame = &mut warp.frames[fragment.frame];
+        let full = by.fragment.mask == by.warp.live;
+        let frame = &mut by.warp.frames[by.fragment.frame];
         for (target, sum) in d.iter().zip(&sums) {
             let mut row = [0; LANES];
             for (into, value) in row.iter_mut().zip(sum) {
                 *into = u64::from(*value);
             }
-            frame.put(*target, &row, fragment.mask, full);
+            frame.put(*target, &row, by.fragment.mask, full);
         }
         Ok(())
     }
