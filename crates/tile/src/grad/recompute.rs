@@ -6,7 +6,7 @@
 use tilewright_kernel::program::Location;
 
 use super::reverse::{Definition, Known, Reverse};
-use super::writer::ScopeId;
+use super::writer::{ScopeId, Spot};
 use crate::error::TileError;
 use crate::program::{Count, Loop, Operation, ValueId};
 
@@ -64,6 +64,7 @@ impl<'p> Reverse<'p> {
         (operation, operands, place): (&Operation, &[ValueId], Location),
         (scope, own): (ScopeId, ScopeId),
     ) -> Result<(), TileError> {
+        let spot = Spot { scope: own, place };
         let known = |operand: &ValueId| {
             let home = self.known.get(operand).and_then(|known| known.home);
             self.writer.scope_of(scope, home).and_then(|own| self.writer.known(own, *operand))
@@ -78,32 +79,33 @@ impl<'p> Reverse<'p> {
                 return Ok(());
             }
             Operation::Load { at, .. } | Operation::Stage { at, .. } | Operation::Gather { at, .. } => {
-                *at = self.indices(own, at, place)?;
+                *at = self.indices(spot, at)?;
             }
-            Operation::Number(index) => *index = self.index(own, index, place)?,
+            Operation::Number(index) => *index = self.index(spot, index)?,
             Operation::Broadcast(shape) => {
-                let tile = self.writer.broadcast(own, operands[0], shape, place)?;
+                let tile = self.writer.broadcast(spot, operands[0], shape)?;
                 self.writer.remember(own, value, tile);
                 return Ok(());
             }
             _ => {}
         }
-        let result = self.writer.apply(own, operation, &operands, place)?;
+        let result = self.writer.apply(spot, operation, &operands)?;
         self.writer.remember(own, value, result);
         Ok(())
     }
 
-    pub(super) fn count(&mut self, count: &Count, scope: ScopeId, place: Location) -> Result<Count, TileError> {
+    pub(super) fn count(&mut self, count: &Count, spot: Spot) -> Result<Count, TileError> {
         Ok(match count {
             Count::Sizes(text) => Count::Sizes(text.clone()),
-            Count::Index(index) => Count::Index(self.index(scope, index, place)?),
-            Count::Value(value) => Count::Value(self.primal(*value, scope)?),
+            Count::Index(index) => Count::Index(self.index(spot, index)?),
+            Count::Value(value) => Count::Value(self.primal(*value, spot.scope)?),
         })
     }
 
     /// The values after a loop, computed again in the scope that it is in.
     fn loop_again(&mut self, own: &'p Loop, scope: ScopeId) -> Result<(), TileError> {
-        let count = self.count(&own.count, scope, own.place)?;
+        let spot = Spot { scope, place: own.place };
+        let count = self.count(&own.count, spot)?;
         let initial = own.initial.iter().map(|value| self.primal(*value, scope)).collect::<Result<Vec<_>, _>>()?;
         let body = self.writer.open(scope, own.iteration, count);
         let mut parameters = Vec::new();
@@ -117,7 +119,7 @@ impl<'p> Reverse<'p> {
             let after = self.writer.hand_on(body, carried, next);
             self.writer.remember(scope, *result, after);
         }
-        self.writer.close(body, own.place);
+        self.writer.close(Spot { scope: body, ..spot });
         Ok(())
     }
 }

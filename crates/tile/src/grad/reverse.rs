@@ -11,7 +11,7 @@ use tilewright_kernel::program::Location;
 use super::destination::{Destination, Parts, Way, declare, destination};
 use super::edges::Edges;
 use super::prepare::{Prepared, depends};
-use super::writer::{self, ROOT, ScopeId, Writer};
+use super::writer::{self, ROOT, ScopeId, Spot, Writer};
 use super::{GradientOptions, derivative, wide};
 use crate::error::{Reason, TileError};
 use crate::loads::read;
@@ -257,33 +257,29 @@ impl<'p> Reverse<'p> {
     }
 
     /// An index of the source program, in a scope.
-    pub(super) fn index(&self, scope: ScopeId, index: &Index, place: Location) -> Result<Index, TileError> {
-        self.writer.index(scope, index).ok_or_else(|| self.refuse(format!("{index} is not known here"), place))
+    pub(super) fn index(&self, spot: Spot, index: &Index) -> Result<Index, TileError> {
+        self.writer
+            .index(spot.scope, index)
+            .ok_or_else(|| self.refuse(format!("{index} is not known here"), spot.place))
     }
 
-    pub(super) fn indices(&self, scope: ScopeId, at: &[Index], place: Location) -> Result<Vec<Index>, TileError> {
-        at.iter().map(|index| self.index(scope, index, place)).collect()
+    pub(super) fn indices(&self, spot: Spot, at: &[Index]) -> Result<Vec<Index>, TileError> {
+        at.iter().map(|index| self.index(spot, index)).collect()
     }
 
     /// Adds to the derivative by a value.
-    pub(super) fn add(
-        &mut self,
-        value: ValueId,
-        more: ValueId,
-        scope: ScopeId,
-        place: Location,
-    ) -> Result<(), TileError> {
+    pub(super) fn add(&mut self, value: ValueId, more: ValueId, spot: Spot) -> Result<(), TileError> {
         if !self.is_active(value) {
             return Ok(());
         }
         // Behind a conversion the derivative has the type of the result.
-        let more = self.writer.to(scope, more, wide(self.source.type_of(value).element), place)?;
-        let before = self.derivatives.entry(scope).or_default().get(&value).copied();
+        let more = self.writer.to(spot, more, wide(self.source.type_of(value).element))?;
+        let before = self.derivatives.entry(spot.scope).or_default().get(&value).copied();
         let all = match before {
             None => more,
-            Some(before) => self.writer.binary(scope, Binary::Add, [before, more], place)?,
+            Some(before) => self.writer.binary(spot, Binary::Add, [before, more])?,
         };
-        self.derivatives.entry(scope).or_default().insert(value, all);
+        self.derivatives.entry(spot.scope).or_default().insert(value, all);
         Ok(())
     }
 
@@ -292,24 +288,18 @@ impl<'p> Reverse<'p> {
     }
 
     /// A derivative without the elements that lie past the edge along a mode.
-    pub(super) fn inside(
-        &mut self,
-        derivative: ValueId,
-        mode: usize,
-        scope: ScopeId,
-        place: Location,
-    ) -> Result<ValueId, TileError> {
+    pub(super) fn inside(&mut self, derivative: ValueId, mode: usize, spot: Spot) -> Result<ValueId, TileError> {
         let writer = &mut self.writer;
         let Some(edge) = writer.edges.of(derivative, mode).cloned() else { return Ok(derivative) };
         let shape = writer.type_of(derivative).shape.clone();
-        let first = writer.apply(scope, Operation::Number(edge.at * edge.extent), &[], place)?;
-        let first = writer.broadcast(scope, first, &shape, place)?;
-        let own = writer.apply(scope, Operation::Arange { shape: shape.clone(), mode }, &[], place)?;
-        let own = writer.binary(scope, Binary::Add, [first, own], place)?;
-        let end = writer.apply(scope, Operation::Size(edge.end), &[], place)?;
-        let end = writer.broadcast(scope, end, &shape, place)?;
-        let zero = writer.full_like(scope, derivative, 0.0, place)?;
-        writer.select(scope, (Comparison::Less, [own, end]), [derivative, zero], place)
+        let first = writer.apply(spot, Operation::Number(edge.at * edge.extent), &[])?;
+        let first = writer.broadcast(spot, first, &shape)?;
+        let own = writer.apply(spot, Operation::Arange { shape: shape.clone(), mode }, &[])?;
+        let own = writer.binary(spot, Binary::Add, [first, own])?;
+        let end = writer.apply(spot, Operation::Size(edge.end), &[])?;
+        let end = writer.broadcast(spot, end, &shape)?;
+        let zero = writer.full_like(spot, derivative, 0.0)?;
+        writer.select(spot, (Comparison::Less, [own, end]), [derivative, zero])
     }
 
     /// Reverses the statements of a body.
@@ -318,17 +308,19 @@ impl<'p> Reverse<'p> {
             match statement {
                 Statement::Let { result, operation, operands, place } => {
                     if let Some(derivative) = self.taken(*result, scope) {
-                        self.reverse((*result, operation, operands), derivative, scope, *place)?;
+                        let spot = Spot { scope, place: *place };
+                        self.reverse((*result, operation, operands), derivative, spot)?;
                     }
                 }
                 Statement::Store { tensor, at, rows, with, value, place } => {
+                    let spot = Spot { scope, place: *place };
                     if self.outputs.contains(tensor) {
                         if scope != ROOT || with.is_some() || !rows.is_empty() {
                             let because =
                                 "an output is written too only where blocks store its tiles, outside of loops";
                             return Err(self.refuse(because, *place));
                         }
-                        let (at, rows, with) = (self.indices(scope, at, *place)?, Vec::new(), None);
+                        let (at, rows, with) = (self.indices(spot, at)?, Vec::new(), None);
                         let value = self.primal(*value, scope)?;
                         self.stored.push(Statement::Store { tensor: *tensor, at, rows, with, value, place: *place });
                     }
@@ -341,7 +333,7 @@ impl<'p> Reverse<'p> {
                     }
                     let Some(given) = self.given.get(tensor).copied() else { continue };
                     let shape = self.source.type_of(*value).shape.clone();
-                    let at = self.indices(scope, at, *place)?;
+                    let at = self.indices(spot, at)?;
                     let (modes, rows): (Vec<usize>, Vec<ValueId>) = rows.iter().copied().unzip();
                     let operation = match modes.is_empty() {
                         true => Operation::Load { tensor: given, shape, at, other: 0.0 },
@@ -349,10 +341,10 @@ impl<'p> Reverse<'p> {
                     };
                     let rows = self.coordinates(&modes, &rows, scope)?;
                     let rows: Vec<ValueId> = rows.into_iter().map(|(_, rows)| rows).collect();
-                    let derivative = self.writer.apply(scope, operation, &rows, *place)?;
+                    let derivative = self.writer.apply(spot, operation, &rows)?;
                     let element = wide(self.source.type_of(*value).element);
-                    let derivative = self.writer.to(scope, derivative, element, *place)?;
-                    self.add(*value, derivative, scope, *place)?;
+                    let derivative = self.writer.to(spot, derivative, element)?;
+                    self.add(*value, derivative, spot)?;
                 }
                 Statement::Loop(own) => self.reverse_loop(own, scope)?,
             }
@@ -366,19 +358,18 @@ impl<'p> Reverse<'p> {
         operation: &Operation,
         derivative: ValueId,
         rows: Vec<(usize, ValueId)>,
-        scope: ScopeId,
-        place: Location,
+        spot: Spot,
     ) -> Result<(), TileError> {
         let Some((tensor, at)) = read(operation) else { return Ok(()) };
-        let at = self.indices(scope, at, place)?;
-        let here = self.pending.entry(scope).or_default();
+        let at = self.indices(spot, at)?;
+        let here = self.pending.entry(spot.scope).or_default();
         let same = here.iter().position(|own| (own.tensor, &own.at, &own.rows) == (tensor, &at, &rows));
         match same {
-            None => here.push(Pending { tensor, at, rows, value: derivative, place }),
+            None => here.push(Pending { tensor, at, rows, value: derivative, place: spot.place }),
             Some(same) => {
                 let before = here[same].value;
-                let sum = self.writer.binary(scope, Binary::Add, [before, derivative], place)?;
-                if let Some(own) = self.pending.get_mut(&scope).and_then(|here| here.get_mut(same)) {
+                let sum = self.writer.binary(spot, Binary::Add, [before, derivative])?;
+                if let Some(own) = self.pending.get_mut(&spot.scope).and_then(|here| here.get_mut(same)) {
                     own.value = sum;
                 }
             }
@@ -390,14 +381,15 @@ impl<'p> Reverse<'p> {
     fn stores(&mut self, scope: ScopeId) -> Result<(), TileError> {
         for Pending { tensor, at, rows, value, place } in self.pending.remove(&scope).unwrap_or_default() {
             let Some((own, number)) = self.destinations.iter().find(|(own, _)| own.tensor == tensor) else { continue };
+            let spot = Spot { scope, place };
             let (way, number) = (own.way.clone(), *number);
             let (mut at, mut value, mut with) = (at, value, None);
             match way {
-                Way::Own => value = self.writer.to(scope, value, self.source.tensors[tensor].element, place)?,
+                Way::Own => value = self.writer.to(spot, value, self.source.tensors[tensor].element)?,
                 Way::Atomic => with = Some(Reduction::Sum),
                 Way::Parts(axes) => {
                     let shape = [vec![1; axes.len()], self.writer.type_of(value).shape.clone()].concat();
-                    value = self.writer.reshape(scope, value, &shape, place)?;
+                    value = self.writer.reshape(spot, value, &shape)?;
                     at = axes.into_iter().map(Index::block).chain(at).collect();
                 }
             }
@@ -424,14 +416,15 @@ impl<'p> Reverse<'p> {
     }
 
     /// 1 where two tiles are equal, elsewhere 0.
-    fn equal(&mut self, tiles: [ValueId; 2], scope: ScopeId, place: Location) -> Result<ValueId, TileError> {
-        let [one, zero] = [1.0, 0.0].map(|value| self.writer.full_like(scope, tiles[0], value, place));
+    fn equal(&mut self, tiles: [ValueId; 2], spot: Spot) -> Result<ValueId, TileError> {
+        let [one, zero] = [1.0, 0.0].map(|value| self.writer.full_like(spot, tiles[0], value));
         let (one, zero) = (one?, zero?);
-        self.writer.select(scope, (Comparison::Equal, tiles), [one, zero], place)
+        self.writer.select(spot, (Comparison::Equal, tiles), [one, zero])
     }
 
     /// The derivatives by what a loop carries.
     fn seeds(&mut self, own: &'p Loop, scope: ScopeId) -> Result<Vec<Seed>, TileError> {
+        let spot = Spot { scope, place: own.place };
         let mut seeds = Vec::new();
         for (number, after) in own.results.iter().enumerate() {
             let Some(result) = self.taken(*after, scope) else { continue };
@@ -441,15 +434,16 @@ impl<'p> Reverse<'p> {
             };
             // Iterations that have the extreme share its derivative, as the elements of a tile do.
             let (extreme, initial) = (self.primal(*after, scope)?, self.primal(own.initial[number], scope)?);
-            let count = self.count(&own.count, scope, own.place)?;
+            let count = self.count(&own.count, spot)?;
             let body = self.writer.open(scope, own.iteration, count);
+            let inside = Spot { scope: body, ..spot };
             let one = self.primal(compared, body)?;
-            let equal = self.equal([one, extreme], body, own.place)?;
-            let equal = self.writer.accumulate(body, equal, own.place)?;
-            self.writer.close(body, own.place);
-            let before = self.equal([initial, extreme], scope, own.place)?;
-            let all = self.writer.binary(scope, Binary::Add, [before, equal], own.place)?;
-            let share = self.writer.binary(scope, Binary::Divide, [result, all], own.place)?;
+            let equal = self.equal([one, extreme], inside)?;
+            let equal = self.writer.accumulate(inside, equal)?;
+            self.writer.close(inside);
+            let before = self.equal([initial, extreme], spot)?;
+            let all = self.writer.binary(spot, Binary::Add, [before, equal])?;
+            let share = self.writer.binary(spot, Binary::Divide, [result, all])?;
             seeds.push(Seed::Extreme { number, result: extreme, share });
         }
         Ok(seeds)
@@ -457,6 +451,7 @@ impl<'p> Reverse<'p> {
 
     /// Reverses the body of a loop in a scope.
     fn iteration(&mut self, own: &'p Loop, seeds: &[Seed], scope: ScopeId) -> Result<(), TileError> {
+        let spot = Spot { scope, place: own.place };
         let mut begin: Vec<(ValueId, ValueId)> = Vec::new();
         for seed in seeds {
             match *seed {
@@ -464,13 +459,13 @@ impl<'p> Reverse<'p> {
                 Seed::Extreme { number, result, share } => {
                     if let Some(compared) = self.compared(own, number) {
                         let tile = self.primal(compared, scope)?;
-                        begin.push((compared, self.shared(tile, (result, share), scope, own.place)?));
+                        begin.push((compared, self.shared(tile, (result, share), spot)?));
                     }
                 }
             }
         }
         for (value, derivative) in begin {
-            self.add(value, derivative, scope, own.place)?;
+            self.add(value, derivative, spot)?;
         }
         self.body(&own.body, scope)?;
         // A sum hands the derivative of its result to each iteration, unchanged.
@@ -496,16 +491,16 @@ impl<'p> Reverse<'p> {
         &mut self,
         tile: ValueId,
         (extreme, share): (ValueId, ValueId),
-        scope: ScopeId,
-        place: Location,
+        spot: Spot,
     ) -> Result<ValueId, TileError> {
-        let zero = self.writer.full_like(scope, share, 0.0, place)?;
-        self.writer.select(scope, (Comparison::Equal, [tile, extreme]), [share, zero], place)
+        let zero = self.writer.full_like(spot, share, 0.0)?;
+        self.writer.select(spot, (Comparison::Equal, [tile, extreme]), [share, zero])
     }
 
     fn reverse_loop(&mut self, own: &'p Loop, scope: ScopeId) -> Result<(), TileError> {
+        let spot = Spot { scope, place: own.place };
         let seeds = self.seeds(own, scope)?;
-        let count = self.count(&own.count, scope, own.place)?;
+        let count = self.count(&own.count, spot)?;
         let body = self.writer.open(scope, own.iteration, count);
         self.iteration(own, &seeds, body)?;
         // Loads of tiles that an earlier loop loads too are reversed there.
@@ -538,11 +533,11 @@ impl<'p> Reverse<'p> {
         self.handed_out(own, outer, (scope, body))?;
         for seed in seeds {
             match seed {
-                Seed::Sum { number, result } => self.add(own.initial[number], result, scope, own.place)?,
+                Seed::Sum { number, result } => self.add(own.initial[number], result, spot)?,
                 Seed::Extreme { number, result, share } => {
                     let initial = self.primal(own.initial[number], scope)?;
-                    let derivative = self.shared(initial, (result, share), scope, own.place)?;
-                    self.add(own.initial[number], derivative, scope, own.place)?;
+                    let derivative = self.shared(initial, (result, share), spot)?;
+                    self.add(own.initial[number], derivative, spot)?;
                 }
             }
         }
@@ -566,7 +561,12 @@ impl<'p> Reverse<'p> {
             let same = here.iter_mut().find(|own| (own.tensor, &own.at, &own.rows) == (tensor, &at, &rows));
             match same {
                 None => here.push(Pending { tensor, at, rows, value, place }),
-                Some(own) => own.value = self.writer.binary(body, Binary::Add, [own.value, value], place)?,
+                Some(own) => {
+                    own.value = {
+                        let inside = Spot { scope: body, place };
+                        self.writer.binary(inside, Binary::Add, [own.value, value])?
+                    }
+                }
             }
         }
         self.again = before;
@@ -580,6 +580,7 @@ impl<'p> Reverse<'p> {
         outer: HashMap<ValueId, ValueId>,
         (scope, body): (ScopeId, ScopeId),
     ) -> Result<(), TileError> {
+        let [spot, inside] = [scope, body].map(|scope| Spot { scope, place: own.place });
         let mut outer: Vec<(ValueId, ValueId)> = outer.into_iter().collect();
         outer.sort();
         let name = self.writer.iteration(body);
@@ -589,7 +590,7 @@ impl<'p> Reverse<'p> {
             for mode in 0..self.source.type_of(value).shape.len() {
                 let edge = self.writer.edges.of(derivative, mode);
                 if edge.is_some_and(|edge| name.is_some_and(|name| depends(std::slice::from_ref(&edge.at), name))) {
-                    derivative = self.inside(derivative, mode, body, own.place)?;
+                    derivative = self.inside(derivative, mode, inside)?;
                 }
             }
             if let Some(merged) = self.prepared.merged.as_ref().filter(|merged| merged.iteration == own.iteration)
@@ -597,21 +598,21 @@ impl<'p> Reverse<'p> {
             {
                 // The last iterations may lie past the last block.
                 let at = (Index::block(merged.axis) * merged.together).plus(&Index::iteration(own.iteration));
-                let at = self.index(body, &at, own.place)?;
+                let at = self.index(inside, &at)?;
                 let shape = self.writer.type_of(derivative).shape.clone();
                 let writer = &mut self.writer;
-                let number = writer.apply(body, Operation::Number(at), &[], own.place)?;
-                let number = writer.broadcast(body, number, &shape, own.place)?;
-                let end = writer.apply(body, Operation::Size(blocks.clone()), &[], own.place)?;
-                let end = writer.broadcast(body, end, &shape, own.place)?;
-                let zero = writer.full_like(body, derivative, 0.0, own.place)?;
-                derivative = writer.select(body, (Comparison::Less, [number, end]), [derivative, zero], own.place)?;
+                let number = writer.apply(inside, Operation::Number(at), &[])?;
+                let number = writer.broadcast(inside, number, &shape)?;
+                let end = writer.apply(inside, Operation::Size(blocks.clone()), &[])?;
+                let end = writer.broadcast(inside, end, &shape)?;
+                let zero = writer.full_like(inside, derivative, 0.0)?;
+                derivative = writer.select(inside, (Comparison::Less, [number, end]), [derivative, zero])?;
             }
-            sums.push((value, self.writer.accumulate(body, derivative, own.place)?));
+            sums.push((value, self.writer.accumulate(inside, derivative)?));
         }
-        self.writer.close(body, own.place);
+        self.writer.close(inside);
         for (value, sum) in sums {
-            self.add(value, sum, scope, own.place)?;
+            self.add(value, sum, spot)?;
         }
         Ok(())
     }

@@ -25,6 +25,13 @@ pub(super) type ScopeId = usize;
 /// The body of the program.
 pub(super) const ROOT: ScopeId = 0;
 
+/// Where a statement is written: in a scope, for a line of the source program.
+#[derive(Clone, Copy)]
+pub(super) struct Spot {
+    pub(super) scope: ScopeId,
+    pub(super) place: Location,
+}
+
 /// A loop-carried value.
 struct Carried {
     initial: ValueId,
@@ -106,20 +113,20 @@ impl Writer {
     }
 
     /// Adds to a value over the iterations of a loop, from 0, and returns the sum after the loop.
-    pub(super) fn accumulate(&mut self, scope: ScopeId, value: ValueId, place: Location) -> Result<ValueId, TileError> {
-        let parent = self.scopes[scope].parent.unwrap_or(ROOT);
-        let zero = self.full_like(parent, value, 0.0, place)?;
-        let parameter = self.parameter(scope, zero);
-        let sum = self.binary(scope, Binary::Add, [parameter, value], place)?;
-        let result = self.hand_on(scope, parameter, sum);
-        let iteration = self.iteration(scope);
+    pub(super) fn accumulate(&mut self, spot: Spot, value: ValueId) -> Result<ValueId, TileError> {
+        let outside = Spot { scope: self.scopes[spot.scope].parent.unwrap_or(ROOT), ..spot };
+        let zero = self.full_like(outside, value, 0.0)?;
+        let parameter = self.parameter(spot.scope, zero);
+        let sum = self.binary(spot, Binary::Add, [parameter, value])?;
+        let result = self.hand_on(spot.scope, parameter, sum);
+        let iteration = self.iteration(spot.scope);
         self.edges.sum(result, value, |at| at.terms.iter().all(|(name, _)| Some(*name) != iteration));
         Ok(result)
     }
 
     /// Closes the loop of a scope: it becomes a statement of the scope around.
-    pub(super) fn close(&mut self, scope: ScopeId, place: Location) {
-        let own = std::mem::take(&mut self.scopes[scope]);
+    pub(super) fn close(&mut self, spot: Spot) {
+        let own = std::mem::take(&mut self.scopes[spot.scope]);
         let (Some(parent), Some((iteration, count))) = (own.parent, own.repeated) else { return };
         let each = |of: fn(&Carried) -> ValueId| own.carried.iter().map(of).collect();
         self.scopes[parent].statements.push(Statement::Loop(Loop {
@@ -130,7 +137,7 @@ impl Writer {
             next: each(|own| own.next),
             results: each(|own| own.result),
             body: own.statements,
-            place,
+            place: spot.place,
         }));
     }
 
@@ -175,164 +182,107 @@ impl Writer {
     /// The value of an operation.
     pub(super) fn apply(
         &mut self,
-        scope: ScopeId,
+        spot: Spot,
         operation: Operation,
         operands: &[ValueId],
-        place: Location,
     ) -> Result<ValueId, TileError> {
         let types: Vec<&Type> = operands.iter().map(|value| self.program.type_of(*value)).collect();
         let ty = infer(&operation, &types, self.program.source(&operation));
-        let result = self.program.value(ty.map_err(|reason| reason.at("the gradient", place))?);
+        let result = self.program.value(ty.map_err(|reason| reason.at("the gradient", spot.place))?);
         let shape_of = |value: &ValueId| (*value, self.program.type_of(*value).shape.as_slice());
         let shapes: Vec<(ValueId, &[i64])> = operands.iter().map(shape_of).collect();
         self.edges.note(shape_of(&result), &operation, &shapes);
-        self.push(scope, Statement::Let { result, operation, operands: operands.to_vec(), place });
+        self.push(spot.scope, Statement::Let { result, operation, operands: operands.to_vec(), place: spot.place });
         Ok(result)
     }
 
-    pub(super) fn binary(
-        &mut self,
-        scope: ScopeId,
-        binary: Binary,
-        operands: [ValueId; 2],
-        place: Location,
-    ) -> Result<ValueId, TileError> {
-        self.apply(scope, Operation::Binary(binary), &operands, place)
+    pub(super) fn binary(&mut self, spot: Spot, binary: Binary, operands: [ValueId; 2]) -> Result<ValueId, TileError> {
+        self.apply(spot, Operation::Binary(binary), &operands)
     }
 
-    pub(super) fn unary(
-        &mut self,
-        scope: ScopeId,
-        unary: Unary,
-        value: ValueId,
-        place: Location,
-    ) -> Result<ValueId, TileError> {
-        self.apply(scope, Operation::Unary(unary), &[value], place)
+    pub(super) fn unary(&mut self, spot: Spot, unary: Unary, value: ValueId) -> Result<ValueId, TileError> {
+        self.apply(spot, Operation::Unary(unary), &[value])
     }
 
     /// A tile times a number.
-    pub(super) fn scaled(
-        &mut self,
-        scope: ScopeId,
-        value: ValueId,
-        by: f64,
-        place: Location,
-    ) -> Result<ValueId, TileError> {
-        let by = self.full_like(scope, value, by, place)?;
-        self.binary(scope, Binary::Multiply, [value, by], place)
+    pub(super) fn scaled(&mut self, spot: Spot, value: ValueId, by: f64) -> Result<ValueId, TileError> {
+        let by = self.full_like(spot, value, by)?;
+        self.binary(spot, Binary::Multiply, [value, by])
     }
 
     /// Where two tiles compare, one tile, elsewhere another.
     pub(super) fn select(
         &mut self,
-        scope: ScopeId,
+        spot: Spot,
         (comparison, compared): (Comparison, [ValueId; 2]),
         [yes, no]: [ValueId; 2],
-        place: Location,
     ) -> Result<ValueId, TileError> {
-        self.apply(scope, Operation::Select(comparison), &[compared[0], compared[1], yes, no], place)
+        self.apply(spot, Operation::Select(comparison), &[compared[0], compared[1], yes, no])
     }
 
     /// A tile of one number of f32.
-    pub(super) fn full(
-        &mut self,
-        scope: ScopeId,
-        shape: &[i64],
-        value: f64,
-        place: Location,
-    ) -> Result<ValueId, TileError> {
-        self.filled(scope, shape, (Element::F32, value), place)
+    pub(super) fn full(&mut self, spot: Spot, shape: &[i64], value: f64) -> Result<ValueId, TileError> {
+        self.filled(spot, shape, (Element::F32, value))
     }
 
     /// A tile of one number, of the shape and the type of another tile.
-    pub(super) fn full_like(
-        &mut self,
-        scope: ScopeId,
-        like: ValueId,
-        value: f64,
-        place: Location,
-    ) -> Result<ValueId, TileError> {
+    pub(super) fn full_like(&mut self, spot: Spot, like: ValueId, value: f64) -> Result<ValueId, TileError> {
         let Type { shape, element } = self.type_of(like).clone();
-        self.filled(scope, &shape, (element, value), place)
+        self.filled(spot, &shape, (element, value))
     }
 
     /// A tile of one number.
     pub(super) fn filled(
         &mut self,
-        scope: ScopeId,
+        spot: Spot,
         shape: &[i64],
         (element, value): (Element, f64),
-        place: Location,
     ) -> Result<ValueId, TileError> {
         let key = (shape.to_vec(), element, value.to_bits());
-        if let Some(known) = self.scopes[scope].full.get(&key) {
+        if let Some(known) = self.scopes[spot.scope].full.get(&key) {
             return Ok(*known);
         }
-        let number = self.apply(scope, Operation::Constant(element, value), &[], place)?;
-        let tile = self.broadcast(scope, number, shape, place)?;
-        self.scopes[scope].full.insert(key, tile);
+        let number = self.apply(spot, Operation::Constant(element, value), &[])?;
+        let tile = self.broadcast(spot, number, shape)?;
+        self.scopes[spot.scope].full.insert(key, tile);
         Ok(tile)
     }
 
     /// A tile broadcast to a shape; itself if it has the shape.
-    pub(super) fn broadcast(
-        &mut self,
-        scope: ScopeId,
-        value: ValueId,
-        shape: &[i64],
-        place: Location,
-    ) -> Result<ValueId, TileError> {
+    pub(super) fn broadcast(&mut self, spot: Spot, value: ValueId, shape: &[i64]) -> Result<ValueId, TileError> {
         if self.type_of(value).shape == shape {
             return Ok(value);
         }
         let key = (value, shape.to_vec());
-        if let Some(known) = self.scopes[scope].broadcast.get(&key) {
+        if let Some(known) = self.scopes[spot.scope].broadcast.get(&key) {
             return Ok(*known);
         }
-        let tile = self.apply(scope, Operation::Broadcast(shape.to_vec()), &[value], place)?;
-        self.scopes[scope].broadcast.insert(key, tile);
+        let tile = self.apply(spot, Operation::Broadcast(shape.to_vec()), &[value])?;
+        self.scopes[spot.scope].broadcast.insert(key, tile);
         Ok(tile)
     }
 
     /// A tile in another shape; itself if it has the shape.
-    pub(super) fn reshape(
-        &mut self,
-        scope: ScopeId,
-        value: ValueId,
-        shape: &[i64],
-        place: Location,
-    ) -> Result<ValueId, TileError> {
+    pub(super) fn reshape(&mut self, spot: Spot, value: ValueId, shape: &[i64]) -> Result<ValueId, TileError> {
         match self.type_of(value).shape == shape {
             true => Ok(value),
-            false => self.apply(scope, Operation::Reshape(shape.to_vec()), &[value], place),
+            false => self.apply(spot, Operation::Reshape(shape.to_vec()), &[value]),
         }
     }
 
     /// A tile in another type; itself if it has the type.
-    pub(super) fn to(
-        &mut self,
-        scope: ScopeId,
-        value: ValueId,
-        element: Element,
-        place: Location,
-    ) -> Result<ValueId, TileError> {
+    pub(super) fn to(&mut self, spot: Spot, value: ValueId, element: Element) -> Result<ValueId, TileError> {
         match self.type_of(value).element == element {
             true => Ok(value),
-            false => self.apply(scope, Operation::To(element), &[value], place),
+            false => self.apply(spot, Operation::To(element), &[value]),
         }
     }
 
     /// The sum along modes, which keep one element each; the tile itself if there are none.
-    pub(super) fn sum(
-        &mut self,
-        scope: ScopeId,
-        value: ValueId,
-        modes: &[usize],
-        place: Location,
-    ) -> Result<ValueId, TileError> {
+    pub(super) fn sum(&mut self, spot: Spot, value: ValueId, modes: &[usize]) -> Result<ValueId, TileError> {
         match modes.is_empty() {
             true => Ok(value),
-            false => self.apply(scope, Operation::Reduce(Reduction::Sum, modes.to_vec()), &[value], place),
+            false => self.apply(spot, Operation::Reduce(Reduction::Sum, modes.to_vec()), &[value]),
         }
     }
 
