@@ -10,8 +10,8 @@ median of the batches is shown. `x` are the times without and with `out` over Py
 its result. The row `torch.autograd.Function` is PyTorch's way to record a function of others, with a
 result that is there and nothing saved: a recorded call of `tw.ops` takes it, and the launch.
 
-The first call is made twice, each in a process of its own: without machine code in the cache, and
-with that of the process before.
+The first call is made twice, each in a process of its own: without machine code in the driver's
+cache, and with that of the process before.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ for name, call in (
 def first() -> None:
     """Prints the time of the first call of each operator in a process, without and with a cache."""
     with tempfile.TemporaryDirectory() as folder:
-        environment = os.environ | {"TILEWRIGHT_CACHE_DIR": folder}
+        environment = os.environ | {"CUDA_CACHE_PATH": folder}
         runs = []
         for _ in range(2):
             made = subprocess.run([sys.executable, "-c", FIRST], env=environment, check=True, capture_output=True, text=True)

@@ -15,8 +15,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use tilewright_gpu::{
-    Argument, Cache, Device, DeviceTensor, ElementType, Function, GpuError, Graph, Launch, ModuleOptions, Parameter,
-    Stream,
+    Argument, Device, DeviceTensor, ElementType, Function, GpuError, Graph, Launch, ModuleOptions, Parameter, Stream,
 };
 use tilewright_layout::Layout;
 
@@ -68,7 +67,7 @@ fn measure() -> Result<(), Box<dyn Error>> {
     let device = Device::open(0)?;
     println!("{device:?}, driver {}, {LAUNCHES} launches each", device.driver_version());
     let stream = device.stream()?;
-    let module = device.load(KERNELS.as_bytes(), &ModuleOptions::default().cache(Cache::none()))?;
+    let module = device.load(KERNELS.as_bytes(), &ModuleOptions::default())?;
     let list = [
         Parameter::read("x", ElementType::F32),
         Parameter::write("y", ElementType::F32),

@@ -164,7 +164,7 @@ impl DeviceKernel {
         self.target
     }
 
-    /// The module: where its machine code came from, and what the compiler noted.
+    /// The module, and what the compiler noted.
     pub fn module(&self) -> &Module {
         &self.module
     }

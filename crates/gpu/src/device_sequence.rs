@@ -80,8 +80,7 @@ pub struct DeviceSequence {
 }
 
 impl Device {
-    /// Compiles the programs of a sequence for this device. Machine code that was compiled before
-    /// is taken from the cache of the options.
+    /// Compiles the programs of a sequence for this device.
     ///
     /// Errors: a program does not compile, as [`tilewright_tile::Program::compile`]; two programs
     /// have tensors of one name and different types (E1214); as [`Device::compile`].

@@ -68,7 +68,7 @@
 //! * [`DeviceSequence`], [`SizedSequence`]: tile programs that are launched one after another,
 //!   compiled by [`Device::compile_sequence`]; tensors are given by their names.
 //! * [`Module`], [`Function`], [`Parameter`]: kernels from PTX or machine code, and their
-//!   parameters; [`Cache`]: machine code that was compiled before.
+//!   parameters.
 //! * [`devices`]: GEMM in one call, timings, and resharding between devices.
 //! * [`Launch`], [`Argument`], [`EncodedTensorMap`]: how many threads, and with what.
 //!
@@ -77,7 +77,6 @@
 
 mod attributes;
 mod borrowed;
-mod cache;
 mod context;
 mod cublas;
 #[cfg(feature = "cudarc")]
@@ -111,7 +110,6 @@ mod tests;
 
 pub use attributes::Attributes;
 pub use borrowed::BorrowedMemory;
-pub use cache::{Cache, DEFAULT_LIMIT};
 pub use cublas::{Cublas, CublasError, CublasMatrix, CublasProduct};
 pub use device::Device;
 pub use device_kernel::{DeviceKernel, SizedKernel};
@@ -126,7 +124,7 @@ pub use function::Function;
 pub use graph::{Capture, Graph};
 pub use launch::{Launch, Resources};
 pub use memory::Memory;
-pub use module::{Module, ModuleOptions, Origin};
+pub use module::{Module, ModuleOptions};
 pub use nccl::{Nccl, NcclError, NcclId, NcclProcess, Transfer};
 pub use parameter::{Access, Argument, Parameter, ParameterKind};
 pub use peer::{Lines, PeerMemory, PeerMemoryMut};

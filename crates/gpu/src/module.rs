@@ -1,19 +1,14 @@
 //! Modules: compiled kernels on a device.
 //!
-//! Law: a module is the kernels of one image, PTX text or machine code. Text is compiled for the
-//! device, by the driver; what was compiled once is found in the [`Cache`] under the text, the
-//! device and the driver. Whether it came from there cannot be seen but in [`Module::origin`] and
-//! the time.
+//! Law: a module is the kernels of one image, PTX text or machine code. The driver compiles a text
+//! for the device as a whole program when it is loaded, and keeps the machine code in its own
+//! cache on disk (`CUDA_CACHE_PATH`), so that the next process only reads it. The driver's linker
+//! would return machine code that could be kept elsewhere, but it compiles for calls from other
+//! texts: kernels then need more registers, and the reallocation of registers has no effect.
 //!
 //! *What is trusted.* What a kernel does with its arguments is decided by its text. The arguments
 //! are checked, but nothing keeps a kernel from memory of the device that it was not given, as
 //! nothing keeps a program from files: load the text of those whom you trust.
-//!
-//! Text is compiled in two ways. Machine code that can be cached comes from the driver's linker,
-//! which compiles a text as one of several. Some instructions of Hopper are slower then, or have no
-//! effect, and kernels that multiply by `mma.sync` get more instructions and more spills. So a text
-//! with such instructions, or with notes of the compiler, is compiled by loading it on its own; the
-//! driver then keeps it in its own cache.
 
 use std::collections::HashMap;
 use std::ffi::CString;
@@ -22,7 +17,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tilewright_kernel::program::scalar::COUNTS;
 
-use crate::cache::{Cache, CacheEntry};
 use crate::context::Context;
 use crate::device::Device;
 use crate::driver::{CompilerOutput, ModuleHandle, Order, Refused};
@@ -32,51 +26,27 @@ use crate::ptx::Target;
 use crate::status::code;
 use crate::stream::Stream;
 
-/// Instructions whose kernels are slower if the driver's linker compiles them.
-///
-/// It ignores register reallocation, which makes kernels twenty times slower if accumulators do not
-/// fit. It reports that when it compiles, but not when it has the code in its own cache. And it
-/// compiles for calls from other texts: attention by `mma.sync` then has up to 18 % more code, and
-/// spills more (ptxas 13.5, with `-c` and without).
-const COMPILED_ALONE: [&[u8]; 2] = [b"setmaxnreg", b"mma.sync"];
-
 /// How a module is made.
 ///
 /// ```
-/// use tilewright_gpu::{Cache, ModuleOptions};
+/// use tilewright_gpu::ModuleOptions;
 ///
-/// // Compiled anew, and refused if the compiler notes that it gave up speed.
-/// let options = ModuleOptions::default().cache(Cache::none()).refuse_notes();
+/// // Refused if the compiler notes that it gave up speed.
+/// let options = ModuleOptions::default().refuse_notes();
 /// # let _ = options;
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct ModuleOptions {
-    cache: Cache,
     refuse_notes: bool,
 }
 
 impl ModuleOptions {
-    /// Keeps machine code there.
-    pub fn cache(self, cache: Cache) -> ModuleOptions {
-        ModuleOptions { cache, ..self }
-    }
-
     /// Refuses text about which the compiler reports that wgmma are serialised or registers not
-    /// reallocated: notes C75xx and C76xx.
+    /// reallocated: notes C75xx and C76xx. The driver reports nothing about a text whose machine
+    /// code is in its cache.
     pub fn refuse_notes(self) -> ModuleOptions {
-        ModuleOptions { refuse_notes: true, ..self }
+        ModuleOptions { refuse_notes: true }
     }
-}
-
-/// Where the machine code of a module came from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
-    /// It was given.
-    Given,
-    /// The driver compiled the text.
-    Compiled,
-    /// The cache had it.
-    Cached,
 }
 
 /// A module in a context.
@@ -124,7 +94,6 @@ impl Drop for LoadedModule {
 /// Kernels that were loaded. They stay as long as the module or one of its functions.
 pub struct Module {
     loaded: Arc<LoadedModule>,
-    origin: Origin,
     notes: Box<str>,
 }
 
@@ -135,12 +104,9 @@ impl Module {
     /// (E0802); it does not compile (E0808), or with notes that were to be refused (E0810); bytes
     /// that are neither (E0809).
     pub fn load(device: &Device, image: &[u8], options: &ModuleOptions) -> Result<Module, GpuError> {
-        let loader = Loader { device, options };
-        let module = if image.starts_with(b"\x7fELF") {
-            let code = MachineCode::new(image.to_vec())?;
-            loader.load_code(&code, Origin::Given, None)?.map_err(|refused| loader.refused(refused, None))?
-        } else {
-            loader.load_text(image)?
+        let module = match image.starts_with(b"\x7fELF") {
+            true => load_code(device, image)?,
+            false => load_text(device, image)?,
         };
         if options.refuse_notes {
             let notes: Vec<Box<str>> = speed_notes(&module.notes).map(Into::into).collect();
@@ -155,13 +121,8 @@ impl Module {
         &self.loaded
     }
 
-    /// Where the machine code came from.
-    pub fn origin(&self) -> Origin {
-        self.origin
-    }
-
-    /// The compiler's notes: registers, spills, and skipped optimisations. The notes of machine
-    /// code from the cache are those of its compilation.
+    /// The compiler's notes: registers, spills, and skipped optimisations. None if the driver's
+    /// cache had the machine code.
     pub fn notes(&self) -> &str {
         &self.notes
     }
@@ -178,106 +139,47 @@ impl Device {
 
 impl fmt::Debug for Module {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Module({:?}, device {})", self.origin, self.loaded.context.ordinal())
+        write!(f, "Module(device {})", self.loaded.context.ordinal())
     }
 }
 
-struct Loader<'a> {
-    device: &'a Device,
-    options: &'a ModuleOptions,
+fn load_text(device: &Device, text: &[u8]) -> Result<Module, GpuError> {
+    let flawed = |what| GpuError::MachineCode { what, bytes: text.len() };
+    let words = std::str::from_utf8(text).map_err(|_| flawed("it is no ELF file, and no text either"))?;
+    let target = Target::of(words);
+    target.map_or(Ok(()), |target| target.check(device))?;
+    let text = CString::new(text).map_err(|_| flawed("it is no ELF file, and a text with a zero in it"))?;
+    let CompilerOutput { result, info, errors } = device.context().attempt(|driver| driver.load_text(&text))?;
+    match result {
+        Ok(handle) => Ok(module(device, handle, info)),
+        Err(known) => Err(match refused(device, known, Some(words)) {
+            GpuError::Driver { status, .. } => GpuError::Compile { errors: errors.into(), notes: info.into(), status },
+            error => error,
+        }),
+    }
 }
 
-impl Loader<'_> {
-    fn load_text(&self, text: &[u8]) -> Result<Module, GpuError> {
-        let flawed = |what| GpuError::MachineCode { what, bytes: text.len() };
-        let words = std::str::from_utf8(text).map_err(|_| flawed("it is no ELF file, and no text either"))?;
-        let target = Target::of(words);
-        target.map_or(Ok(()), |target| target.check(self.device))?;
-        let text = CString::new(text).map_err(|_| flawed("it is no ELF file, and a text with a zero in it"))?;
-        if self.options.cache.folder().is_some()
-            && let Some(module) = self.load_kept(&text)?
-        {
-            return Ok(module);
-        }
-        let loaded = self.device.context().attempt(|driver| driver.load_text(&text))?;
-        let CompilerOutput { result, info, errors } = loaded;
-        match result {
-            Ok(handle) => Ok(self.module(handle, Origin::Compiled, info)),
-            Err(refused) => Err(match self.refused(refused, Some(words)) {
-                GpuError::Driver { status, .. } => {
-                    GpuError::Compile { errors: errors.into(), notes: info.into(), status }
-                }
-                error => error,
-            }),
-        }
-    }
+fn load_code(device: &Device, image: &[u8]) -> Result<Module, GpuError> {
+    let code = MachineCode::new(image.to_vec())?;
+    let CompilerOutput { result, info, .. } = device.context().attempt(|driver| driver.load_machine_code(&code))?;
+    result.map(|handle| module(device, handle, info)).map_err(|known| refused(device, known, None))
+}
 
-    /// The module of a text from machine code in the cache, or put there; None if that is
-    /// impossible, or costs speed.
-    fn load_kept(&self, text: &CString) -> Result<Option<Module>, GpuError> {
-        if COMPILED_ALONE.iter().any(|word| has(text.to_bytes(), word)) {
-            return Ok(None);
-        }
-        let (cache, context) = (&self.options.cache, self.device.context());
-        let (major, minor) = self.device.capability();
-        let version = self.device.driver_version();
-        let mut key = format!("{major}.{minor} {} {version}\n", self.device.name()).into_bytes();
-        key.extend_from_slice(text.to_bytes());
-        // An entry that the driver refuses is compiled again.
-        if let Some(CacheEntry { code, notes }) = cache.get(&key)
-            && let Ok(code) = MachineCode::new(code)
-            && let Ok(module) = self.load_code(&code, Origin::Cached, Some(&notes))?
-        {
-            return Ok(Some(module));
-        }
-        let CompilerOutput { result, info, .. } = context.attempt(|driver| driver.compile(text))?;
-        let code = match result.map(MachineCode::new) {
-            Ok(Ok(code)) if !info.is_empty() && speed_notes(&info).next().is_none() => code,
-            // Loading the text says what is wrong with it.
-            _ => return Ok(None),
+fn module(device: &Device, handle: ModuleHandle, notes: String) -> Module {
+    let context = device.context().clone();
+    Module { loaded: Arc::new(LoadedModule { context, handle, counts: Mutex::default() }), notes: notes.into() }
+}
+
+/// A refusal of an image by the driver.
+fn refused(device: &Device, refused: Refused, text: Option<&str>) -> GpuError {
+    if refused.code == code::NO_BINARY_FOR_GPU {
+        return GpuError::Architecture {
+            target: text.and_then(Target::of).map(|target| target.name().into()),
+            device: device.name().into(),
+            capability: device.capability(),
         };
-        let Ok(module) = self.load_code(&code, Origin::Compiled, Some(&info))? else { return Ok(None) };
-        cache.put(&key, &CacheEntry { code: code.bytes().to_vec(), notes: info });
-        Ok(Some(module))
     }
-
-    /// Loads machine code; what the driver says to that is left to the caller.
-    fn load_code(
-        &self,
-        code: &MachineCode,
-        origin: Origin,
-        notes: Option<&str>,
-    ) -> Result<Result<Module, Refused>, GpuError> {
-        let CompilerOutput { result, info, .. } =
-            self.device.context().attempt(|driver| driver.load_machine_code(code))?;
-        Ok(result.map(|handle| self.module(handle, origin, notes.map_or(info, str::to_owned))))
-    }
-
-    fn module(&self, handle: ModuleHandle, origin: Origin, notes: String) -> Module {
-        let context = self.device.context().clone();
-        Module {
-            loaded: Arc::new(LoadedModule { context, handle, counts: Mutex::default() }),
-            origin,
-            notes: notes.into(),
-        }
-    }
-
-    /// A refusal of an image by the driver.
-    fn refused(&self, refused: Refused, text: Option<&str>) -> GpuError {
-        if refused.code == code::NO_BINARY_FOR_GPU {
-            return GpuError::Architecture {
-                target: text.and_then(Target::of).map(|target| target.name().into()),
-                device: self.device.name().into(),
-                capability: self.device.capability(),
-            };
-        }
-        self.device.context().explain(refused)
-    }
-}
-
-/// Whether a text has a word.
-fn has(text: &[u8], word: &[u8]) -> bool {
-    text.windows(word.len()).any(|part| part == word)
+    device.context().explain(refused)
 }
 
 /// The compiler's notes that something is slower than it was written.

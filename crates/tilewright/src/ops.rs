@@ -62,8 +62,8 @@
 use tilewright_gpu::{Device, DeviceSequence, GpuError, ModuleOptions};
 pub use tilewright_ops::*;
 
-/// The kernels of an operator, compiled for a device: those that were compiled before, in any
-/// process of the user, are taken from the cache. Compile once and launch many times.
+/// The kernels of an operator, compiled for a device. Compile once and launch many times. The
+/// driver keeps what it compiled, so the next process of the user only loads it.
 ///
 /// ```no_run
 /// use tilewright::gpu::Device;

@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 use serde_json::json;
-use tilewright::gpu::{Argument, Cache, Device, GpuError, ModuleOptions, Stream};
+use tilewright::gpu::{Argument, Device, GpuError, ModuleOptions, Stream};
 use tilewright::kernel::Element;
 use tilewright::kernel::machine::Machine;
 use tilewright::kernel::ptx::Target;
@@ -83,7 +83,7 @@ pub fn run(
     let planned = planned(&device, work, asked, terminal)?;
     let stream = device.stream()?;
     // Text that is compiled alone is as fast as the compiler makes it.
-    let compiled = device.compile(planned.kernel(), &ModuleOptions::default().cache(Cache::none()))?;
+    let compiled = device.compile(planned.kernel(), &ModuleOptions::default())?;
     let kernel = compiled.at(planned.sizes())?;
     let bytes = compiled.program().launch(planned.sizes()).map_err(|error| Failure::refused(&error))?.bytes;
 

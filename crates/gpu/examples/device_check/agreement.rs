@@ -7,15 +7,13 @@
 
 use std::error::Error;
 
-use tilewright_gpu::{Argument, Device, Memory};
+use tilewright_gpu::{Argument, Device, Memory, ModuleOptions};
 use tilewright_kernel::interpret::{Interpreter, Schedule};
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Build, Element, Kernel, KernelError, Num, View};
 use tilewright_layout::atoms::{MmaAtom, Operand, TiledMma};
 use tilewright_layout::{IntoShape, Layout, Tiler};
-
-use crate::uncached;
 
 /// The size of the guards before and after an output, in bytes, and their contents.
 const GUARD: u64 = 4096;
@@ -127,7 +125,7 @@ pub(crate) fn both(device: &Device, kernel: &Kernel, inputs: &[Vec<u8>]) -> Resu
     output.fill_bytes(&stream, POISON)?;
     let written = output.part_mut(GUARD, bytes)?;
     let arguments: Vec<Argument<'_>> = memory.iter().map(|place: &Memory| place.into()).chain([written]).collect();
-    device.compile(kernel, &uncached())?.at(&[])?.launch(&stream, &arguments)?;
+    device.compile(kernel, &ModuleOptions::default())?.at(&[])?.launch(&stream, &arguments)?;
     drop(arguments);
     let mut left = vec![0; expected.len() + 2 * GUARD as usize];
     output.read(&stream, 0, &mut left)?;

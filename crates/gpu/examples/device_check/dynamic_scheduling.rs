@@ -1,11 +1,11 @@
 //! Indices claimed from a counter: launches at the same time, one after another, and in graphs.
 
-use tilewright_gpu::{Argument, Device, DeviceTensor, Graph};
+use tilewright_gpu::{Argument, Device, DeviceTensor, Graph, ModuleOptions};
 use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Build, Kernel, KernelError};
 use tilewright_layout::{Layout, Slot, Tree};
 
-use crate::{Outcome, ensure, uncached};
+use crate::{Outcome, ensure};
 
 /// Numbers of a row, and rows.
 const COLUMNS: i64 = 512;
@@ -29,7 +29,7 @@ fn numbered(k: &Build) -> Result<(), KernelError> {
 }
 
 pub fn claimed(device: &Device) -> Outcome {
-    let kernel = device.compile(&Kernel::build("numbered", numbered)?, &uncached())?;
+    let kernel = device.compile(&Kernel::build("numbered", numbered)?, &ModuleOptions::default())?;
     let layout = Layout::strided((COLUMNS, ROWS), (1, COLUMNS))?;
     let streams = [device.stream()?, device.stream()?, device.stream()?];
     let x = DeviceTensor::filled(&streams[0], layout.clone(), 5_u32)?;

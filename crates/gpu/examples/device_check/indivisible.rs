@@ -4,13 +4,13 @@
 //! the same in both, as they are in every order: numbers are small integers, of which sums in f32
 //! and f64 are exact.
 
-use tilewright_gpu::{Argument, Device};
+use tilewright_gpu::{Argument, Device, ModuleOptions};
 use tilewright_kernel::interpret::{Interpreter, Schedule};
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::{Build, Element, Kernel, KernelError, Num, Reduction};
 use tilewright_layout::Layout;
 
-use crate::{Outcome, ensure, uncached};
+use crate::{Outcome, ensure};
 
 /// How many numbers are given, and to how many places.
 const GIVEN: i64 = 100_000;
@@ -74,7 +74,7 @@ pub(crate) fn agree(device: &Device) -> Outcome {
         let mut found = device.allocate(first.len() as u64)?;
         found.write(&stream, 0, &first)?;
         let arguments: [Argument<'_>; 2] = [(&places).into(), (&mut found).into()];
-        device.compile(&kernel, &uncached())?.at(&[])?.launch(&stream, &arguments)?;
+        device.compile(&kernel, &ModuleOptions::default())?.at(&[])?.launch(&stream, &arguments)?;
         let mut left = vec![0; first.len()];
         found.read(&stream, 0, &mut left)?;
         let changed = expected.chunks(bytes).zip(first.chunks(bytes)).filter(|(after, before)| after != before);

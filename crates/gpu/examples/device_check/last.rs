@@ -1,11 +1,11 @@
 //! What the last block of a launch sees: with concurrent launches, consecutive ones, and in graphs.
 
-use tilewright_gpu::{Argument, Device, DeviceTensor, Graph};
+use tilewright_gpu::{Argument, Device, DeviceTensor, Graph, ModuleOptions};
 use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Build, Distribution, Kernel, KernelError, Reduction};
 use tilewright_layout::Layout;
 
-use crate::{Outcome, ensure, uncached};
+use crate::{Outcome, ensure};
 
 /// Blocks, and numbers of each.
 const BLOCKS: i64 = 1000;
@@ -30,7 +30,7 @@ fn total(k: &Build) -> Result<(), KernelError> {
 }
 
 pub fn summed(device: &Device) -> Outcome {
-    let kernel = device.compile(&Kernel::build("total", total)?, &uncached())?.at(&[])?;
+    let kernel = device.compile(&Kernel::build("total", total)?, &ModuleOptions::default())?.at(&[])?;
     let streams = [device.stream()?, device.stream()?, device.stream()?];
     let vector = |count: i64| Layout::mode_of(count, 1);
     // Other numbers in each launch, so that stale data would show.

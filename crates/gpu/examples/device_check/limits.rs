@@ -5,12 +5,12 @@
 
 use std::fmt::Write;
 
-use tilewright_gpu::{Device, DeviceTensor, ElementType, Launch, Parameter};
+use tilewright_gpu::{Device, DeviceTensor, ElementType, Launch, ModuleOptions, Parameter};
 use tilewright_kernel::{Element, Kernel, KernelError};
 use tilewright_layout::Layout;
 use tilewright_tensor::Tensor;
 
-use crate::{Outcome, ensure, function, refused, uncached};
+use crate::{Outcome, ensure, function, refused};
 
 /// Words that each thread holds at once.
 const HELD: usize = 160;
@@ -73,7 +73,7 @@ const PIECE: u64 = 1 << 16;
 
 /// Tensors whose offsets fit into 32 bits neither with a sign nor without.
 pub(crate) fn large(device: &Device) -> Outcome {
-    let compiled = device.compile(&next()?, &uncached())?;
+    let compiled = device.compile(&next()?, &ModuleOptions::default())?;
     let (stream, mut found) = (device.stream()?, Vec::new());
     for rows in [(1_i64 << 27) + 8192, (1 << 28) + 8192] {
         let bytes = 16 * rows as u64;

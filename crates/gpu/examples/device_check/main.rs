@@ -27,7 +27,7 @@ use std::error::Error;
 use std::process::ExitCode;
 
 use tilewright_gpu::{
-    Cache, Device, DeviceTensor, Element, ElementType, Function, GpuError, ModuleOptions, Parameter, Stream,
+    Device, DeviceTensor, Element, ElementType, Function, GpuError, ModuleOptions, Parameter, Stream,
 };
 use tilewright_layout::Layout;
 
@@ -51,7 +51,7 @@ fn main() -> ExitCode {
     let checks: &[(&str, bool, Check)] = &[
         ("bytes and tensors come back as they went", true, memory::round_trips),
         ("patterns of every size fill memory", true, memory::fills),
-        ("compiled, cached and loaded alone, kernels are the same", true, kernels::loading),
+        ("compiled, and kept by the driver, kernels are the same", true, kernels::loading),
         ("a kernel scales every element", true, kernels::scaling),
         ("numbers of every size arrive", true, kernels::numbers),
         ("a kernel written with layouts transposes", major >= 8, kernels::transposing),
@@ -75,7 +75,7 @@ fn main() -> ExitCode {
         ("clusters", major >= 9, hopper::clusters),
         ("overlapping launches keep their order", major >= 9, order::overlapping),
         ("tensor maps load boxes as the layouts say", (major, minor) == (9, 0), hopper::boxes),
-        ("notes of the linker", (major, minor) == (9, 0), kernels::notes),
+        ("registers are reallocated without notes", (major, minor) == (9, 0), kernels::notes),
         ("nothing leaks", true, memory::leaks),
     ];
     let only = std::env::args().nth(1).unwrap_or_default();
@@ -127,12 +127,8 @@ fn refused<T>(result: Result<T, GpuError>, code: &str) -> Result<String, Box<dyn
     }
 }
 
-fn uncached() -> ModuleOptions {
-    ModuleOptions::default().cache(Cache::none())
-}
-
 fn function(device: &Device, text: &str, name: &str, list: &[Parameter]) -> Result<Function, GpuError> {
-    device.load(text.as_bytes(), &uncached())?.function(name, list)
+    device.load(text.as_bytes(), &ModuleOptions::default())?.function(name, list)
 }
 
 fn scale(device: &Device) -> Result<Function, GpuError> {

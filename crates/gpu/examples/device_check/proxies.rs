@@ -4,14 +4,14 @@
 //! cluster stored before, and after a bulk store has completed, threads read what it wrote over
 //! their stores, in every iteration. Each iteration has other numbers, so stale data would show.
 
-use tilewright_gpu::{Device, DeviceTensor};
+use tilewright_gpu::{Device, DeviceTensor, ModuleOptions};
 use tilewright_kernel::interpret::Interpreter;
 use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Build, Element, Kernel, KernelError};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Layout, Slot, Stride, Tree};
 
-use crate::{Outcome, ensure, uncached};
+use crate::{Outcome, ensure};
 
 const TURNS: i64 = 200;
 
@@ -94,7 +94,7 @@ pub(crate) fn agree(device: &Device) -> Outcome {
         ensure(i64::from(*number) == own, || format!("the interpreter has {number} at {at}, not {own}"))?;
     }
     let stream = device.stream()?;
-    let compiled = device.compile(&kernel, &uncached())?;
+    let compiled = device.compile(&kernel, &ModuleOptions::default())?;
     let vector = |count: i64| Layout::mode_of(count, 1);
     let mut x = DeviceTensor::filled(&stream, vector(128)?, 0_i32)?;
     let mut y = DeviceTensor::filled(&stream, vector(256 * TURNS)?, 0_i32)?;

@@ -7,7 +7,7 @@
 
 use std::error::Error;
 
-use tilewright_gpu::{Device, DeviceTensor};
+use tilewright_gpu::{Device, DeviceTensor, ModuleOptions};
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Build, Element, Kernel, KernelError, Reduction};
@@ -16,7 +16,7 @@ use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Composed, Layout, Slot, Swizzle, Tree};
 
 use crate::agreement::both;
-use crate::{Outcome, ensure, neighbours, uncached};
+use crate::{Outcome, ensure, neighbours};
 
 /// Blocks of clusters take numbers from the next block, and give them to the one after that.
 fn exchanged(blocks: u32, clusters: u32) -> Result<Kernel, KernelError> {
@@ -346,7 +346,7 @@ pub(crate) fn overlapping(device: &Device) -> Outcome {
     })?;
     ensure(added.program().waits_for_launches(), || "it does not wait".to_string())?;
     let stream = device.stream()?;
-    let kernel = device.compile(&added, &uncached())?;
+    let kernel = device.compile(&added, &ModuleOptions::default())?;
     let elements: Layout = "1048576:1".parse()?;
     let mut x = DeviceTensor::filled(&stream, elements, 0.0_f32)?;
     let sized = kernel.at(&[("M", 1 << 20)])?;

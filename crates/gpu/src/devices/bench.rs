@@ -27,7 +27,7 @@ mod timing;
 
 use std::fmt;
 
-use crate::{Argument, Cache, Device, GpuError, Memory, ModuleOptions, SizedKernel, Stream};
+use crate::{Argument, Device, GpuError, Memory, ModuleOptions, SizedKernel, Stream};
 use tilewright_kernel::interpret::SetupError;
 use tilewright_kernel::ptx::Target;
 use tilewright_kernel::{Element, LaunchArguments};
@@ -174,11 +174,6 @@ impl From<LayoutError> for BenchError {
     }
 }
 
-/// Code from the linker, which can be cached, gives threads a different number of registers.
-pub(crate) fn without_cache() -> ModuleOptions {
-    ModuleOptions::default().cache(Cache::none())
-}
-
 /// The arguments of a launch: inputs, then outputs.
 fn arguments<'a>(inputs: &'a [Memory], outputs: impl IntoIterator<Item = &'a mut Memory>) -> Vec<Argument<'a>> {
     inputs.iter().map(Argument::from).chain(outputs.into_iter().map(Argument::from)).collect()
@@ -209,9 +204,9 @@ impl LoadedEntry {
         stream: &Stream,
         planned: &Planned,
     ) -> Result<(LoadedEntry, (u64, f64)), BenchError> {
-        let compiled = device.compile(planned.kernel(), &without_cache())?;
+        let compiled = device.compile(planned.kernel(), &ModuleOptions::default())?;
         let kernel = compiled.at(planned.sizes())?;
-        let second = planned.second().map(|second| device.compile(second, &without_cache())).transpose()?;
+        let second = planned.second().map(|second| device.compile(second, &ModuleOptions::default())).transpose()?;
         let second = second.as_ref().map(|second| second.at(planned.sizes())).transpose()?;
         let bytes = compiled.program().launch(planned.sizes())?.bytes;
 
@@ -361,7 +356,7 @@ pub fn tile(
 /// Runs a kernel with the inputs of a check, and compares its output.
 fn on_device(device: &Device, compiled: &Compiled, sizes: &[(&str, i64)]) -> Result<Vec<tile::Compared>, BenchError> {
     let (inputs, meant) = compiled.meant(sizes)?;
-    let loaded = device.compile(compiled.kernel(), &without_cache())?;
+    let loaded = device.compile(compiled.kernel(), &ModuleOptions::default())?;
     let program = compiled.kernel().program();
     let given = |_: &str, element: Element| Some(tile::number_of_check(element));
     let arguments = LaunchArguments { sizes, numbers: Some(&given) };
@@ -393,7 +388,7 @@ fn at_sizes(
     sizes: &[(&str, i64)],
     repeats: u16,
 ) -> Result<(i64, Timing), BenchError> {
-    let loaded = device.compile(compiled.kernel(), &without_cache())?;
+    let loaded = device.compile(compiled.kernel(), &ModuleOptions::default())?;
     let given = |_: &str, element: Element| Some(tile::number_of_check(element));
     let arguments = LaunchArguments { sizes, numbers: Some(&given) };
     let bytes = compiled.kernel().program().launch(arguments)?.bytes;

@@ -131,7 +131,7 @@ pub struct DeviceProduct {
 impl DeviceProduct {
     /// The GEMM of the measured plan for this problem and device
     /// ([`DevicePlanner`]), or else of the plan that the model of the machine
-    /// chooses. Machine code comes from the cache on disk if it has been compiled before.
+    /// chooses.
     ///
     /// Errors: as [`Product::new`]; there is no memory for the workspace; the driver refuses a
     /// kernel.
@@ -211,8 +211,7 @@ pub struct DeviceProducts {
 }
 
 impl DeviceProducts {
-    /// The GEMMs of the plan that the model of the machine chooses. Machine code comes from the
-    /// cache on disk if it has been compiled before.
+    /// The GEMMs of the plan that the model of the machine chooses.
     ///
     /// Errors: as [`Products::new`]; there is no memory for the workspace; the driver refuses a
     /// kernel.

@@ -80,8 +80,6 @@ handles! {
     GraphHandle(usize);
     /// `CUgraphExec`.
     ReplayHandle(usize);
-    /// `CUlinkState`.
-    LinkHandle(usize);
 }
 
 #[cfg(feature = "cudarc")]
@@ -216,12 +214,6 @@ functions! {
     load_module: "cuModuleLoadDataEx"(*mut ModuleHandle, *const c_void, c_uint, *mut c_int, *mut *mut c_void);
     unload_module: "cuModuleUnload"(ModuleHandle);
     module_function: "cuModuleGetFunction"(*mut FunctionHandle, ModuleHandle, *const c_char);
-    create_link: "cuLinkCreate_v2"(c_uint, *mut c_int, *mut *mut c_void, *mut LinkHandle);
-    add_to_link: "cuLinkAddData_v2"(
-        LinkHandle, c_int, *mut c_void, usize, *const c_char, c_uint, *mut c_int, *mut *mut c_void
-    );
-    complete_link: "cuLinkComplete"(LinkHandle, *mut *mut c_void, *mut usize);
-    destroy_link: "cuLinkDestroy"(LinkHandle);
     function_attribute: "cuFuncGetAttribute"(*mut c_int, c_int, FunctionHandle);
     set_function_attribute: "cuFuncSetAttribute"(FunctionHandle, c_int, c_int);
     parameter_info: "cuFuncGetParamInfo"(FunctionHandle, usize, *mut usize, *mut usize);

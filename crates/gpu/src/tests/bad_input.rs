@@ -5,7 +5,6 @@ use tilewright_layout::Layout;
 
 use super::fake::{begin, books, driver_with};
 use super::launches::{function, opened, scale};
-use crate::cache::Cache;
 use crate::device::Device;
 use crate::device_tensor::DeviceTensor;
 use crate::element::ElementType;
@@ -91,7 +90,7 @@ fn sizes_above_two_to_the_31() {
     let driver = driver_with(|books| books.bytes = 1 << 24).unwrap();
     let device = Device::of(driver, 0).unwrap();
     let stream = device.stream().unwrap();
-    let kernel = device.compile(&copied(), &ModuleOptions::default().cache(Cache::none())).unwrap();
+    let kernel = device.compile(&copied(), &ModuleOptions::default()).unwrap();
     let memory = device.allocate(1 << 20).unwrap();
     for count in [(1_i64 << 31) - 1, 1 << 31, (1 << 31) + 1, (1 << 32) + 5, (1 << 38) - 128] {
         let sized = kernel.at(&[("N", count)]).unwrap();
@@ -115,7 +114,7 @@ fn sizes_above_two_to_the_31() {
 #[test]
 fn a_kernel_for_another_architecture() {
     let (device, stream) = opened();
-    let options = ModuleOptions::default().cache(Cache::none());
+    let options = ModuleOptions::default();
     let load = |text: &str| device.load(text.as_bytes(), &options).map(drop).unwrap_err();
     for target in ["sm_100a", "sm_80a", "sm_90 elsewhere"] {
         let error = load(&format!(".version 8.0 .target {target}"));
@@ -135,7 +134,7 @@ fn a_driver_that_is_too_old() {
     }
     // The text is of a later language than the driver knows.
     let (device, stream) = opened();
-    let error = device.load(b".version 99.9 .target sm_90a future", &ModuleOptions::default().cache(Cache::none()));
+    let error = device.load(b".version 99.9 .target sm_90a future", &ModuleOptions::default());
     assert_eq!(error.map(drop).unwrap_err().code(), "E0802");
     goes_on(device, stream);
 }

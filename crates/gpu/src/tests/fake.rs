@@ -63,10 +63,6 @@ pub(crate) struct Books {
     pub(super) history: Option<Vec<Launched>>,
     /// The address, the extents, the strides and the box that were encoded last.
     pub(super) encoded: Option<Encoded>,
-    /// The result of a link.
-    image: Vec<u8>,
-    /// How often a text was compiled.
-    pub(super) compilations: usize,
     /// Whether something was launched that nobody has waited for.
     busy: bool,
     /// Contexts under the current one.

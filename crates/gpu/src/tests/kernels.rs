@@ -8,7 +8,6 @@ use tilewright_layout::{Layout, Slot, Tree};
 use super::fake::{Books, books, driver_with};
 use super::launches::opened;
 use crate::borrowed::BorrowedMemory;
-use crate::cache::Cache;
 use crate::device::Device;
 use crate::device_kernel::DeviceKernel;
 use crate::device_tensor::DeviceTensor;
@@ -30,7 +29,7 @@ fn twice() -> Kernel {
 }
 
 fn compiled(device: &Device) -> DeviceKernel {
-    device.compile(&twice(), &ModuleOptions::default().cache(Cache::none())).unwrap()
+    device.compile(&twice(), &ModuleOptions::default()).unwrap()
 }
 
 fn rows(stream: &Stream, count: i64) -> DeviceTensor<f32> {
@@ -119,7 +118,7 @@ fn claiming() -> Kernel {
 #[test]
 fn launches_that_may_run_at_the_same_time_have_counts_of_their_own() {
     let (device, stream) = opened();
-    let kernel = device.compile(&claiming(), &ModuleOptions::default().cache(Cache::none())).unwrap();
+    let kernel = device.compile(&claiming(), &ModuleOptions::default()).unwrap();
     let at = kernel.program().scalars.iter().position(|scalar| *scalar == Scalar::Count).unwrap();
     let tensor = || DeviceTensor::filled(&stream, "(8,32):(32,1)".parse::<Layout>().unwrap(), 1.0_f32).unwrap();
     let (x, mut y) = (tensor(), tensor());
@@ -216,7 +215,7 @@ fn a_kernel_for_newer_devices_is_refused() {
         part.store(&values)
     })
     .unwrap();
-    let options = ModuleOptions::default().cache(Cache::none());
+    let options = ModuleOptions::default();
     for (major, minor) in [(8, 0), (8, 6), (8, 9)] {
         let device = on(major, minor);
         let error = device.compile(&clustered, &options).unwrap_err();
@@ -255,7 +254,7 @@ fn boxed() -> Kernel {
 #[test]
 fn a_launch_makes_the_tensor_maps_of_the_program() {
     let (device, stream) = opened();
-    let kernel = device.compile(&boxed(), &ModuleOptions::default().cache(Cache::none())).unwrap();
+    let kernel = device.compile(&boxed(), &ModuleOptions::default()).unwrap();
     let layout = || "(40,72):(72,1)".parse::<Layout>().unwrap();
     let x = DeviceTensor::filled(&stream, layout(), 1_u16).unwrap();
     let mut y = DeviceTensor::filled(&stream, layout(), 0_u16).unwrap();

@@ -7,7 +7,6 @@ use tilewright_layout::atoms::{SwizzleMode, TensorMap};
 
 use super::allocations;
 use super::fake::{Launched, books, driver_with};
-use crate::cache::Cache;
 use crate::device::Device;
 use crate::device_tensor::DeviceTensor;
 use crate::driver::Driver;
@@ -45,7 +44,7 @@ fn opened_at(driver: &Arc<Driver>, ordinal: usize) -> (Device, Stream) {
 }
 
 pub(super) fn function(device: &Device, name: &str, parameters: &[Parameter]) -> Function {
-    let options = ModuleOptions::default().cache(Cache::none());
+    let options = ModuleOptions::default();
     device.load(TEXT.as_bytes(), &options).unwrap().function(name, parameters).unwrap()
 }
 

@@ -6,7 +6,6 @@ use tilewright_tile::{Program, Sequence};
 
 use super::fake::{Launched, books};
 use super::launches::opened;
-use crate::cache::Cache;
 use crate::device::Device;
 use crate::device_sequence::{DeviceSequence, SizedSequence};
 use crate::device_tensor::DeviceTensor;
@@ -35,7 +34,7 @@ fn two() -> Sequence {
 }
 
 fn compiled(device: &Device, sequence: &Sequence) -> Result<DeviceSequence, GpuError> {
-    device.compile_sequence(sequence, &ModuleOptions::default().cache(Cache::none()))
+    device.compile_sequence(sequence, &ModuleOptions::default())
 }
 
 const SIZES: &[(&str, i64)] = &[("N", 3), ("x_pitch", 8), ("w_pitch", 4), ("y_pitch", 4)];

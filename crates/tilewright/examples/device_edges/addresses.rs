@@ -7,7 +7,7 @@
 use std::error::Error;
 
 use tilewright::atoms::{CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
-use tilewright::gpu::{Cache, Device, ModuleOptions};
+use tilewright::gpu::{Device, ModuleOptions};
 use tilewright::kernel::interpret::{Interpreter, Schedule};
 use tilewright::kernel::program::Program;
 use tilewright::kernel::program::memory::{Access, Role, Space};
@@ -125,7 +125,7 @@ impl Fact for Moved {
         let text = ptx::write(&program, device.target()?)?;
         let x = Guarded::of(device, &stream, &Moved::contents())?;
         let mut y = Guarded::empty(device, &stream, 512)?;
-        let kernel = device.compile_text(&program, &text, &ModuleOptions::default().cache(Cache::none()))?;
+        let kernel = device.compile_text(&program, &text, &ModuleOptions::default())?;
         kernel.at(&[])?.launch(&stream, &[x.read()?, y.written()?])?;
         stream.synchronize()?;
         x.untouched(&stream)?;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use tilewright::Layout;
-use tilewright::gpu::{Argument, Cache, Device, ModuleOptions, SizedKernel};
+use tilewright::gpu::{Argument, Device, ModuleOptions, SizedKernel};
 use tilewright::kernel::machine::Machine;
 use tilewright::kernel::{Element, Kernel};
 use tilewright::planners::{
@@ -55,7 +55,7 @@ impl Chance {
 
 /// A kernel on a device at sizes.
 pub fn compiled(device: &Device, kernel: &Kernel, sizes: &[(&str, i64)]) -> Outcome<SizedKernel> {
-    Ok(device.compile(kernel, &ModuleOptions::default().cache(Cache::none()))?.at(sizes)?)
+    Ok(device.compile(kernel, &ModuleOptions::default())?.at(sizes)?)
 }
 
 /// Where the elements of an output lie.

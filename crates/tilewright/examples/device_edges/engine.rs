@@ -13,7 +13,7 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use tilewright::gpu::{Cache, Device, ModuleOptions};
+use tilewright::gpu::{Device, ModuleOptions};
 use tilewright::kernel::interpret::{Interpreter, Schedule};
 use tilewright::kernel::program::memory::Role;
 use tilewright::kernel::program::operation::{Axis, Operation};
@@ -255,7 +255,7 @@ impl Fact for Boxed {
         let [from, to] = self.contents();
         let (x, mut y) = (Guarded::of(device, &stream, &from)?, Guarded::of(device, &stream, &to)?);
         let (before, first) = y.left(&stream)?;
-        let kernel = device.compile_text(&program, &text, &ModuleOptions::default().cache(Cache::none()))?;
+        let kernel = device.compile_text(&program, &text, &ModuleOptions::default())?;
         kernel.at(&[])?.launch(&stream, &[x.read()?, y.written()?])?;
         stream.synchronize()?;
         x.untouched(&stream).map_err(|error| format!("the tensor that is read: {error}"))?;

@@ -11,7 +11,7 @@ use std::process::{Command, Output};
 
 use cudarc::driver::{CudaContext, CudaSlice};
 use tilewright::gpu::cudarc::{CudarcArgument, CudarcStream};
-use tilewright::gpu::{Cache, Device, GpuError, Memory, ModuleOptions};
+use tilewright::gpu::{Device, GpuError, Memory, ModuleOptions};
 use tilewright::kernel::Element;
 use tilewright::mesh::{Machine, Mesh, ShardedLayout, argmax, multiply, reshard, softmax};
 use tilewright::reshard::{DeviceReshard, Readers};
@@ -154,7 +154,7 @@ fn doubled_twice() -> Sequence {
 fn slices_of_cudarc() {
     let context = CudaContext::new(0).unwrap();
     let device = Device::of_cudarc(&context).unwrap();
-    let sequence = device.compile_sequence(&doubled_twice(), &ModuleOptions::default().cache(Cache::none())).unwrap();
+    let sequence = device.compile_sequence(&doubled_twice(), &ModuleOptions::default()).unwrap();
     let mut sized = sequence.at(&[("N", 1000)]).unwrap();
 
     // One stream alone, for which cudarc keeps no events: a slice of another is refused.

@@ -12,8 +12,8 @@ use tilewright_kernel::{Element, Kernel, KernelError};
 use tilewright_layout::symbolic::Expr;
 use tilewright_planners::PlanError;
 
-use super::{BenchError, LASTING, timed, without_cache};
-use crate::{Argument, Device, GpuError, Memory, SizedKernel, Stream};
+use super::{BenchError, LASTING, timed};
+use crate::{Argument, Device, GpuError, Memory, ModuleOptions, SizedKernel, Stream};
 
 /// How long a round takes about behind a rest, in seconds.
 const SHORT_TURN: f64 = 0.002;
@@ -61,7 +61,7 @@ impl Round {
     pub fn new(device: &Device, seconds: f64, rest: Option<u32>) -> Result<Round, BenchError> {
         let (count, looped) = shape(seconds, rest.is_some());
         let before = looped.then(|| {
-            let kernel = device.compile(&additions().map_err(PlanError::from)?, &without_cache())?.at(&[])?;
+            let kernel = device.compile(&additions().map_err(PlanError::from)?, &ModuleOptions::default())?.at(&[])?;
             Ok::<_, BenchError>(Loop { kernel, sum: device.allocate(4)? })
         });
         let rest = rest.map(|milliseconds| Duration::from_millis(milliseconds.into()));

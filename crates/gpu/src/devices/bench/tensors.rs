@@ -7,8 +7,8 @@ use tilewright_kernel::machine::Machine;
 use tilewright_planners::gemm::{Each, Expected, Matrix, Problem, ProductTensor, Step};
 use tilewright_planners::{any_numbers, bits_at};
 
-use crate::devices::bench::{BenchError, without_cache};
-use crate::{Argument, Device, GpuError, Memory, SizedKernel, Stream};
+use crate::devices::bench::BenchError;
+use crate::{Argument, Device, GpuError, Memory, ModuleOptions, SizedKernel, Stream};
 
 /// How many multiplications are spent on checking a product, about.
 pub const CHECKED: i64 = 1 << 25;
@@ -125,7 +125,7 @@ pub fn ready(device: &Device, steps: &[Step], machine: &Machine) -> Result<Vec<R
     let runs = machine.target.runs_on(device.capability());
     let target = if runs { machine.target } else { device.target()? };
     let compiled = steps.iter().map(|step| {
-        let compiled = device.compile_for(step.kernel(), target, &without_cache())?;
+        let compiled = device.compile_for(step.kernel(), target, &ModuleOptions::default())?;
         Ok((compiled.at(step.sizes())?, step.clone()))
     });
     compiled.collect()

@@ -1,10 +1,9 @@
 //! Modules, and what compiles them.
 
 use std::ffi::{CStr, CString, c_int, c_uint, c_void};
-use std::ptr::null_mut;
 
 use super::{Driver, EntryPoint, Refused};
-use crate::driver::table::{FunctionHandle, LinkHandle, ModuleHandle};
+use crate::driver::table::{FunctionHandle, ModuleHandle};
 use crate::machine_code::MachineCode;
 
 /// The result of a compilation: machine code and log.
@@ -21,8 +20,6 @@ mod jit {
     pub(super) const ERROR_LOG: i32 = 5;
     pub(super) const ERROR_LOG_BYTES: i32 = 6;
     pub(super) const VERBOSE: i32 = 12;
-    /// `CU_JIT_INPUT_PTX`.
-    pub(super) const INPUT_PTX: i32 = 1;
 }
 
 /// The bytes of each log of the compiler.
@@ -78,36 +75,6 @@ impl Driver {
 
     pub(crate) fn unload_module(&self, module: ModuleHandle) -> Result<(), Refused> {
         call!(self, unload_module(module))
-    }
-
-    /// Compiles PTX text to machine code.
-    pub(crate) fn compile(&self, text: &CStr) -> CompilerOutput<Vec<u8>> {
-        let mut logs = Logs::new();
-        let result = self.link(text, &mut logs);
-        logs.read(result)
-    }
-
-    fn link(&self, text: &CStr, logs: &mut Logs) -> Result<Vec<u8>, Refused> {
-        let mut link = LinkHandle(0);
-        let count = logs.options.len() as c_uint;
-        let (options, values) = (logs.options.as_mut_ptr(), logs.values.as_mut_ptr());
-        call!(self, create_link(count, options, values, &raw mut link))?;
-        let complete = || {
-            // The driver reads the text and its zero, and writes neither.
-            let (data, bytes) = (text.as_ptr().cast_mut().cast::<c_void>(), text.to_bytes_with_nul().len());
-            let name = c"kernel".as_ptr();
-            call!(self, add_to_link(link, jit::INPUT_PTX, data, bytes, name, 0, null_mut(), null_mut()))?;
-            let (mut image, mut bytes) = (null_mut::<c_void>(), 0);
-            call!(self, complete_link(link, &raw mut image, &raw mut bytes))?;
-            if image.is_null() {
-                return Ok(Vec::new());
-            }
-            // SAFETY: the driver keeps this many bytes there until the link is destroyed.
-            Ok(unsafe { std::slice::from_raw_parts(image.cast::<u8>(), bytes) }.to_vec())
-        };
-        let compiled = complete();
-        let destroyed = call!(self, destroy_link(link));
-        compiled.and_then(|image| destroyed.map(|()| image))
     }
 
     /// A kernel of a module and the sizes of its parameters.

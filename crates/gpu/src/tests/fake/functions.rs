@@ -8,7 +8,6 @@ use std::ptr::NonNull;
 
 use super::{Answer, Books, CONTEXT, CURRENT, Launched, books, call};
 use crate::driver::{LaunchConfig, TensorMapBytes};
-use crate::machine_code::tests::with_section;
 use crate::status::Code;
 
 /// The bytes behind a pointer.
@@ -279,7 +278,6 @@ fakes! {
             let table = u64::from_le_bytes(bytes(image, 48)[40..].try_into().unwrap()) as usize;
             String::from_utf8(bytes(image, table)[64..].to_vec()).unwrap()
         } else {
-            books.compilations += 1;
             CStr::from_ptr(image.cast()).to_str().unwrap().to_owned()
         };
         let note = if text.contains("serial") { "ptxas info : (C7510) serialized" } else { "ptxas info : fine" };
@@ -310,42 +308,6 @@ fakes! {
         *function = books.next;
         books.functions.insert(books.next, (name, sizes));
         Ok(())
-    }
-    fn cuLinkCreate_v2 true (count: c_uint, options: *mut c_int, values: *mut *mut c_void, link: *mut usize) |books| {
-        write_log(3, count, options, values, "ptxas info : linked");
-        // The log goes here, because its text is not known yet.
-        books.texts.insert(0, format!("{count} {} {}", options.expose_provenance(), values.expose_provenance()));
-        *link = books.make("link");
-        Ok(())
-    }
-    fn cuLinkAddData_v2 true (
-        link: usize, kind: c_int, data: *mut c_void, length: usize, _name: *const c_char, _count: c_uint,
-        _options: *mut c_int, _values: *mut *mut c_void
-    ) |books| {
-        assert_eq!(kind, 1);
-        let text = CStr::from_bytes_with_nul(bytes(data, length)).unwrap().to_str().unwrap().to_owned();
-        if text.contains("nonsense") {
-            return Err(218);
-        }
-        if text.contains("separately") {
-            let logs: Vec<usize> = books.texts[&0].split(' ').map(|word| word.parse().unwrap()).collect();
-            let [count, options, values] = logs[..] else { panic!("{logs:?}") };
-            let options = std::ptr::with_exposed_provenance_mut(options);
-            let values = std::ptr::with_exposed_provenance_mut(values);
-            write_log(3, count as c_uint, options, values, "ptxas info : (C7504) ignored");
-        }
-        books.texts.insert(link, text);
-        Ok(())
-    }
-    fn cuLinkComplete true (link: usize, image: *mut *mut c_void, length: *mut usize) |books| {
-        books.compilations += 1;
-        books.image = with_section(books.texts[&link].as_bytes());
-        (*image, *length) = (books.image.as_mut_ptr().cast(), books.image.len());
-        Ok(())
-    }
-    fn cuLinkDestroy true (link: usize) |books| {
-        books.image = Vec::new();
-        books.destroy(link, "link")
     }
     fn cuFuncGetAttribute true (value: *mut c_int, number: c_int, _function: usize) |_| {
         *value = match number { 0 => 512, 1 => 1024, 4 => 32, 6 => 90, 8 => 48 << 10, _ => 0 };
