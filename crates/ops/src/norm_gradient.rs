@@ -11,9 +11,8 @@
 //! ```
 //!
 //! A block takes some tiles of rows, one after another, and keeps its sums over rows in registers.
-//! Where threads have the registers, it loads each tile while it computes with the one before. It
-//! writes its sums once, and a second program adds those of all blocks. Both orders depend on the
-//! number of rows alone.
+//! It loads each tile while it computes with the one before. It writes its sums once, and a second
+//! program adds those of all blocks. Both orders depend on the number of rows alone.
 
 use tilewright_tile::Sequence;
 
@@ -56,22 +55,21 @@ impl Norm {
     }
 
     /// Whether a block loads a tile while it computes with the one before. With a residual three
-    /// tensors would be in registers twice. Where the mean is subtracted, threads keep two sums,
-    /// and have too few registers for another tile.
+    /// tensors would be in registers twice.
     fn loads_ahead(&self) -> bool {
-        self.tiles.tiles > 1 && !self.residual && !self.centred
+        self.tiles.tiles > 1 && !self.residual
     }
 
     /// The coordinate of the next tile of `many` rows, and the statement that computes it.
     ///
     /// From a sum of multiples of blocks and iterations the compiler takes two tiles at once. That
-    /// keeps memory busy where warps are few, as with 32 elements a thread. A block then reads the
-    /// first tile of the next one, too. Otherwise one tile ahead is enough, and registers
+    /// keeps memory busy where warps are few, as with 32 elements a thread and one sum. A block then
+    /// reads the first tile of the next one, too. Otherwise one tile ahead is enough, and registers
     /// for two would leave half as many warps: the rows are numbers of their own, and the last tile
     /// is loaded again, from L2.
     fn following(&self, many: i64) -> (String, String) {
         let GradientTiles { tiles, .. } = self.tiles;
-        if self.tiles.has_few_warps() {
+        if self.tiles.has_few_warps() && !self.centred {
             return (format!("(block.x*{tiles} + i + 1, 0)"), String::new());
         }
         let (all, last) = (tiles * many, (tiles - 1) * many);

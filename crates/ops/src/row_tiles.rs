@@ -33,13 +33,12 @@ const WARPS: i64 = 8;
 pub(crate) const LONGEST_ROW: i64 = 1 << 24;
 
 impl GradientTiles {
-    /// The tiles for rows of a length. A thread has 16 elements of a tensor. It has 32 with two
-    /// sums over rows, or if a warp then has a whole row whose lanes have at most 24 that exist.
-    /// Measured on an H200.
+    /// The tiles for rows of a length. A thread has 16 elements of a tensor, or 32 if a warp then
+    /// has a whole row whose lanes have at most 24 that exist. Measured on an H200.
     pub(crate) fn new(rows: RowTiles, sums: Sums) -> GradientTiles {
         let length = power_from(rows.length);
         let is_whole = length <= MOST_OF_WARP && rows.length * 4 <= MOST_OF_WARP * 3;
-        let of_thread = if is_whole || sums == Sums::Two { MOST_OF_THREAD } else { ELEMENTS_OF_THREAD };
+        let of_thread = if is_whole { MOST_OF_THREAD } else { ELEMENTS_OF_THREAD };
         let many = (SHORT_TILE / length).clamp(1, 8);
         let warps = (many * length / (32 * of_thread)).clamp(1, 16);
         let tiles = if sums == Sums::None { 1 } else { ROWS_OF_BLOCK / many };
@@ -126,10 +125,8 @@ pub(crate) struct GradientTiles {
 pub(crate) enum Sums {
     /// None: a block has one tile.
     None,
-    /// At most one for each element of a row, or two beside the tensors of a residual.
-    One,
-    /// Two for each element of a row.
-    Two,
+    /// One or two for each element of a row.
+    Some,
 }
 
 impl RowTiles {

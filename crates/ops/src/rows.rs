@@ -388,7 +388,7 @@ impl RmsNorm {
         let norm = Norm {
             operator,
             rows,
-            tiles: GradientTiles::new(rows, Sums::One).about(self.about_rows, machine).given(operator, given)?,
+            tiles: GradientTiles::new(rows, Sums::Some).about(self.about_rows, machine).given(operator, given)?,
             epsilon,
             centred: false,
             weight,
@@ -425,12 +425,11 @@ impl LayerNorm {
         let LayerNorm { length, element, alignment, epsilon, weight, bias, weight_element, residual, .. } = *self;
         let operator = "layer_norm";
         let rows = RowTiles::new(length, element, alignment).checked(operator)?;
-        let sums = if residual { Sums::One } else { Sums::Two };
         let given = [self.backward_rows, self.backward_warps, self.backward_tiles];
         let norm = Norm {
             operator,
             rows,
-            tiles: GradientTiles::new(rows, sums).about(self.about_rows, machine).given(operator, given)?,
+            tiles: GradientTiles::new(rows, Sums::Some).about(self.about_rows, machine).given(operator, given)?,
             epsilon,
             centred: true,
             weight,
