@@ -32,8 +32,8 @@ pub(crate) const WARPGROUP_ROWS: i64 = 64;
 const BARRIER_BYTES: i64 = 2048;
 /// The most columns of a wgmma instruction, and the most rows or columns of a tile of warps.
 const MAX_COLUMNS: i64 = 256;
-/// The most stages: this many hide any latency.
-const MAX_STAGES: i64 = 16;
+/// The most phases of a ring of stages. With 24, a row by 512 x 2048 took 8.2 us, and 7.9 with 16.
+const MAX_PHASES: i64 = 16;
 /// Registers of a thread besides its accumulators, estimated.
 const OTHER_REGISTERS: i64 = 32;
 /// Registers of a producer thread and of a consumer thread after reallocation, with two consumer
@@ -59,7 +59,7 @@ pub struct Plan {
     pub columns: i64,
     /// Consumer warpgroups. Each multiplies its own rows of a tile.
     pub warpgroups: i64,
-    /// Stages of shared memory.
+    /// Stages of shared memory, each of one k-tile.
     pub stages: i64,
     /// Split-K: the number of blocks that share the k-tiles of a tile. A second kernel adds their
     /// partial accumulators in a fixed order.
@@ -212,7 +212,20 @@ impl Plan {
         let own = i64::from(machine.multiprocessor.shared_bytes) / self.blocks_per_sm.max(1)
             - i64::from(machine.multiprocessor.reserved_bytes);
         let room = own - BARRIER_BYTES - self.staged_bytes(problem, machine);
-        (room / self.stage_bytes(problem)).min(MAX_STAGES)
+        let most = room / self.stage_bytes(problem);
+        let even = Plan { stages: most / 2 * 2, ..self.clone() };
+        if even.stages_of_phase(problem) == 2 { even.stages.min(2 * MAX_PHASES) } else { most.min(MAX_PHASES) }
+    }
+
+    /// Stages that are filled and released together, in one phase of an mbarrier: two of a ring of
+    /// small stages, if a tile has several k-tiles and their number is even. Then more bytes are on
+    /// their way, and barriers take less of the time of a k-tile.
+    pub(crate) fn stages_of_phase(&self, problem: &Problem) -> i64 {
+        let steps = self.steps(problem);
+        let alone = self.split_k == 1 && self.cluster == 1 && !self.ping_pong && self.warps.is_none();
+        let plain = alone && !problem.is_promoted() && implicit::of(problem).is_none();
+        let several = steps % 2 == 0 && steps >= RELEASE_K_TILES;
+        if plain && several && self.stages >= MAX_PHASES && self.stages % 2 == 0 { 2 } else { 1 }
     }
 
     /// Whether blocks should start while the previous launch still runs (PDL). Blocks are placed

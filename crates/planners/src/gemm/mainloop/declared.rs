@@ -64,7 +64,11 @@ impl<'a, 'k> Declared<'a, 'k> {
         let last = outline.last.as_ref().map(|last| last.ends(k, &written, last.inputs(k, None)?)).transpose()?;
         clear_outside(k, outline, &rings[0])?;
         let releases = outline.together() * plan.cluster as u32;
-        let ring = if outline.has_producer() { Some(k.pipeline(plan.stages, releases)?) } else { None };
+        let ring = if outline.has_producer() {
+            Some(k.pipeline(plan.stages / outline.stages_of_phase(), releases)?)
+        } else {
+            None
+        };
         let order = Order::new(k, plan, outline.steps())?;
         let rank = if plan.cluster == 1 { Expr::from(0) } else { k.rank() };
         if plan.programmatic_launch {

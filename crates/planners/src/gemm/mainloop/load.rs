@@ -7,8 +7,8 @@
 //! ring, it takes the stage after the last k-tile, which is published without a load.
 
 use tilewright_kernel::{Cursor, KernelError, Stage, View};
-use tilewright_layout::Extent;
 use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Coord, Extent};
 
 use crate::gemm::implicit::{Boxed, Fold};
 use crate::gemm::index::at;
@@ -120,8 +120,8 @@ impl<'k> LoadedTile<'_, 'k> {
     fn load_first(&self, from: &Expr, to: &Expr) -> Result<(), KernelError> {
         let k = self.loader.declared.k;
         self.loader.declared.outline.clusters.iter().try_for_each(|clusters| {
-            let own = self.steps_of(from, to, clusters)?;
-            k.range(own, |step| self.load_step(&plus(from, &step)?, clusters.edges.first(), clusters.side_by_side))
+            let own = self.phases_of(from, to, clusters)?;
+            k.range(own, |phase| self.load_phase((from, &phase), clusters.edges.first(), clusters.side_by_side))
         })
     }
 
@@ -130,17 +130,18 @@ impl<'k> LoadedTile<'_, 'k> {
     fn load_rest(&self, from: &Expr, to: &Expr) -> Result<(), KernelError> {
         let k = self.loader.declared.k;
         self.loader.declared.outline.clusters.iter().try_for_each(|clusters| {
-            let own = self.steps_of(from, to, clusters)?;
+            let own = self.phases_of(from, to, clusters)?;
             clusters.edges.cases(self.unit)?.iter().try_for_each(|(tails, is)| {
-                k.range(times(&own, is)?, |step| self.load_step(&plus(from, &step)?, *tails, clusters.side_by_side))
+                k.range(times(&own, is)?, |phase| self.load_phase((from, &phase), *tails, clusters.side_by_side))
             })
         })
     }
 
-    /// The number of k-tiles that a cluster of this kind loads: 0 if the cluster is of another
-    /// kind.
-    fn steps_of(&self, from: &Expr, to: &Expr, clusters: &Clusters) -> Result<Expr, KernelError> {
-        let all = minus(to, from)?;
+    /// The number of phases in which a cluster of this kind loads k-tiles: 0 if the cluster is of
+    /// another kind.
+    fn phases_of(&self, from: &Expr, to: &Expr, clusters: &Clusters) -> Result<Expr, KernelError> {
+        let outline = self.loader.declared.outline;
+        let all = minus(&outline.phase(to)?, &outline.phase(from)?)?;
         match &self.unit.above {
             None => Ok(all),
             Some(above) if clusters.side_by_side => times(&all, &minus(&Expr::from(1), above)?),
@@ -148,16 +149,21 @@ impl<'k> LoadedTile<'_, 'k> {
         }
     }
 
-    /// Fills the next stage with a k-tile.
-    fn load_step(&self, step: &Expr, tails: Loaded, side_by_side: bool) -> Result<(), KernelError> {
-        let step = plus(&self.unit.first, step)?;
+    /// Fills the stages of the next phase with the k-tiles of a phase, counted from that of the
+    /// k-tile `from`.
+    fn load_phase(&self, (from, phase): (&Expr, &Expr), tails: Loaded, side_by_side: bool) -> Result<(), KernelError> {
+        let outline = self.loader.declared.outline;
+        let steps = outline.stages_of(&plus(&outline.phase(from)?, phase)?)?;
         let stage = self.loader.cursor.stage()?;
         stage.acquire()?;
-        match (&self.loader.declared.outline.fold, &self.unit.boxed) {
-            (Some(fold), Some(boxed)) => self.load_boxes(&stage, fold, boxed, &step)?,
-            _ => {
-                self.load_operand(&stage, 0, &step, (tails[0], side_by_side))?;
-                self.load_operand(&stage, 1, &step, (tails[1], !side_by_side))?;
+        for ((_, step), (_, here)) in steps.into_iter().zip(outline.stages_of(stage.index())?) {
+            let (step, here) = (plus(&self.unit.first, &step)?, at(&here)?);
+            match (&outline.fold, &self.unit.boxed) {
+                (Some(fold), Some(boxed)) => self.load_boxes((&stage, here), fold, boxed, &step)?,
+                _ => {
+                    self.load_operand((&stage, &here), 0, &step, (tails[0], side_by_side))?;
+                    self.load_operand((&stage, &here), 1, &step, (tails[1], !side_by_side))?;
+                }
             }
         }
         stage.publish()?;
@@ -165,9 +171,15 @@ impl<'k> LoadedTile<'_, 'k> {
     }
 
     /// Loads a k-tile of both operands with folded modes.
-    fn load_boxes(&self, stage: &Stage<'k>, fold: &Fold, boxed: &Boxed, step: &Expr) -> Result<(), KernelError> {
+    fn load_boxes(
+        &self,
+        (stage, here): (&Stage<'k>, Coord<Expr>),
+        fold: &Fold,
+        boxed: &Boxed,
+        step: &Expr,
+    ) -> Result<(), KernelError> {
         let Declared { k, outline, rings: [left, right], .. } = self.loader.declared;
-        let (columns, depth, here) = (outline.plan.columns, outline.problem.k_tile(), at(stage.index())?);
+        let (columns, depth) = (outline.plan.columns, outline.problem.k_tile());
         let [a, b] = self.operands;
         stage.load(&fold.of_a(k, &a.view, boxed, (step, depth))?, &left.slice(here.clone())?)?;
         let from = fold.of_b(k, &b.view, (columns, &self.unit.column), (step, depth))?;
@@ -178,7 +190,7 @@ impl<'k> LoadedTile<'_, 'k> {
     /// share the operand, each block multicasts a part.
     fn load_operand(
         &self,
-        stage: &Stage<'k>,
+        (stage, here): (&Stage<'k>, &Coord<Expr>),
         side: usize,
         step: &Expr,
         (tail, is_shared): (Option<i64>, bool),
@@ -186,7 +198,7 @@ impl<'k> LoadedTile<'_, 'k> {
         let Declared { outline, rings, rank, .. } = self.loader.declared;
         let (plan, depth) = (outline.plan, outline.problem.k_tile());
         let (operand, lines) = (&self.operands[side], [plan.rows, plan.columns][side]);
-        let (to, step) = (rings[side].slice(at(stage.index())?)?, at(step)?);
+        let (to, step) = (rings[side].slice(here.clone())?, at(step)?);
         if is_shared && plan.cluster > 1 {
             let own = [tail.unwrap_or(lines / plan.cluster), depth];
             let (from, to) = (self.from[side][0].slice(step)?, part_of(&to, own, rank)?);

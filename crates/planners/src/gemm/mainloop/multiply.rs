@@ -72,16 +72,16 @@ impl<'a, 'k> Multiplier<'a, 'k> {
         let Declared { k, outline, order, .. } = self.declared;
         self.accumulators.iter().for_each(Fragment::clear);
         let at_once = outline.releases_at_once();
-        // K-tiles that are issued before the loop.
+        // Phases that are issued before the loop.
         let first = if at_once { 0 } else { 1 };
         (0..first).try_for_each(|_| self.set_off(outline.problem.k_tile()))?;
         match &self.inputs {
-            None => self.multiply_others(first, &unit.steps)?,
+            None => self.multiply_others(minus(&outline.phase(&unit.steps)?, &Expr::from(first))?)?,
             Some(_) => {
-                let early = pass.epilogue.until_inputs(&unit.steps)?;
-                self.multiply_steps(minus(&early, &Expr::from(first))?, outline.problem.k_tile())?;
+                let early = outline.phase(&pass.epilogue.until_inputs(&unit.steps)?)?;
+                self.multiply_phases(minus(&early, &Expr::from(first))?, outline.problem.k_tile())?;
                 pass.epilogue.let_come(k, self.inputs.as_ref())?;
-                self.multiply_others(0, &minus(&unit.steps, &early)?)?;
+                self.multiply_others(minus(&outline.phase(&unit.steps)?, &early)?)?;
             }
         }
         order.pass(self.group);
@@ -90,38 +90,45 @@ impl<'a, 'k> Multiplier<'a, 'k> {
         order.skip([&self.ahead, &self.behind])
     }
 
-    /// Multiplies the last k-tiles, after the first `first` have been issued.
-    fn multiply_others(&self, first: i64, steps: &Expr) -> Result<(), KernelError> {
+    /// Multiplies the k-tiles of the last phases of a tile.
+    fn multiply_others(&self, phases: Expr) -> Result<(), KernelError> {
         let depth = self.declared.outline.problem.k_tile();
-        let all = minus(steps, &Expr::from(first))?;
-        let Some(inside) = self.declared.outline.inside_last_step() else { return self.multiply_steps(all, depth) };
-        self.multiply_steps(minus(&all, &Expr::from(1))?, depth)?;
-        self.multiply_steps(Expr::from(1), inside)
+        let Some(inside) = self.declared.outline.inside_last_step() else { return self.multiply_phases(phases, depth) };
+        self.multiply_phases(minus(&phases, &Expr::from(1))?, depth)?;
+        self.multiply_phases(Expr::from(1), inside)
     }
 
-    /// Multiplies the next k-tiles, each up to an extent along K.
-    fn multiply_steps(&self, steps: Expr, along: i64) -> Result<(), KernelError> {
+    /// Multiplies the k-tiles of the next phases, the last one of each up to an extent along K.
+    fn multiply_phases(&self, phases: Expr, along: i64) -> Result<(), KernelError> {
         let Declared { k, outline, .. } = self.declared;
         // How many wgmma groups stay in flight.
-        let under_way = if outline.releases_at_once() { 0 } else { outline.plan.halves(outline.problem) as u32 };
-        k.range(steps, |_| {
+        let groups = outline.plan.halves(outline.problem) * outline.stages_of_phase();
+        let under_way = if outline.releases_at_once() { 0 } else { groups as u32 };
+        k.range(phases, |_| {
             self.set_off(along)?;
             k.wait_mma(under_way);
             self.release()
         })
     }
 
-    /// Waits for the next stage and issues its wgmma.
+    /// Waits for the stages of the next phase and issues their wgmma, those of the last one up to an
+    /// extent along K.
     fn set_off(&self, along: i64) -> Result<(), KernelError> {
-        let (outline, here) = (self.declared.outline, self.wait_for_stage()?);
-        (0..outline.plan.halves(outline.problem) as usize).try_for_each(|number| self.product(number, &here, along))
+        let outline = self.declared.outline;
+        let depth = outline.problem.k_tile();
+        for (own, stage) in outline.stages_of(&self.wait_for_phase()?)? {
+            let (here, along) = (at(&stage)?, if own + 1 == outline.stages_of_phase() { along } else { depth });
+            let parts = outline.plan.halves(outline.problem) as usize;
+            (0..parts).try_for_each(|number| self.product(number, &here, along))?;
+        }
+        Ok(())
     }
 
-    /// Waits until the next stage is full, and returns its coordinate.
-    pub(crate) fn wait_for_stage(&self) -> Result<Coord<Expr>, KernelError> {
+    /// Waits until the stages of the next phase are full, and returns its number in the ring.
+    pub(crate) fn wait_for_phase(&self) -> Result<Expr, KernelError> {
         let stage = self.ahead.stage()?;
         stage.wait()?;
-        let here = at(stage.index())?;
+        let here = stage.index().clone();
         self.ahead.advance()?;
         Ok(here)
     }

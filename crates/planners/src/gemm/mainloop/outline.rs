@@ -4,15 +4,16 @@ use std::ops::Range;
 
 use tilewright_kernel::machine::Machine;
 use tilewright_kernel::program::operation::BlockScaled;
-use tilewright_kernel::{Element, LayoutArgument};
+use tilewright_kernel::{Element, KernelError, LayoutArgument};
 use tilewright_layout::atoms::{MmaAtom, TiledMma};
+use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{IntoShape, Layout, Tiler};
 
 use crate::error::PlanError;
 use crate::gemm::epilogue::outline::Epilogue;
 use crate::gemm::implicit;
 use crate::gemm::implicit::Fold;
-use crate::gemm::index::fact;
+use crate::gemm::index::{fact, overflow, plus, times};
 use crate::gemm::plan::warps::warp_atom;
 use crate::gemm::plan::{Plan, WARPS};
 use crate::gemm::problem::Problem;
@@ -179,6 +180,31 @@ impl<'a> Outline<'a> {
     /// All blocks of a cluster.
     pub(crate) fn all_blocks(&self) -> Range<i64> {
         0..self.plan.cluster
+    }
+
+    /// Stages that are filled and released together: see [`Plan::stages_of_phase`].
+    pub(crate) fn stages_of_phase(&self) -> i64 {
+        let is_known = self.exact && self.listed.is_none();
+        if is_known { self.plan.stages_of_phase(self.problem) } else { 1 }
+    }
+
+    /// The phase of a k-tile, of those of a tile.
+    ///
+    /// Errors: an intermediate result does not fit.
+    pub(crate) fn phase(&self, step: &Expr) -> Result<Expr, KernelError> {
+        match self.stages_of_phase() {
+            1 => Ok(step.clone()),
+            together => step.floor_div(&Expr::from(together)).ok_or_else(overflow),
+        }
+    }
+
+    /// The k-tiles of a phase, or its stages in the ring, each with its number in the phase.
+    ///
+    /// Errors: an intermediate result does not fit.
+    pub(crate) fn stages_of(&self, phase: &Expr) -> Result<Vec<(i64, Expr)>, KernelError> {
+        let together = self.stages_of_phase();
+        let first = times(phase, &Expr::from(together))?;
+        (0..together).map(|own| Ok((own, plus(&first, &Expr::from(own))?))).collect()
     }
 
     /// Whether a stage is released as soon as its own wgmma is done.

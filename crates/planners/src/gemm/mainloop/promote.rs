@@ -7,7 +7,7 @@
 use tilewright_kernel::{Fragment, KernelError, Num};
 use tilewright_layout::symbolic::Expr;
 
-use crate::gemm::index::{minus, plus};
+use crate::gemm::index::{at, minus, plus};
 use crate::gemm::mainloop::declared::Declared;
 use crate::gemm::mainloop::multiply::Multiplier;
 use crate::gemm::mainloop::pass::Pass;
@@ -40,7 +40,7 @@ impl<'k> Multiplier<'_, 'k> {
     fn multiply_promoted_k_tile(&self, scales: &[Vec<Num<'k>>]) -> Result<(), KernelError> {
         let Declared { k, outline, .. } = self.declared;
         let (depth, parts) = (outline.problem.k_tile(), outline.plan.halves(outline.problem) as usize);
-        let (held, here) = (self.accumulators.len(), self.wait_for_stage()?);
+        let (held, here) = (self.accumulators.len(), at(&self.wait_for_phase()?)?);
         (0..held).try_for_each(|number| self.product(number, &here, depth))?;
         for number in 0..parts {
             if number >= held {

@@ -9,7 +9,7 @@ use tilewright_kernel::machine::Machine;
 
 use crate::gemm::implicit;
 use crate::gemm::panel::width;
-use crate::gemm::plan::{COLUMNS_OF_THREE, MAX_COLUMNS, MAX_STAGES, OTHER_REGISTERS, Plan};
+use crate::gemm::plan::{COLUMNS_OF_THREE, MAX_COLUMNS, MAX_PHASES, OTHER_REGISTERS, Plan};
 use crate::gemm::problem::Problem;
 use crate::gemm::problem::matrix::Contiguous;
 use crate::gemm::problem::scales::ScaleLayout;
@@ -179,10 +179,10 @@ impl Plan {
         if self.stages < 2 {
             return Some("fewer than two stages fit into shared memory");
         }
-        let bytes = self.stages.min(MAX_STAGES + 1) * self.stage_bytes(problem)
-            + MAX_BARRIER_BYTES
-            + self.staged_bytes(problem, machine);
-        (self.stages > MAX_STAGES || bytes > i64::from(machine.multiprocessor.block_shared_bytes))
+        let most = MAX_PHASES * self.stages_of_phase(problem);
+        let bytes =
+            self.stages.min(most) * self.stage_bytes(problem) + MAX_BARRIER_BYTES + self.staged_bytes(problem, machine);
+        (self.stages > most || bytes > i64::from(machine.multiprocessor.block_shared_bytes))
             .then_some("the stages and the epilogue tile do not fit into shared memory")
     }
 

@@ -11,7 +11,7 @@ use tilewright_kernel::machine::Machine;
 use crate::gemm::implicit;
 use crate::gemm::panel::width;
 use crate::gemm::plan::refusal::{CUTS_SCALES, MOST};
-use crate::gemm::plan::{MAX_COLUMNS, MAX_STAGES, Plan};
+use crate::gemm::plan::{MAX_COLUMNS, MAX_PHASES, Plan};
 use crate::gemm::problem::matrix::Contiguous;
 use crate::gemm::problem::{LINE_BYTES, Problem};
 use crate::units::{LANES, VECTOR, block_shared, count};
@@ -47,7 +47,7 @@ pub(crate) fn warp_atom(problem: &Problem) -> (&'static str, i64) {
 impl Plan {
     /// The stages that fit into the shared memory of a block.
     pub(crate) fn most_warp_stages(&self, problem: &Problem, machine: &Machine) -> i64 {
-        (self.warp_room(machine) / self.stage_bytes(problem).max(1)).min(MAX_STAGES)
+        (self.warp_room(machine) / self.stage_bytes(problem).max(1)).min(MAX_PHASES)
     }
 
     /// Bytes of shared memory for the stages of a block.
@@ -207,7 +207,7 @@ impl Plan {
         if self.stages < 2 {
             return Some("fewer than two stages fit into shared memory");
         }
-        if self.stages > MAX_STAGES || self.warp_bytes(problem, machine) > self.warp_room(machine) {
+        if self.stages > MAX_PHASES || self.warp_bytes(problem, machine) > self.warp_room(machine) {
             return Some("the stages and the epilogue tile do not fit into shared memory");
         }
         if self.producer && self.warp_bytes(problem, machine) > self.stages * self.stage_bytes(problem) {

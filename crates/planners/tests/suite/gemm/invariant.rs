@@ -132,6 +132,48 @@ fn every_plan_gives_the_same_bits() {
     }
 }
 
+/// Stages of a long ring are filled and released in pairs, with two mbarriers for a pair, and those of
+/// a shorter one alone: no bits depend on it.
+#[test]
+fn stages_in_pairs_give_the_same_bits() {
+    let problems: [(&str, OfRows); 5] = [
+        ("bf16, the last k-tile in part", |m| exact(BF16, [m, 40, 1096])),
+        ("f16 with a bias", |m| {
+            let bias = Matrix::strided(Element::F16, [m, 40, 1], [0, 1, 0]).unwrap();
+            let problem = Problem::new(Element::F16, [m, 40, 1024]).unwrap();
+            problem.fused(function("x + bias", &["x", "bias"], vec![bias])).unwrap()
+        }),
+        ("f16 with a tile of an input", |m| {
+            let c = Matrix::rows(Element::F16, [m, 40]).unwrap();
+            let problem = Problem::new(Element::F16, [m, 40, 1024]).unwrap();
+            problem.fused(function("x + c", &["x", "c"], vec![c])).unwrap()
+        }),
+        ("tf32", |m| Problem::new(Element::F32, [m, 24, 576]).unwrap().in_tf32()),
+        ("gated pairs", |m| {
+            let (a, b) = (Matrix::rows(BF16, [m, 1024]).unwrap(), Matrix::rows(BF16, [48, 1024]).unwrap());
+            let d = Matrix::rows(Element::F32, [m, 24]).unwrap();
+            Problem::gated(a, b, d, Pairs::Halves, function("silu(x) * y", &["x", "y"], vec![])).unwrap()
+        }),
+    ];
+    let barriers = |product: &Product| {
+        let text = ptx::write(product.steps()[0].kernel().program(), ptx::Target::Sm90a).unwrap();
+        text.matches("mbarrier.init").count() as i64
+    };
+    for (name, of) in problems {
+        for rows in [1, 48, 70] {
+            let problem = of(rows).batch_invariant().unwrap();
+            let chosen = Plan::of(&problem, &h200());
+            // The widest tile of which 16 stages fit.
+            let one = Plan { warpgroups: 1, blocks_per_sm: 1, cluster: 1, ping_pong: false, raster_band: 1, ..chosen };
+            let plan = Plan { rows: 64, columns: 16, stages: 20, ..one };
+            let pairs = Product::planned(&problem, &plan, &h200()).unwrap();
+            let alone = Product::planned(&problem, &Plan { stages: 15, ..plan }, &h200()).unwrap();
+            assert_eq!(barriers(&alone) - barriers(&pairs), 2 * 15 - 20, "{name}, {rows}");
+            assert!(result(&pairs) == result(&alone), "{name}, {rows} rows");
+        }
+    }
+}
+
 /// With one row of tiles no load has lines outside of A: threads have stored zeros there. Fewer
 /// than 16 such lines are loaded.
 #[test]

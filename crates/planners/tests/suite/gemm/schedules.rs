@@ -73,6 +73,22 @@ fn tiles_of_every_kind_are_right() {
     }
 }
 
+/// Stages that are filled and released in pairs, with one row of tiles and with tiles at both edges.
+#[test]
+fn stages_in_pairs_are_right() {
+    for sizes in [[1, 40, 1024], [70, 40, 1152]] {
+        let product = problem(sizes);
+        for stages in [16, 22] {
+            multiplied(&product, &Plan { raster_band: 1, stages, ..plan(64, 16, 1) });
+        }
+    }
+    // An odd number of stages, or of k-tiles.
+    for (sizes, stages) in [([64, 40, 1024], 17), ([64, 40, 1088], 18)] {
+        let plan = Plan { raster_band: 1, stages, ..plan(64, 16, 1) };
+        assert!(Product::planned(&problem(sizes), &plan, &h200()).is_err(), "{plan}");
+    }
+}
+
 /// Tiles whose accumulators need more registers than an even split gives, stored in parts.
 #[test]
 fn the_widest_tiles_are_right() {
