@@ -17,7 +17,7 @@ use crate::context::Context;
 use crate::device::Device;
 use crate::driver::StreamHandle;
 use crate::element::ElementType;
-use crate::error::{GpuError, becomes};
+use crate::error::GpuError;
 use crate::memory::Memory;
 use crate::stream::Stream;
 
@@ -194,7 +194,7 @@ impl fmt::Display for CublasError {
 
 impl std::error::Error for CublasError {}
 
-becomes! { CublasError: Gpu(GpuError) }
+tilewright_layout::from_variants!(CublasError: Gpu(GpuError));
 
 impl Cublas {
     /// Opens the library on a device; none if there is none that can be used.

@@ -8,25 +8,11 @@ use std::fmt;
 use tilewright_kernel::interpret::SetupError;
 use tilewright_kernel::ptx::PtxError;
 use tilewright_layout::atoms::AtomError;
-use tilewright_layout::{LayoutError, Refusal};
+use tilewright_layout::{LayoutError, Refusal, from_variants};
 use tilewright_tensor::TensorError;
 use tilewright_tile::TileError;
 
 use crate::status::{Status, version_text};
-
-/// Errors that become the variants of another one.
-macro_rules! becomes {
-    ($error:ident: $($variant:ident($part:ty)),+ $(,)?) => {
-        $(
-            impl From<$part> for $error {
-                fn from(part: $part) -> $error {
-                    $error::$variant(part)
-                }
-            }
-        )+
-    };
-}
-pub(crate) use becomes;
 
 /// An error whose variants are errors of parts: its text is that of the part.
 macro_rules! one_of {
@@ -37,7 +23,7 @@ macro_rules! one_of {
             $($(#[$what])* $variant($part),)+
         }
 
-        $crate::error::becomes! { $error: $($variant($part)),+ }
+        tilewright_layout::from_variants!($error: $($variant($part)),+);
 
         impl std::fmt::Display for $error {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -364,41 +350,16 @@ pub enum MemoryFlaw {
     },
 }
 
-impl GpuError {
-    /// The stable code of this kind of error.
-    pub fn code(&self) -> &'static str {
-        match self {
-            GpuError::NoDriver { .. } => "E0801",
-            GpuError::OldDriver { .. } => "E0802",
-            GpuError::NoDevice { .. } => "E0803",
-            GpuError::Architecture { .. } => "E0804",
-            GpuError::OutOfMemory { .. } => "E0805",
-            GpuError::DeviceLost { .. } => "E0806",
-            GpuError::LaunchFailed { .. } => "E0807",
-            GpuError::Compile { .. } => "E0808",
-            GpuError::MachineCode { .. } => "E0809",
-            GpuError::Notes { .. } => "E0810",
-            GpuError::NoEntry { .. } => "E0811",
-            GpuError::Arguments { .. } => "E0812",
-            GpuError::Memory { .. } => "E0813",
-            GpuError::OtherDevice { .. } => "E0814",
-            GpuError::Aliasing { .. } => "E0815",
-            GpuError::LaunchSize { .. } => "E0816",
-            GpuError::TensorMap { .. } => "E0817",
-            GpuError::Layouts { .. } => "E0818",
-            GpuError::Layout { .. } => "E0820",
-            GpuError::Forked => "E0821",
-            GpuError::OtherContext { .. } => "E0822",
-            GpuError::Unordered { .. } => "E0823",
-            GpuError::Driver { .. } => "E0819",
-            GpuError::Ptx(error) => error.code(),
-            GpuError::Sizes(error) => error.code(),
-            GpuError::Tensor(error) => error.code(),
-            GpuError::Atom(error) => error.code(),
-            GpuError::Tile(error) => error.code(),
-        }
-    }
+tilewright_layout::refusal! {
+    GpuError of Ptx of Sizes of Tensor of Atom of Tile:
+    NoDriver "E0801", OldDriver "E0802", NoDevice "E0803", Architecture "E0804",
+    OutOfMemory "E0805", DeviceLost "E0806", LaunchFailed "E0807", Compile "E0808",
+    MachineCode "E0809", Notes "E0810", NoEntry "E0811", Arguments "E0812", Memory "E0813",
+    OtherDevice "E0814", Aliasing "E0815", LaunchSize "E0816", TensorMap "E0817", Layouts "E0818",
+    Layout "E0820", Forked "E0821", OtherContext "E0822", Unordered "E0823", Driver "E0819",
+}
 
+impl GpuError {
     /// A hint on how to fix it, as a sentence; None if the message is complete.
     pub fn help(&self) -> Option<String> {
         let help = match self {
@@ -459,23 +420,7 @@ impl GpuError {
     }
 }
 
-impl Refusal for GpuError {
-    fn code(&self) -> &'static str {
-        GpuError::code(self)
-    }
-
-    fn help(&self) -> Option<String> {
-        GpuError::help(self)
-    }
-}
-
-becomes! { GpuError: Ptx(PtxError), Sizes(SetupError), Tensor(TensorError), Atom(AtomError) }
-
-impl From<TileError> for GpuError {
-    fn from(error: TileError) -> GpuError {
-        GpuError::Tile(Box::new(error))
-    }
-}
+from_variants!(GpuError: Ptx(PtxError), Sizes(SetupError), Tensor(TensorError), Atom(AtomError), Tile(TileError));
 
 impl From<LayoutError> for GpuError {
     fn from(error: LayoutError) -> GpuError {
@@ -598,5 +543,3 @@ impl fmt::Display for Are {
         }
     }
 }
-
-impl std::error::Error for GpuError {}

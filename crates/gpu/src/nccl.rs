@@ -24,7 +24,7 @@ use tilewright_layout::Refusal;
 pub use process::{NcclId, NcclProcess};
 
 use crate::device::Device;
-use crate::error::{GpuError, becomes};
+use crate::error::GpuError;
 use crate::memory::Memory;
 use crate::stream::Stream;
 
@@ -85,7 +85,7 @@ impl fmt::Display for NcclError {
 
 impl std::error::Error for NcclError {}
 
-becomes! { NcclError: Gpu(GpuError) }
+tilewright_layout::from_variants!(NcclError: Gpu(GpuError));
 
 impl Refusal for NcclError {
     /// The errors of NCCL have no page here, so they use the page of refusals by the driver.

@@ -239,11 +239,7 @@ pub enum Reason {
     OpenBody,
 }
 
-impl From<LayoutError> for Reason {
-    fn from(error: LayoutError) -> Reason {
-        Reason::Layout(error)
-    }
-}
+tilewright_layout::from_variants!(Reason: Layout(LayoutError));
 
 impl From<AtomError> for Reason {
     fn from(error: AtomError) -> Reason {

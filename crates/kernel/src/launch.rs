@@ -46,16 +46,9 @@ pub enum SetupError {
     },
 }
 
-impl SetupError {
-    /// The stable code of this kind of error.
-    pub fn code(&self) -> &'static str {
-        match self {
-            SetupError::Malformed { .. } => "E1001",
-            SetupError::Size { .. } => "E1002",
-            SetupError::Argument { .. } => "E1003",
-            SetupError::TooLarge { .. } => "E1004",
-        }
-    }
+tilewright_layout::refusal! {
+    SetupError:
+    Malformed "E1001", Size "E1002", Argument "E1003", TooLarge "E1004",
 }
 
 /// A launch of a program at sizes.

@@ -107,11 +107,7 @@ impl fmt::Display for CandidateError {
 
 impl Error for CandidateError {}
 
-impl From<LayoutError> for CandidateError {
-    fn from(error: LayoutError) -> CandidateError {
-        CandidateError::Refused(error)
-    }
-}
+crate::from_variants!(CandidateError: Refused(LayoutError));
 
 /// The form in which candidates are compared: each top-level mode coalesced, and a tuple of one
 /// number as that number.

@@ -3,10 +3,9 @@
 //! As in the algebra, errors are data with a stable [code](MeshError::code); the sentence is made
 //! when one is printed.
 
-use std::error::Error;
 use std::fmt;
 
-use tilewright_layout::{LayoutError, Refusal};
+use tilewright_layout::LayoutError;
 
 /// Why there is no mesh, layout or plan, or why a plan was not carried out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -219,32 +218,16 @@ pub enum Flaw {
     },
 }
 
-impl MeshError {
-    /// The stable code of this kind of error.
-    pub fn code(&self) -> &'static str {
-        match self {
-            MeshError::Syntax { .. } => "E1101",
-            MeshError::Axes { .. } | MeshError::Name { .. } | MeshError::Devices { .. } | MeshError::Ranks { .. } => {
-                "E1102"
-            }
-            MeshError::NoAxis { .. } => "E1103",
-            MeshError::Places { .. } => "E1104",
-            MeshError::Element { .. } | MeshError::Shapes { .. } | MeshError::Meshes { .. } => "E1105",
-            MeshError::Uneven { .. } | MeshError::Size { .. } => "E1106",
-            MeshError::Unwritten { .. } => "E1107",
-            MeshError::TooLarge { .. } => "E1108",
-            MeshError::Memory { .. } => "E1109",
-            MeshError::Differs { .. } | MeshError::Processes { .. } => "E1110",
-            MeshError::Lost { .. } | MeshError::Absent { .. } => "E1111",
-            MeshError::Environment { .. } | MeshError::Token { .. } => "E1112",
-            MeshError::OutOfMemory { .. } => "E1113",
-            MeshError::Interrupted { .. } => "E1114",
-            MeshError::Engine { .. } => "E1115",
-            MeshError::Operation { .. } => "E1116",
-            MeshError::Layout(error) => error.code(),
-        }
-    }
+tilewright_layout::refusal! {
+    MeshError from Layout:
+    Syntax "E1101", Axes "E1102", Name "E1102", Devices "E1102", Ranks "E1102", NoAxis "E1103",
+    Places "E1104", Element "E1105", Shapes "E1105", Meshes "E1105", Uneven "E1106", Size "E1106",
+    Unwritten "E1107", TooLarge "E1108", Memory "E1109", Differs "E1110", Processes "E1110",
+    Lost "E1111", Absent "E1111", Environment "E1112", Token "E1112", OutOfMemory "E1113",
+    Interrupted "E1114", Engine "E1115", Operation "E1116",
+}
 
+impl MeshError {
     /// What would help, as a sentence; None if the message is complete.
     pub fn help(&self) -> Option<String> {
         let help = match self {
@@ -272,12 +255,6 @@ impl MeshError {
             _ => return None,
         };
         Some(help.to_owned())
-    }
-}
-
-impl From<LayoutError> for MeshError {
-    fn from(error: LayoutError) -> MeshError {
-        MeshError::Layout(error)
     }
 }
 
@@ -352,17 +329,5 @@ impl fmt::Display for Flaw {
             Flaw::Outside { axis, extent } => write!(f, "steps along {axis} leave its {extent} positions"),
             Flaw::Shared { along } => write!(f, "two positions coincide: steps along {along} coincide"),
         }
-    }
-}
-
-impl Error for MeshError {}
-
-impl Refusal for MeshError {
-    fn code(&self) -> &'static str {
-        MeshError::code(self)
-    }
-
-    fn help(&self) -> Option<String> {
-        MeshError::help(self)
     }
 }

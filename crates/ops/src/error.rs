@@ -105,8 +105,4 @@ impl fmt::Display for OperatorError {
 
 impl Error for OperatorError {}
 
-impl From<TileError> for OperatorError {
-    fn from(error: TileError) -> OperatorError {
-        OperatorError::Tile(error)
-    }
-}
+tilewright_layout::from_variants!(OperatorError: Tile(TileError));

@@ -1,12 +1,11 @@
 //! Why there is no plan.
 
-use std::error::Error;
 use std::fmt;
 
 use tilewright_kernel::KernelError;
 use tilewright_kernel::interpret::SetupError;
 use tilewright_layout::atoms::AtomError;
-use tilewright_layout::{LayoutError, Refusal, nearest};
+use tilewright_layout::{LayoutError, nearest};
 
 /// Why there is no plan for a kernel.
 #[derive(Debug, Clone, PartialEq)]
@@ -132,12 +131,6 @@ pub enum PlanError {
     Kernel(KernelError),
 }
 
-impl From<LayoutError> for PlanError {
-    fn from(error: LayoutError) -> PlanError {
-        PlanError::Layout(error)
-    }
-}
-
 impl From<AtomError> for PlanError {
     fn from(error: AtomError) -> PlanError {
         match error {
@@ -147,44 +140,16 @@ impl From<AtomError> for PlanError {
     }
 }
 
-impl From<KernelError> for PlanError {
-    fn from(error: KernelError) -> PlanError {
-        PlanError::Kernel(error)
-    }
-}
+tilewright_layout::from_variants!(PlanError: Kernel(KernelError), Launch(SetupError));
 
-impl From<SetupError> for PlanError {
-    fn from(error: SetupError) -> PlanError {
-        PlanError::Launch(error)
-    }
+tilewright_layout::refusal! {
+    PlanError from Layout of Launch of Atom of Kernel:
+    Sizes "E0931", Overlap "E0932", Before "E0933", Kind "E0934", TooLarge "E0935", Unknown "E0936",
+    Size "E0937", Shape "E0938", Text "E0939", Plan "E0940", Rank "E0941", Extents "E0942",
+    Together "E0943", Unlike "E0944", Window "E0945",
 }
 
 impl PlanError {
-    /// The stable code.
-    pub fn code(&self) -> &'static str {
-        match self {
-            PlanError::Sizes { .. } => "E0931",
-            PlanError::Overlap { .. } => "E0932",
-            PlanError::Before { .. } => "E0933",
-            PlanError::Kind { .. } => "E0934",
-            PlanError::TooLarge { .. } => "E0935",
-            PlanError::Unknown { .. } => "E0936",
-            PlanError::Size { .. } => "E0937",
-            PlanError::Shape { .. } => "E0938",
-            PlanError::Text { .. } => "E0939",
-            PlanError::Plan { .. } => "E0940",
-            PlanError::Rank { .. } => "E0941",
-            PlanError::Extents { .. } => "E0942",
-            PlanError::Together { .. } => "E0943",
-            PlanError::Unlike { .. } => "E0944",
-            PlanError::Window { .. } => "E0945",
-            PlanError::Launch(error) => error.code(),
-            PlanError::Layout(error) => error.code(),
-            PlanError::Atom(error) => error.code(),
-            PlanError::Kernel(error) => error.code(),
-        }
-    }
-
     /// What would help.
     pub fn help(&self) -> Option<String> {
         Some(match self {
@@ -273,17 +238,5 @@ impl fmt::Display for PlanError {
             PlanError::Atom(error) => error.fmt(f),
             PlanError::Kernel(error) => error.fmt(f),
         }
-    }
-}
-
-impl Error for PlanError {}
-
-impl Refusal for PlanError {
-    fn code(&self) -> &'static str {
-        PlanError::code(self)
-    }
-
-    fn help(&self) -> Option<String> {
-        PlanError::help(self)
     }
 }

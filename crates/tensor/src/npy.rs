@@ -71,11 +71,7 @@ tilewright_layout::refusal! {
     Format "E0410", Type "E0411", Io "E0412",
 }
 
-impl From<io::Error> for NpyError {
-    fn from(error: io::Error) -> NpyError {
-        NpyError::Io(error)
-    }
-}
+tilewright_layout::from_variants!(NpyError: Io(io::Error));
 
 impl<E: Into<TensorError>> From<E> for NpyError {
     fn from(error: E) -> NpyError {

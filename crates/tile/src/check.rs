@@ -90,17 +90,7 @@ impl fmt::Display for Unchecked {
 
 impl std::error::Error for Unchecked {}
 
-impl From<TileError> for Unchecked {
-    fn from(error: TileError) -> Unchecked {
-        Unchecked::Program(error)
-    }
-}
-
-impl From<CheckError> for Unchecked {
-    fn from(error: CheckError) -> Unchecked {
-        Unchecked::Interpreter(error)
-    }
-}
+tilewright_layout::from_variants!(Unchecked: Program(TileError), Interpreter(CheckError));
 
 /// The options of [`Compiled::check`]. A list of sizes is the options of a check on numbers that
 /// the check chooses.

@@ -268,17 +268,7 @@ impl Reason {
     }
 }
 
-impl From<LayoutError> for Reason {
-    fn from(error: LayoutError) -> Reason {
-        Reason::Layout(error)
-    }
-}
-
-impl From<KernelError> for Reason {
-    fn from(error: KernelError) -> Reason {
-        Reason::Kernel(Box::new(error))
-    }
-}
+tilewright_layout::from_variants!(Reason: Layout(LayoutError), Kernel(KernelError));
 
 /// Why a tile program is refused, and where.
 #[derive(Debug, Clone, PartialEq)]

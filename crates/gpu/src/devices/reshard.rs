@@ -49,11 +49,7 @@ one_of! {
 }
 refused_by! { ReshardError: Mesh, Plan, Gpu, Nccl }
 
-impl From<LayoutError> for ReshardError {
-    fn from(error: LayoutError) -> ReshardError {
-        ReshardError::Mesh(error.into())
-    }
-}
+tilewright_layout::from_variants!(ReshardError: Mesh(LayoutError));
 
 /// How summands become one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

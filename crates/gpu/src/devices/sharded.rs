@@ -47,11 +47,7 @@ one_of! {
 }
 refused_by! { ShardedError: Mesh, Plan, Gpu, Reshard }
 
-impl From<LayoutError> for ShardedError {
-    fn from(error: LayoutError) -> ShardedError {
-        ShardedError::Mesh(error.into())
-    }
-}
+tilewright_layout::from_variants!(ShardedError: Mesh(LayoutError));
 
 impl From<ProductError> for ShardedError {
     fn from(error: ProductError) -> ShardedError {

@@ -24,14 +24,9 @@ impl fmt::Display for SetupError {
     }
 }
 
-impl Error for SetupError {}
-
-impl Refusal for SetupError {
-    fn code(&self) -> &'static str {
-        SetupError::code(self)
-    }
-
-    fn help(&self) -> Option<String> {
+impl SetupError {
+    /// What would help, as a sentence; None if the message is complete.
+    pub fn help(&self) -> Option<String> {
         match self {
             SetupError::TooLarge { .. } => {
                 let edges = "defects that depend on sizes, such as a partial last tile, show at small sizes too";

@@ -125,11 +125,7 @@ impl NoTiling {
     }
 }
 
-impl From<LayoutError> for NoTiling {
-    fn from(error: LayoutError) -> NoTiling {
-        NoTiling::Layout(Box::new(error))
-    }
-}
+crate::from_variants!(NoTiling: Layout(LayoutError));
 
 /// In which order a tile has the coordinates of a mode.
 #[derive(Clone, Copy, PartialEq, Eq)]

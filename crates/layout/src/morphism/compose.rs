@@ -117,11 +117,7 @@ enum Stopped {
     Number(LayoutError),
 }
 
-impl From<LayoutError> for Stopped {
-    fn from(error: LayoutError) -> Stopped {
-        Stopped::Number(error)
-    }
-}
+crate::from_variants!(Stopped: Number(LayoutError));
 
 /// The refusal in full: where the walk along both tuples stops, or else the number.
 #[cold]

@@ -28,17 +28,7 @@ one_of! {
     }
 }
 
-impl From<PlanError> for TuneError {
-    fn from(error: PlanError) -> TuneError {
-        TuneError::Bench(error.into())
-    }
-}
-
-impl From<GpuError> for TuneError {
-    fn from(error: GpuError) -> TuneError {
-        TuneError::Bench(error.into())
-    }
-}
+tilewright_layout::from_variants!(TuneError: Bench(PlanError), Bench(GpuError));
 
 /// How plans are measured on a device.
 #[derive(Clone, Copy)]
