@@ -249,6 +249,31 @@ impl Build {
         self.core.borrow_mut()
     }
 
+    /// Begins a statement, for its instructions: their line is that of the caller.
+    #[track_caller]
+    fn begin(&self, statement: &'static str) -> (RefMut<'_, Core>, Location) {
+        let location = Location::caller();
+        (self.core_for(Source { statement, location }), location)
+    }
+
+    /// The core, for the instructions of a statement.
+    fn core_for(&self, source: Source) -> RefMut<'_, Core> {
+        let mut core = self.core();
+        core.begin(source);
+        core
+    }
+
+    /// Writes a statement of the caller by instructions of the core.
+    #[track_caller]
+    fn instructed<T>(
+        &self,
+        statement: &'static str,
+        write: impl FnOnce(&mut Core) -> Result<T, Reason>,
+    ) -> Result<T, KernelError> {
+        let (mut core, location) = self.begin(statement);
+        write(&mut core).map_err(|refusal| refusal.at(statement, location))
+    }
+
     /// Writes a statement. Its instructions and its refusal have the line of the caller.
     #[track_caller]
     fn statement<T>(
@@ -263,8 +288,7 @@ impl Build {
     /// Writes a statement that is one instruction without operands.
     #[track_caller]
     fn issue(&self, statement: &'static str, operation: Operation) {
-        let mut core = self.core();
-        core.begin(Source { statement, location: Location::caller() });
+        let mut core = self.core_for(Source { statement, location: Location::caller() });
         core.effect(operation, [], &[], None);
     }
 
@@ -435,8 +459,7 @@ impl Build {
     /// ```
     #[track_caller]
     pub fn grid_size(&self, axis: Axis) -> Expr {
-        let mut core = self.core();
-        core.begin(Source { statement: "grid_size", location: Location::caller() });
+        let mut core = self.core_for(Source { statement: "grid_size", location: Location::caller() });
         core.grid_size(axis)
     }
 

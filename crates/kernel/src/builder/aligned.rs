@@ -33,8 +33,7 @@ impl<'k> View<'k> {
     pub fn aligned(self, bytes: u32) -> Result<View<'k>, KernelError> {
         let location = Location::caller();
         let build: &Build = self.build;
-        let mut core = build.core();
-        core.begin(Source { statement: "aligned", location });
+        let mut core = build.core_for(Source { statement: "aligned", location });
         let buffer = &mut core.buffers[self.buffer.index()];
         let fits = bytes.is_power_of_two() && (buffer.element.bytes()..=16).contains(&bytes);
         if !fits || buffer.space == Space::Shared {

@@ -102,8 +102,7 @@ impl<'k> Num<'k> {
             self.build().complain(refusal.at(name, location));
             return self;
         };
-        let mut core = self.build().core();
-        core.begin(Source { statement: name, location });
+        let mut core = self.build().core_for(Source { statement: name, location });
         let inputs = [self.register(), by.register()];
         let register = core.pure(Operation::Binary(operation, number), inputs, width_of(self.element()));
         drop(core);
@@ -226,8 +225,7 @@ impl Build {
         };
         let fragment =
             self.fragment_of(element, &tilewright_layout::Tree::leaf(8 * words.len().max(1) as i64)).map_err(refuse)?;
-        let mut core = self.core();
-        core.begin(Source { statement: "nibbles", location });
+        let mut core = self.core_for(Source { statement: "nibbles", location });
         let (pairs, number) = (element.bits() == 16, nibbles.number());
         let high = nibbles.high_constants().map(|constants| constants.map(|bits| core.constant(bits, Width::Bits32)));
         let [mask, frame, less] = nibbles.constants().map(|bits| core.constant(bits, Width::Bits32));

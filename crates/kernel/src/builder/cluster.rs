@@ -184,8 +184,7 @@ impl Build {
     /// The number of this block in its cluster.
     #[track_caller]
     pub fn rank(&self) -> Expr {
-        let mut core = self.core();
-        core.begin(Source { statement: "rank", location: Location::caller() });
+        let (mut core, _) = self.begin("rank");
         let size = core.cluster_size();
         if let Some(rank) = &core.rank {
             return rank.clone();
@@ -201,24 +200,22 @@ impl Build {
     /// Errors: that is not less than the number of blocks in the cluster.
     #[track_caller]
     pub fn rank_after(&self, by: u32) -> Result<Expr, KernelError> {
-        let location = Location::caller();
         let rank = self.rank();
-        let mut core = self.core();
-        core.begin(Source { statement: "rank_after", location });
-        let size = core.cluster_size();
-        if by >= size {
-            let refusal = Reason::TooMuch { what: "ranks", asked: by.into(), limit: u64::from(size) - 1 };
-            return Err(refusal.at("rank_after", location));
-        }
-        let rank = core.lower(&rank, Width::Bits32).map_err(|refusal| refusal.at("rank_after", location))?;
-        let [by, less, end] = [i64::from(by), i64::from(by) - i64::from(size), i64::from(size - by)]
-            .map(|number| core.constant(number as u32 as u64, Width::Bits32));
-        let add = Operation::Binary(Binary::Add, Number::I32);
-        let next = core.pure(add.clone(), [rank, by], Width::Bits32);
-        let around = core.pure(add, [rank, less], Width::Bits32);
-        let inside = core.pure(Operation::Compare(Comparison::Less, Number::I32), [rank, end], Width::Predicate);
-        let register = core.pure(Operation::Select, [inside, next, around], Width::Bits32);
-        Ok(core.new_variable(register, i64::from(size) - 1, None))
+        self.instructed("rank_after", |core| {
+            let size = core.cluster_size();
+            if by >= size {
+                return Err(Reason::TooMuch { what: "ranks", asked: by.into(), limit: u64::from(size) - 1 });
+            }
+            let rank = core.lower(&rank, Width::Bits32)?;
+            let [by, less, end] = [i64::from(by), i64::from(by) - i64::from(size), i64::from(size - by)]
+                .map(|number| core.constant(number as u32 as u64, Width::Bits32));
+            let add = Operation::Binary(Binary::Add, Number::I32);
+            let next = core.pure(add.clone(), [rank, by], Width::Bits32);
+            let around = core.pure(add, [rank, less], Width::Bits32);
+            let inside = core.pure(Operation::Compare(Comparison::Less, Number::I32), [rank, end], Width::Predicate);
+            let register = core.pure(Operation::Select, [inside, next, around], Width::Bits32);
+            Ok(core.new_variable(register, i64::from(size) - 1, None))
+        })
     }
 
     /// A barrier of all threads of the cluster: accesses before it are ordered before accesses
@@ -243,8 +240,7 @@ impl Build {
 
     #[track_caller]
     fn at_cluster(&self, statement: &'static str, operations: &[Operation]) {
-        let mut core = self.core();
-        core.begin(Source { statement, location: Location::caller() });
+        let (mut core, _) = self.begin(statement);
         core.cluster_size();
         for operation in operations {
             core.effect(operation.clone(), [], &[], None);
@@ -267,8 +263,7 @@ impl<'k> View<'k> {
                 let because = "only shared memory is a block's own".to_string();
                 return Err(Reason::Instruction { name: self.text(), because });
             }
-            let mut core = self.build.core();
-            core.begin(Source { statement: "of_block", location });
+            let mut core = self.build.core_for(Source { statement: "of_block", location });
             core.ranks(&rank)?;
             core.lower(&rank, Width::Bits32)
         };

@@ -307,9 +307,7 @@ impl<'k> Fragment<'k> {
     /// Writes 0 to each element.
     #[track_caller]
     pub fn clear(&self) {
-        let location = Location::caller();
-        let mut core = self.build.core();
-        core.begin(Source { statement: "clear", location });
+        let (mut core, _) = self.build.begin("clear");
         let bits = core.cells[self.cell].bits;
         let word = core.constant(0, Width::of_bits(bits.max(32)).unwrap_or(Width::Bits64));
         for at in self.slots().unwrap_or_default() {

@@ -65,8 +65,7 @@ impl Build {
         let source = Source { statement: "when_last", location };
         let at = |refusal: Reason| refusal.at(source.statement, location);
         let (which, last) = {
-            let mut core = self.core();
-            core.begin(source);
+            let mut core = self.core_for(source);
             core.counts_blocks().map_err(at)?
         };
         let told = self.take_scratch(Element::U32, "1:1").map_err(at)?;
@@ -80,8 +79,7 @@ impl Build {
         self.single(|| {
             let before = told.fragment()?;
             {
-                let mut core = self.core();
-                core.begin(source);
+                let mut core = self.core_for(source);
                 let number = core.effect(Operation::CountBlock, [which, last], &[Width::Bits32], None)[0];
                 core.cells[before.cell].slots = vec![Slot::Whole(number)];
             }
@@ -91,8 +89,7 @@ impl Build {
         self.meet();
         let before = told.load()?;
         let register = {
-            let mut core = self.core();
-            core.begin(source);
+            let mut core = self.core_for(source);
             let before = core.element_register(before.cell, 0).map_err(at)?;
             let all = core.pure(Operation::Compare(Comparison::Equal, Number::U32), [before, last], Width::Predicate);
             core.last_block.iter_mut().for_each(|block| block.within = Some(all));

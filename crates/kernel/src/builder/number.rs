@@ -152,9 +152,7 @@ impl<'k> Num<'k> {
 
     #[track_caller]
     fn unary(self, operation: Unary, name: &'static str) -> Num<'k> {
-        let location = Location::caller();
-        let mut core = self.build.core();
-        core.begin(Source { statement: name, location });
+        let (mut core, location) = self.build.begin(name);
         let Some(number) = arithmetic(self.element) else {
             drop(core);
             self.build.complain(Reason::Arithmetic { operation: name, element: self.element }.at(name, location));
@@ -166,9 +164,7 @@ impl<'k> Num<'k> {
 
     #[track_caller]
     pub(super) fn binary(self, other: Num<'k>, operation: Binary, name: &'static str) -> Num<'k> {
-        let location = Location::caller();
-        let mut core = self.build.core();
-        core.begin(Source { statement: name, location });
+        let (mut core, location) = self.build.begin(name);
         let refusal = match arithmetic(self.element) {
             None => Reason::Arithmetic { operation: name, element: self.element },
             Some(_) if self.element != other.element => Reason::Elements { wanted: self.element, given: other.element },
@@ -185,9 +181,7 @@ impl<'k> Num<'k> {
 
     #[track_caller]
     fn compare(self, other: Num<'k>, comparison: Comparison) -> Flag<'k> {
-        let location = Location::caller();
-        let mut core = self.build.core();
-        core.begin(Source { statement: "compare", location });
+        let (mut core, location) = self.build.begin("compare");
         let number = arithmetic(self.element).filter(|_| self.element == other.element);
         let Some(number) = number else {
             drop(core);
@@ -208,9 +202,7 @@ impl<'k> Num<'k> {
     /// happens twice, first to f32. e4m3 and e5m2 saturate.
     #[track_caller]
     pub fn to(self, element: Element) -> Num<'k> {
-        let location = Location::caller();
-        let mut core = self.build.core();
-        core.begin(Source { statement: "to", location });
+        let (mut core, _) = self.build.begin("to");
         let register = core.converted(self.register, self.element, element);
         drop(core);
         Num { register, element, ..self }
@@ -219,9 +211,7 @@ impl<'k> Num<'k> {
     /// `self * b + c`, rounded once.
     #[track_caller]
     pub fn multiply_add(self, b: Num<'k>, c: Num<'k>) -> Num<'k> {
-        let location = Location::caller();
-        let mut core = self.build.core();
-        core.begin(Source { statement: "multiply_add", location });
+        let (mut core, location) = self.build.begin("multiply_add");
         let agree = self.element == b.element && self.element == c.element;
         let Some(number) = arithmetic(self.element).filter(|_| agree) else {
             drop(core);
@@ -416,8 +406,7 @@ impl<'k> Flag<'k> {
             self.build.complain(refusal.at("select", location));
             return yes;
         }
-        let mut core = self.build.core();
-        core.begin(Source { statement: "select", location });
+        let mut core = self.build.core_for(Source { statement: "select", location });
         let inputs = [self.register, yes.register, no.register];
         let register = core.pure(Operation::Select, inputs, width_of(yes.element));
         Num { register, ..yes }

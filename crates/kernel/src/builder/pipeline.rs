@@ -119,8 +119,7 @@ impl Build {
             for stage in 0..stages {
                 for (buffer, count) in [(full, 1), (empty, releases)] {
                     let (access, address) = self.object(buffer, &Expr::from(stage)).map_err(refuse)?;
-                    let mut core = self.core();
-                    core.begin(source);
+                    let mut core = self.core_for(source);
                     core.effect(Operation::BarrierInit { access, count }, address, &[], None);
                 }
             }
@@ -128,8 +127,7 @@ impl Build {
             Ok(())
         };
         self.branch("pipeline", Flag { build: self, register: first }, init, || Ok(()), location)?;
-        let mut core = self.core();
-        core.begin(source);
+        let mut core = self.core_for(source);
         if core.cluster_size() > 1 {
             // Other blocks arrive at these barriers too.
             core.effect(Operation::ClusterArrive, [], &[], None);
@@ -149,14 +147,12 @@ impl<'k> Pipeline<'k> {
     /// Errors: the kernel has no room for more variables.
     #[track_caller]
     pub fn cursor(&self) -> Result<Cursor<'k>, KernelError> {
-        let location = Location::caller();
-        let mut core = self.build.core();
-        core.begin(Source { statement: "cursor", location });
-        let zero = core.constant(0, Width::Bits32);
-        let cell = core.new_cell(32, 2).map_err(|refusal| refusal.at("cursor", location))?;
-        core.cells[cell].slots.fill(Slot::Whole(zero));
-        drop(core);
-        Ok(Cursor { pipeline: self.clone(), cell })
+        self.build.instructed("cursor", |core| {
+            let zero = core.constant(0, Width::Bits32);
+            let cell = core.new_cell(32, 2)?;
+            core.cells[cell].slots.fill(Slot::Whole(zero));
+            Ok(Cursor { pipeline: self.clone(), cell })
+        })
     }
 }
 
@@ -166,16 +162,12 @@ impl<'k> Cursor<'k> {
     /// Errors: the cursor is of another role, or of a loop that is over.
     #[track_caller]
     pub fn stage(&self) -> Result<Stage<'k>, KernelError> {
-        let location = Location::caller();
         let Pipeline { build, stages, full, empty } = self.pipeline.clone();
-        let mut core = build.core();
-        core.begin(Source { statement: "stage", location });
-        let registers =
-            core.element_register(self.cell, 0).and_then(|index| Ok([index, core.element_register(self.cell, 1)?]));
-        let [index, parity] = registers.map_err(|refusal| refusal.at("stage", location))?;
-        let index = core.new_variable(index, stages - 1, None);
-        drop(core);
-        Ok(Stage { build, full, empty, index, parity, bytes: Cell::new(0) })
+        build.instructed("stage", |core| {
+            let (index, parity) = (core.element_register(self.cell, 0)?, core.element_register(self.cell, 1)?);
+            let index = core.new_variable(index, stages - 1, None);
+            Ok(Stage { build, full, empty, index, parity, bytes: Cell::new(0) })
+        })
     }
 
     /// Goes on to the next stage, and after the last one to the first.
@@ -183,10 +175,7 @@ impl<'k> Cursor<'k> {
     /// Errors: as [`Cursor::stage`].
     #[track_caller]
     pub fn advance(&self) -> Result<(), KernelError> {
-        let location = Location::caller();
-        let mut core = self.pipeline.build.core();
-        core.begin(Source { statement: "advance", location });
-        let mut advance = || {
+        self.pipeline.build.instructed("advance", |core| {
             let (index, parity) = (core.element_register(self.cell, 0)?, core.element_register(self.cell, 1)?);
             let [zero, one, end] = [0, 1, self.pipeline.stages as u64].map(|value| core.constant(value, Width::Bits32));
             let next = core.pure(Operation::Binary(Binary::Add, Number::I32), [index, one], Width::Bits32);
@@ -196,8 +185,7 @@ impl<'k> Cursor<'k> {
             let parity = core.pure(Operation::Binary(Binary::Xor, Number::U32), [parity, turned], Width::Bits32);
             core.cells[self.cell].slots = vec![Slot::Whole(index), Slot::Whole(parity)];
             Ok(())
-        };
-        advance().map_err(|refusal: Reason| refusal.at("advance", location))
+        })
     }
 }
 
@@ -259,11 +247,8 @@ impl Cursor<'_> {
     /// Errors: as [`Cursor::stage`]; `count` is negative.
     #[track_caller]
     pub fn advance_by(&self, count: i64) -> Result<(), KernelError> {
-        let location = Location::caller();
-        let mut core = self.pipeline.build.core();
-        core.begin(Source { statement: "advance_by", location });
         let stages = self.pipeline.stages;
-        let mut advance = || {
+        self.pipeline.build.instructed("advance_by", |core| {
             if count < 0 {
                 let because = "a cursor only advances".to_string();
                 return Err(Reason::Instruction { name: format!("advance_by {count}"), because });
@@ -284,8 +269,7 @@ impl Cursor<'_> {
             let parity = core.pure(xor, [parity, rounds], Width::Bits32);
             core.cells[self.cell].slots = vec![Slot::Whole(index), Slot::Whole(parity)];
             Ok(())
-        };
-        advance().map_err(|refusal: Reason| refusal.at("advance_by", location))
+        })
     }
 }
 

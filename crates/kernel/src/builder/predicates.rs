@@ -165,8 +165,7 @@ impl Build {
                     right_size: bound.leaves().len().to_string(),
                 });
             }
-            let mut core = self.core();
-            core.begin(Source { statement: "elem_less", location });
+            let mut core = self.core_for(Source { statement: "elem_less", location });
             let mut both = None;
             let mut compared = Vec::new();
             for (a, b) in at.leaves().iter().zip(bound.leaves()) {

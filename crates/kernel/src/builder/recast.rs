@@ -21,7 +21,6 @@ use crate::element::Element;
 use crate::error::{KernelError, Reason};
 use crate::program::operation::{Binary, Number, Operation, Shuffle};
 use crate::program::register::Width;
-use crate::program::{Location, Source};
 
 impl<'k> View<'k> {
     /// The memory of a whole tensor as elements of another type under another layout, from the
@@ -174,15 +173,10 @@ impl Build {
     /// Errors: an index has too many terms.
     #[track_caller]
     pub fn unless_less(&self, a: &Expr, b: &Expr) -> Result<Option<Flag<'_>>, KernelError> {
-        let location = Location::caller();
-        let mut core = self.core();
-        core.begin(Source { statement: "unless_less", location });
-        if core.is_less(a, b) {
-            return Ok(None);
-        }
-        let register = core.less(a, b).map_err(|refusal| refusal.at("unless_less", location))?;
-        drop(core);
-        Ok(Some(Flag { build: self, register }))
+        self.instructed("unless_less", |core| match core.is_less(a, b) {
+            true => Ok(None),
+            false => Ok(Some(Flag { build: self, register: core.less(a, b)? })),
+        })
     }
 
     /// How often a number goes into an index, as an index.
@@ -231,9 +225,7 @@ impl Build {
     /// Errors: it has too many terms.
     #[track_caller]
     pub fn clamped(&self, index: &Expr, below: i64) -> Result<Expr, KernelError> {
-        let location = Location::caller();
-        let mut core = self.core();
-        core.begin(Source { statement: "clamped", location });
+        let (mut core, location) = self.begin("clamped");
         let last = below.clamp(1, i64::from(i32::MAX)) - 1;
         if matches!(index.range(), (Some(0..), Some(greatest)) if greatest <= last) {
             return Ok(index.clone());
@@ -277,24 +269,23 @@ impl Build {
     /// Errors: an index may be negative, or does not fit in 32 bits, or has too many terms.
     #[track_caller]
     pub fn either(&self, condition: Flag<'_>, yes: &Expr, no: &Expr) -> Result<Expr, KernelError> {
-        let location = Location::caller();
-        let mut core = self.core();
-        core.begin(Source { statement: "either", location });
-        let mut greatest = 0;
-        let mut registers = [condition.register; 3];
-        for (register, index) in registers.iter_mut().skip(1).zip([yes, no]) {
-            let (Some(0..), Some(most)) = index.range() else {
-                return Err(Reason::Open { what: "the range", layout: index.to_string() }.at("either", location));
-            };
-            greatest = most.max(greatest);
-            if greatest > i64::from(i32::MAX) {
-                let (asked, limit) = (greatest.unsigned_abs(), i32::MAX as u64);
-                return Err(Reason::TooMuch { what: "values of an index", asked, limit }.at("either", location));
+        self.instructed("either", |core| {
+            let mut greatest = 0;
+            let mut registers = [condition.register; 3];
+            for (register, index) in registers.iter_mut().skip(1).zip([yes, no]) {
+                let (Some(0..), Some(most)) = index.range() else {
+                    return Err(Reason::Open { what: "the range", layout: index.to_string() });
+                };
+                greatest = most.max(greatest);
+                if greatest > i64::from(i32::MAX) {
+                    let (asked, limit) = (greatest.unsigned_abs(), i32::MAX as u64);
+                    return Err(Reason::TooMuch { what: "values of an index", asked, limit });
+                }
+                *register = core.lower(index, Width::Bits32)?;
             }
-            *register = core.lower(index, Width::Bits32).map_err(|refusal| refusal.at("either", location))?;
-        }
-        let register = core.pure(Operation::Select, registers, Width::Bits32);
-        Ok(core.new_variable(register, greatest, None))
+            let register = core.pure(Operation::Select, registers, Width::Bits32);
+            Ok(core.new_variable(register, greatest, None))
+        })
     }
 
     /// The lower 32 bits of two words side by side, `low` first, moved down by `bits`, of which 5
@@ -303,20 +294,14 @@ impl Build {
     /// Errors: the words are no numbers of 32 bits; the index has too many terms.
     #[track_caller]
     pub fn funnel_right<'k>(&'k self, low: Num<'k>, high: Num<'k>, bits: &Expr) -> Result<Num<'k>, KernelError> {
-        let location = Location::caller();
-        for word in [low, high] {
-            if word.element().bits() != 32 {
-                let refusal = Reason::Elements { wanted: Element::U32, given: word.element() };
-                return Err(refusal.at("funnel_right", location));
+        self.instructed("funnel_right", |core| {
+            if let Some(word) = [low, high].iter().find(|word| word.element().bits() != 32) {
+                return Err(Reason::Elements { wanted: Element::U32, given: word.element() });
             }
-        }
-        let mut core = self.core();
-        core.begin(Source { statement: "funnel_right", location });
-        let by = core.lower(bits, Width::Bits32).map_err(|refusal| refusal.at("funnel_right", location))?;
-        let inputs = [low.register(), high.register(), by];
-        let register = core.pure(Operation::FunnelShiftRight, inputs, width_of(low.element()));
-        drop(core);
-        Ok(Num::new(self, register, low.element()))
+            let inputs = [low.register(), high.register(), core.lower(bits, Width::Bits32)?];
+            let register = core.pure(Operation::FunnelShiftRight, inputs, width_of(low.element()));
+            Ok(Num::new(self, register, low.element()))
+        })
     }
 
     /// The number of 32 bits that another lane has, by the number of that lane modulo 32. All lanes
@@ -325,17 +310,13 @@ impl Build {
     /// Errors: it has not 32 bits; the index has too many terms.
     #[track_caller]
     pub fn shuffle_from<'k>(&'k self, value: Num<'k>, lane: &Expr) -> Result<Num<'k>, KernelError> {
-        let location = Location::caller();
-        if value.element().bits() != 32 {
-            let refusal = Reason::Elements { wanted: Element::U32, given: value.element() };
-            return Err(refusal.at("shuffle_from", location));
-        }
-        let mut core = self.core();
-        core.begin(Source { statement: "shuffle_from", location });
-        let lane = core.lower(lane, Width::Bits32).map_err(|refusal| refusal.at("shuffle_from", location))?;
-        let shuffle = Operation::Shuffle(Shuffle::Index);
-        let register = core.effect(shuffle, [value.register(), lane], &[Width::Bits32], None)[0];
-        drop(core);
-        Ok(Num::new(self, register, value.element()))
+        self.instructed("shuffle_from", |core| {
+            if value.element().bits() != 32 {
+                return Err(Reason::Elements { wanted: Element::U32, given: value.element() });
+            }
+            let inputs = [value.register(), core.lower(lane, Width::Bits32)?];
+            let register = core.effect(Operation::Shuffle(Shuffle::Index), inputs, &[Width::Bits32], None)[0];
+            Ok(Num::new(self, register, value.element()))
+        })
     }
 }

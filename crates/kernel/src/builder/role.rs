@@ -122,8 +122,7 @@ impl Build {
     pub fn open_role(&self, warps: Range<u32>) -> Result<OpenBody<'_>, KernelError> {
         let begun = Source { statement: "role", location: Location::caller() };
         let begin = || {
-            let mut core = self.core();
-            core.begin(begun);
+            let mut core = self.core_for(begun);
             if core.team.is_some() {
                 let because = "a role must not be inside of another role".to_string();
                 return Err(Reason::Instruction { name: "role".to_string(), because });
@@ -153,8 +152,7 @@ impl Build {
     pub fn open_single(&self) -> Result<OpenBody<'_>, KernelError> {
         let begun = Source { statement: "single", location: Location::caller() };
         let begin = || {
-            let mut core = self.core();
-            core.begin(begun);
+            let mut core = self.core_for(begun);
             core.thread()?;
             // The number in the block is compared, not that in the role: from a difference ptxas
             // does not see that one thread is left, and then loops over the threads of each bulk
@@ -182,9 +180,7 @@ impl Build {
     /// to 248.
     #[track_caller]
     pub fn registers(&self, count: u32) -> Result<(), KernelError> {
-        let location = Location::caller();
-        let mut core = self.core();
-        core.begin(Source { statement: "registers", location });
+        let (mut core, location) = self.begin("registers");
         let because = |because: &str| {
             let refusal = Reason::Instruction { name: format!("{count} registers"), because: because.to_string() };
             Err(refusal.at("registers", location))
@@ -211,8 +207,7 @@ impl Build {
     pub fn elected(&self, body: impl FnOnce() -> Result<(), KernelError>) -> Result<(), KernelError> {
         let location = Location::caller();
         let register = {
-            let mut core = self.core();
-            core.begin(Source { statement: "elected", location });
+            let mut core = self.core_for(Source { statement: "elected", location });
             core.effect(Operation::Elect, [], &[Width::Predicate], None)[0]
         };
         self.branch("elected", Flag { build: self, register }, body, || Ok(()), location)
@@ -250,9 +245,7 @@ impl Build {
     /// Errors: no whole warps; roles and meetings together are more than 15.
     #[track_caller]
     pub fn meeting(&self, threads: u32) -> Result<Meeting<'_>, KernelError> {
-        let location = Location::caller();
-        let mut core = self.core();
-        core.begin(Source { statement: "meeting", location });
+        let (mut core, location) = self.begin("meeting");
         if threads == 0 || !threads.is_multiple_of(WARP_LANES as u32) || threads > 1024 {
             let because = "whole warps meet, of at most 1024 threads".to_string();
             let refusal = Reason::Instruction { name: format!("meeting of {threads} threads"), because };

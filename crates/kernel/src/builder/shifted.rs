@@ -168,8 +168,7 @@ impl Build {
         if let Some(refusal) = refusal {
             return Err(refusal.at("index_up_to", location));
         }
-        let mut core = self.core();
-        core.begin(Source { statement: "index_up_to", location });
+        let mut core = self.core_for(Source { statement: "index_up_to", location });
         // Without a sign, negative numbers are greater than all others.
         let most = core.constant(greatest as u64, Width::Bits32);
         let least = Operation::Binary(Binary::Minimum, Number::U32);

@@ -92,8 +92,7 @@ impl Build {
         // The copies of an iteration in a register, if there is such an iteration.
         let ahead = |iteration: Register, stage: &Expr| {
             let (inside, iteration) = {
-                let mut core = self.core();
-                core.begin(source);
+                let mut core = self.core_for(source);
                 let end = core.lower(&iterations, Width::Bits32).map_err(refuse)?;
                 let inside = Operation::Compare(Comparison::Less, Number::I32);
                 let inside = core.pure(inside, [iteration, end], Width::Predicate);
@@ -101,8 +100,7 @@ impl Build {
             };
             let body = || copy(&iteration, stage);
             self.branch("staged", Flag { build: self, register: inside }, body, || Ok(()), location)?;
-            let mut core = self.core();
-            core.begin(source);
+            let mut core = self.core_for(source);
             core.effect(Operation::CommitAsync, [], &[], None);
             Ok::<_, KernelError>(())
         };
@@ -120,8 +118,7 @@ impl Build {
         };
         self.range(iterations.clone(), |iteration| {
             let (next, stage, filled) = {
-                let mut core = self.core();
-                core.begin(source);
+                let mut core = self.core_for(source);
                 core.effect(Operation::WaitAsync(stages as u32 - 2), [], &[], None);
                 let barrier = barrier_of(core.team.as_ref());
                 core.effect(barrier, [], &[], None);
@@ -134,16 +131,14 @@ impl Build {
             };
             ahead(next, &filled)?;
             work(&iteration, &stage)?;
-            let mut core = self.core();
-            core.begin(source);
+            let mut core = self.core_for(source);
             let filled = core.element_register(cell, 0).map_err(refuse)?;
             let stage = core.next_stage(filled, stages);
             core.cells[cell].slots = vec![Slot::Whole(stage), Slot::Whole(filled)];
             Ok(())
         })?;
         // The code after this may reuse the stages.
-        let mut core = self.core();
-        core.begin(source);
+        let mut core = self.core_for(source);
         core.effect(Operation::WaitAsync(0), [], &[], None);
         let barrier = barrier_of(core.team.as_ref());
         core.effect(barrier, [], &[], None);

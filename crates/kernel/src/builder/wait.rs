@@ -84,9 +84,7 @@ impl Build {
     /// previous one.
     #[track_caller]
     pub fn wait_launches(&self) {
-        let mut core = self.core();
-        let location = Location::caller();
-        core.begin(Source { statement: "wait_launches", location });
+        let (mut core, location) = self.begin("wait_launches");
         if core.depth() > 0 {
             let because = "it must be outside of roles, loops and conditions".to_string();
             let refusal = Reason::Instruction { name: "wait_launches".to_string(), because };

@@ -7,7 +7,6 @@ use super::number::Num;
 use crate::error::Reason;
 use crate::program::WARP_LANES;
 use crate::program::operation::Shuffle;
-use crate::program::{Location, Source};
 
 impl Build {
     /// A number of another lane, whose number is one's own XOR the mask: a warp has 32 lanes, so
@@ -35,9 +34,7 @@ impl Build {
     /// ```
     #[track_caller]
     pub fn shuffle_xor<'k>(&'k self, value: Num<'k>, mask: u32) -> Num<'k> {
-        let location = Location::caller();
-        let mut core = self.core();
-        core.begin(Source { statement: "shuffle_xor", location });
+        let (mut core, location) = self.begin("shuffle_xor");
         if mask >= WARP_LANES as u32 {
             drop(core);
             let because = format!("a warp has {WARP_LANES} lanes, so the mask is from 0 to {}", WARP_LANES - 1);

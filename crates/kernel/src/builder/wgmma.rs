@@ -26,7 +26,6 @@ use crate::program::memory::Access;
 use crate::program::operation::{OPERAND_REGISTERS, Operation};
 use crate::program::register::{Register, Width};
 use crate::program::wgmma::{Described, WgmmaOperands};
-use crate::program::{Location, Source};
 
 /// Threads of a warpgroup.
 const GROUP: i64 = 128;
@@ -279,9 +278,7 @@ impl Build {
     /// kernel that leaves more is refused.
     #[track_caller]
     pub fn wait_mma(&self, groups: u32) {
-        let location = Location::caller();
-        let mut core = self.core();
-        core.begin(Source { statement: "wait_mma", location });
+        let (mut core, location) = self.begin("wait_mma");
         if groups > MOST_GROUPS {
             drop(core);
             let because = format!("a wait leaves from 0 to {MOST_GROUPS} wgmma groups in flight");

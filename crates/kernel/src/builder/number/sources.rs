@@ -10,7 +10,7 @@ use crate::error::{KernelError, Reason};
 use crate::program::operation::{Binary, Number, Operation};
 use crate::program::register::Width;
 use crate::program::scalar::Scalar;
-use crate::program::{Location, Source};
+use crate::program::Location;
 
 impl Build {
     /// A constant.
@@ -75,18 +75,16 @@ impl Build {
     /// Errors: the number is of another type.
     #[track_caller]
     pub fn index_of(&self, number: Num<'_>) -> Result<Expr, KernelError> {
-        let location = Location::caller();
-        if !matches!(number.element, Element::I32 | Element::U32) {
-            let refusal = Reason::Elements { wanted: Element::I32, given: number.element };
-            return Err(refusal.at("index_of", location));
-        }
-        let mut core = self.core();
-        core.begin(Source { statement: "index_of", location });
-        // Without a sign, negative numbers are greater than all others.
-        let most = core.constant(i32::MAX as u64, Width::Bits32);
-        let least = Operation::Binary(Binary::Minimum, Number::U32);
-        let register = core.pure(least, [number.register, most], Width::Bits32);
-        Ok(core.new_variable(register, i32::MAX.into(), None))
+        self.instructed("index_of", |core| {
+            if !matches!(number.element, Element::I32 | Element::U32) {
+                return Err(Reason::Elements { wanted: Element::I32, given: number.element });
+            }
+            // Without a sign, negative numbers are greater than all others.
+            let most = core.constant(i32::MAX as u64, Width::Bits32);
+            let least = Operation::Binary(Binary::Minimum, Number::U32);
+            let register = core.pure(least, [number.register, most], Width::Bits32);
+            Ok(core.new_variable(register, i32::MAX.into(), None))
+        })
     }
 
     /// A number that the launch passes, by its name.
@@ -119,9 +117,7 @@ impl Build {
     /// Errors: as [`Build::scalar`].
     #[track_caller]
     pub fn scalar_of(&self, element: Element, name: &str) -> Result<Num<'_>, KernelError> {
-        let location = Location::caller();
-        let mut core = self.core();
-        core.begin(Source { statement: "scalar", location });
+        let (mut core, location) = self.begin("scalar");
         let other = core.scalars.iter().find_map(|scalar| match scalar {
             Scalar::Given { name: own, element: given } if own == name && *given != element => Some(*given),
             _ => None,

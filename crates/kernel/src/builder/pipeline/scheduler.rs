@@ -189,8 +189,7 @@ impl Build {
         let numbers = self.shared_of(Element::U32, layout)?;
         let cursor = self.pipeline(STAGES, warps * blocks)?.cursor()?;
         let (which, last, end, cell) = {
-            let mut core = self.core();
-            core.begin(source);
+            let mut core = self.core_for(source);
             let clusters = core.grid[0].clone().and_then(|grid| grid.floor_div(&Expr::from(i64::from(blocks))));
             let all = clusters.and_then(|clusters| Stride::plus(&count, &clusters));
             let last = all.and_then(|all| Stride::plus(&all, &Expr::from(-1)));
@@ -218,15 +217,13 @@ impl<'k> DynamicScheduler<'k> {
     /// Errors: `iteration` is not below `ahead`; a call in the body of the iterations.
     #[track_caller]
     pub fn first(&self, iteration: usize) -> Result<Expr, KernelError> {
-        let location = Location::caller();
-        let mut core = self.build.core();
-        core.begin(Source { statement: "first", location });
-        if iteration >= self.ahead {
-            let because = format!("{} iterations are known ahead", self.ahead);
-            return Err(refuse(because).at("first", location));
-        }
-        let number = core.element_register(self.cell, iteration).map_err(|refusal| refusal.at("first", location))?;
-        self.variable(&mut core, number).map_err(|refusal| refusal.at("first", location))
+        self.build.instructed("first", |core| {
+            if iteration >= self.ahead {
+                return Err(refuse(format!("{} iterations are known ahead", self.ahead)));
+            }
+            let number = core.element_register(self.cell, iteration)?;
+            self.variable(core, number)
+        })
     }
 
     /// An index, at most `count`.
@@ -257,8 +254,7 @@ impl<'k> DynamicScheduler<'k> {
         };
         build.repeated(source, &self.count, iterations, |iteration| {
             let (now, latest, depth) = {
-                let mut core = build.core();
-                core.begin(source);
+                let mut core = build.core_for(source);
                 let now = core.element_register(self.cell, 0).map_err(at)?;
                 let latest = core.element_register(self.cell, self.known - 1).map_err(at)?;
                 let greatest = self.count.range().1.unwrap_or(i64::MAX).min(i64::from(i32::MAX)) - 1;
@@ -286,8 +282,7 @@ impl<'k> DynamicScheduler<'k> {
                 }
                 self.next(&claim.stage)?;
             }
-            let mut core = build.core();
-            core.begin(source);
+            let mut core = build.core_for(source);
             let next = core.element_register(self.cell, 0).map_err(at)?;
             let over = Operation::Compare(Comparison::GreaterEqual, Number::I32);
             Ok(Some(core.pure(over, [next, self.end], Width::Predicate)))
@@ -340,8 +335,7 @@ impl<'k> DynamicScheduler<'k> {
             }
             let rank = build.rank();
             let register = {
-                let mut core = build.core();
-                core.begin(source);
+                let mut core = build.core_for(source);
                 let rank = core.lower(&rank, Width::Bits32).map_err(at)?;
                 let zero = core.constant(0, Width::Bits32);
                 core.pure(Operation::Compare(Comparison::Equal, Number::I32), [rank, zero], Width::Predicate)
@@ -431,8 +425,7 @@ impl<'k> Claim<'_, 'k> {
             return Err(refuse(because).at("ahead", location));
         }
         let number = if scheduler.known > scheduler.ahead { self.latest } else { scheduler.next(&self.stage)? };
-        let mut core = scheduler.build.core();
-        core.begin(Source { statement: "ahead", location });
+        let mut core = scheduler.build.core_for(Source { statement: "ahead", location });
         let later = scheduler.variable(&mut core, number).map_err(|refusal| refusal.at("ahead", location))?;
         drop(core);
         *self.later.borrow_mut() = Some(later.clone());
