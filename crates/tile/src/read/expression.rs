@@ -255,12 +255,17 @@ impl<'b> Reader<'_, 'b> {
         Ok(found)
     }
 
+    /// What stands after a comma.
+    fn next<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, TileError>) -> Result<T, TileError> {
+        self.text.sign(",")?;
+        read(self)
+    }
+
     fn call(&mut self, name: &str, place: Location) -> Result<Value<'b>, TileError> {
         let build = self.build;
         if let Some((_, binary)) = Binary::NAMES.into_iter().find(|(own, _)| *own == name) {
             let a = self.any()?;
-            self.text.sign(",")?;
-            let b = self.any()?;
+            let b = self.next(Self::any)?;
             let element = if binary.is_of_bits() { Element::I32 } else { Element::F32 };
             let both = match (a, b) {
                 (ReadTerm::Number(_), ReadTerm::Number(_)) if binary.is_of_bits() => {
@@ -294,8 +299,7 @@ impl<'b> Reader<'_, 'b> {
             let before = name.strip_prefix("scan_before_") == Some(own);
             if before || name.strip_prefix("scan_") == Some(own) {
                 let tile = self.expression()?;
-                self.text.sign(",")?;
-                let mode = self.text.integer()? as usize;
+                let mode = self.next(|own| own.text.integer())? as usize;
                 let scan = if before { Operation::ScanBefore } else { Operation::Scan };
                 return Ok(tile.apply("scan", scan(reduction, mode), place));
             }
@@ -303,10 +307,8 @@ impl<'b> Reader<'_, 'b> {
         Ok(match name {
             "load" => {
                 let tensor = self.tensor()?;
-                self.text.sign(",")?;
-                let shape = self.numbers()?;
-                self.text.sign(",")?;
-                let (at, rows) = self.picked_place()?;
+                let shape = self.next(Self::numbers)?;
+                let (at, rows) = self.next(Self::picked_place)?;
                 let other = if self.text.takes(",") { self.literal()? } else { 0.0 };
                 match rows.is_empty() {
                     false => build.gathered(tensor, &shape, &at, &rows, other, place),
@@ -315,10 +317,8 @@ impl<'b> Reader<'_, 'b> {
             }
             "stage" => {
                 let tensor = self.tensor()?;
-                self.text.sign(",")?;
-                let shape = self.numbers()?;
-                self.text.sign(",")?;
-                let (at, picked) = self.picked_place()?;
+                let shape = self.next(Self::numbers)?;
+                let (at, picked) = self.next(Self::picked_place)?;
                 if picked.len() > 1 {
                     let (what, asked) = ("tiles of coordinates".to_string(), picked.len() as i64);
                     return Err(Reason::TooMuch { what, asked, limit: 1 }.at("stage", place));
@@ -343,14 +343,12 @@ impl<'b> Reader<'_, 'b> {
             }
             "unpack_i4" | "unpack_u4" => {
                 let words = self.expression()?;
-                self.text.sign(",")?;
-                let element = self.element()?;
+                let element = self.next(Self::element)?;
                 words.apply("unpack", Operation::Unpack { element, signed: name == "unpack_i4" }, place)
             }
             "random" => {
                 let counters = self.expression()?;
-                self.text.sign(",")?;
-                let seed = self.sum()?;
+                let seed = self.next(Self::sum)?;
                 let seed = self.settled(seed, Element::I32, place);
                 self.text.sign(",")?;
                 let word = self.text.integer()?.clamp(0, 255) as u8;
@@ -359,8 +357,7 @@ impl<'b> Reader<'_, 'b> {
             }
             "argmax" | "argmin" | "histogram" => {
                 let tile = self.expression()?;
-                self.text.sign(",")?;
-                let number = self.text.integer()?;
+                let number = self.next(|own| own.text.integer())?;
                 match name {
                     "argmax" => tile.apply("argmax", Operation::ArgMax(number as usize), place),
                     "argmin" => tile.apply("argmin", Operation::ArgMin(number as usize), place),
@@ -369,19 +366,15 @@ impl<'b> Reader<'_, 'b> {
             }
             "top" | "top_places" => {
                 let tile = self.expression()?;
-                self.text.sign(",")?;
-                let mode = self.text.integer()? as usize;
-                self.text.sign(",")?;
-                let count = self.text.integer()?;
+                let mode = self.next(|own| own.text.integer())? as usize;
+                let count = self.next(|own| own.text.integer())?;
                 let places = Operation::TopPlaces(mode, count);
                 tile.apply("top", if name == "top" { Operation::Top(mode, count) } else { places }, place)
             }
             "fma" => {
                 let a = self.any()?;
-                self.text.sign(",")?;
-                let b = self.any()?;
-                self.text.sign(",")?;
-                let c = self.any()?;
+                let b = self.next(Self::any)?;
+                let c = self.next(Self::any)?;
                 // A number takes the type of the others.
                 let element = a.element().or(b.element()).or(c.element()).unwrap_or(Element::F32);
                 let all = Value::together([a, b, c].map(|term| self.settled(term, element, place)), "fma", place);
@@ -389,17 +382,14 @@ impl<'b> Reader<'_, 'b> {
             }
             "dot" => {
                 let a = self.expression()?;
-                self.text.sign(",")?;
-                let b = self.expression()?;
-                self.text.sign(",")?;
-                let c = self.expression()?;
+                let b = self.next(Self::expression)?;
+                let c = self.next(Self::expression)?;
                 build.apply("dot", Operation::Dot, &[a.id, b.id, c.id], place)
             }
             "select" => self.select(place)?,
             "broadcast" | "reshape" | "transpose" => {
                 let tile = self.expression()?;
-                self.text.sign(",")?;
-                let numbers = self.numbers()?;
+                let numbers = self.next(Self::numbers)?;
                 match name {
                     "broadcast" => tile.apply("broadcast", Operation::Broadcast(numbers), place),
                     "reshape" => tile.apply("reshape", Operation::Reshape(numbers), place),
@@ -411,8 +401,7 @@ impl<'b> Reader<'_, 'b> {
             }
             "arange" => {
                 let shape = self.numbers()?;
-                self.text.sign(",")?;
-                let mode = self.text.integer()? as usize;
+                let mode = self.next(|own| own.text.integer())? as usize;
                 build.apply("arange", Operation::Arange { shape, mode }, &[], place)
             }
             "index" => {
@@ -433,14 +422,12 @@ impl<'b> Reader<'_, 'b> {
             }
             "atom" => {
                 let tile = self.expression()?;
-                self.text.sign(",")?;
-                let name = self.text.quoted()?;
+                let name = self.next(|own| own.text.quoted())?;
                 tile.apply("atom", Operation::Atom(name), place)
             }
             "held" => {
                 let tile = self.expression()?;
-                self.text.sign(",")?;
-                let text = self.text.quoted()?;
+                let text = self.next(|own| own.text.quoted())?;
                 let layout = text.parse().map_err(|error| Reason::Layout(error).at("held", place))?;
                 let held = crate::held::Held::of(&layout).map_err(|reason| reason.at("held", place))?;
                 tile.apply("held", Operation::Held(held), place)
@@ -466,10 +453,8 @@ impl<'b> Reader<'_, 'b> {
             return Err(self.text.refuse("a comparison, `<` or `==` as it may be,"));
         }
         let condition = self.condition(term, place)?;
-        self.text.sign(",")?;
-        let yes = self.any()?;
-        self.text.sign(",")?;
-        let no = self.any()?;
+        let yes = self.next(Self::any)?;
+        let no = self.next(Self::any)?;
         let element = yes.element().or(no.element()).unwrap_or(Element::F32);
         let (yes, no) = (self.settled(yes, element, place), self.settled(no, element, place));
         Ok(condition.selected(yes, no, place))
