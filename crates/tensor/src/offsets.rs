@@ -137,6 +137,33 @@ macro_rules! of_shape {
 }
 use of_shape;
 
+/// What the trait asks of a layout that is not constant, whose values become offsets by `$offset`.
+macro_rules! of_values {
+    ($Layout:ident, $offset:expr) => {
+        of_shape!($Layout);
+
+        fn profile(&self) -> Profile {
+            $Layout::profile(self).clone()
+        }
+
+        #[inline]
+        fn offset(&self, index: i64) -> Result<i64, TensorError> {
+            within(index, $Layout::size(self), || $Layout::shape(self))?;
+            Ok($offset(self.eval(&index)?))
+        }
+
+        fn offset_at(&self, coord: &Tree<i64>) -> Result<i64, TensorError> {
+            inside(coord, &$Layout::shape(self))?;
+            Ok($offset(self.eval_at(coord)?))
+        }
+
+        fn injective(&self) -> Result<bool, TensorError> {
+            Ok(self.is_injective()?)
+        }
+    };
+}
+use of_values;
+
 /// Refuses a map that reaches an element twice, or is not known not to.
 pub(crate) fn each_once<L: Offsets>(layout: &L) -> Result<(), TensorError> {
     if matches!(layout.injective(), Ok(true)) {

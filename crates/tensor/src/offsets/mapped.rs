@@ -3,9 +3,11 @@
 //! Law: that of [`super::Offsets`]; ranges and pairs are found by bounds, or by listing offsets
 //! within limits.
 
+use std::convert::identity;
+
 use tilewright_layout::{BitMatrix, Composed, Layout, LayoutError, Profile, StaticComposed, Stride, Tree, Xor};
 
-use super::{MAX_WALK, Offsets, inside, of_shape, outside, within};
+use super::{MAX_WALK, Offsets, inside, of_shape, of_values, outside, within};
 use crate::error::TensorError;
 use crate::walk::sealed::Sealed;
 use crate::walk::{Walk, number};
@@ -25,22 +27,7 @@ impl Offsets for Composed {
         self.derived()
     }
 
-    of_shape!(Composed);
-
-    fn profile(&self) -> Profile {
-        Composed::profile(self).clone()
-    }
-
-    #[inline]
-    fn offset(&self, index: i64) -> Result<i64, TensorError> {
-        within(index, Composed::size(self), || Composed::shape(self))?;
-        Ok(self.eval(&index)?)
-    }
-
-    fn offset_at(&self, coord: &Tree<i64>) -> Result<i64, TensorError> {
-        inside(coord, &Composed::shape(self))?;
-        Ok(self.eval_at(coord)?)
-    }
+    of_values!(Composed, identity);
 
     fn range(&self) -> Result<(i64, i64), TensorError> {
         // The least value is the greatest of the negatives.
@@ -59,10 +46,6 @@ impl Offsets for Composed {
             (least, greatest) = (least.min(offset), greatest.max(offset));
         }
         Ok((least, greatest))
-    }
-
-    fn injective(&self) -> Result<bool, TensorError> {
-        Ok(self.is_injective()?)
     }
 
     #[inline]
@@ -137,31 +120,12 @@ impl Offsets for Layout<Xor> {
         Ok(Composed::new(matrix, 0, inner)?)
     }
 
-    of_shape!(Layout);
-
-    fn profile(&self) -> Profile {
-        Layout::profile(self).clone()
-    }
-
-    #[inline]
-    fn offset(&self, index: i64) -> Result<i64, TensorError> {
-        within(index, Layout::size(self), || Layout::shape(self))?;
-        Ok(number(self.eval(&index)?))
-    }
-
-    fn offset_at(&self, coord: &Tree<i64>) -> Result<i64, TensorError> {
-        inside(coord, &Layout::shape(self))?;
-        Ok(number(self.eval_at(coord)?))
-    }
+    of_values!(Layout, number);
 
     fn range(&self) -> Result<(i64, i64), TensorError> {
         // The least value of a set of bit vectors that contains 0 is 0.
         let greatest = self.cosize()?.checked_sub(1).ok_or(LayoutError::Undecided { op: "range", limit: 0 })?;
         Ok((0, greatest))
-    }
-
-    fn injective(&self) -> Result<bool, TensorError> {
-        Ok(self.is_injective()?)
     }
 
     #[inline]

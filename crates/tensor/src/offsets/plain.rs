@@ -2,9 +2,11 @@
 //!
 //! Law: that of [`super::Offsets`].
 
+use std::convert::identity;
+
 use tilewright_layout::{Composed, Layout, Leaf, Profile, StaticLayout, Tree};
 
-use super::{Offsets, inside, of_shape, outside, within};
+use super::{Offsets, inside, of_shape, of_values, outside, within};
 use crate::error::TensorError;
 use crate::walk::Walk;
 use crate::walk::sealed::Sealed;
@@ -31,29 +33,10 @@ impl Offsets for Layout {
         Ok(Composed::from(self))
     }
 
-    of_shape!(Layout);
-
-    fn profile(&self) -> Profile {
-        Layout::profile(self).clone()
-    }
-
-    #[inline]
-    fn offset(&self, index: i64) -> Result<i64, TensorError> {
-        within(index, Layout::size(self), || Layout::shape(self))?;
-        Ok(self.eval(&index)?)
-    }
-
-    fn offset_at(&self, coord: &Tree<i64>) -> Result<i64, TensorError> {
-        inside(coord, &Layout::shape(self))?;
-        Ok(self.eval_at(coord)?)
-    }
+    of_values!(Layout, identity);
 
     fn range(&self) -> Result<(i64, i64), TensorError> {
         Ok(Layout::range(self)?)
-    }
-
-    fn injective(&self) -> Result<bool, TensorError> {
-        Ok(self.is_injective()?)
     }
 
     fn collision(&self) -> Option<(i64, i64, i64)> {
