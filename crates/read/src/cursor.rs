@@ -50,8 +50,8 @@ impl<'a> Cursor<'a> {
         self.at >= self.source.len()
     }
 
-    /// Passes blanks, tabs and, with `lines`, ends of lines.
-    pub fn blanks(&mut self, lines: bool) {
+    /// Passes blanks, tabs and, with `lines`, ends of lines; itself, for what is read then.
+    pub fn blanks(&mut self, lines: bool) -> &mut Cursor<'a> {
         while let Some(byte) = self.peek() {
             match byte {
                 b' ' | b'\t' => self.at += 1,
@@ -59,6 +59,7 @@ impl<'a> Cursor<'a> {
                 _ => break,
             }
         }
+        self
     }
 
     /// Passes blanks, ends of lines and comments of Python.
@@ -110,8 +111,7 @@ impl<'a> Cursor<'a> {
     /// As [`Cursor::eat`], after blanks and ends of lines, which stay where the text does not come.
     pub fn eat_spaced(&mut self, text: &str) -> bool {
         let kept = self.at;
-        self.blanks(true);
-        let found = self.eat(text);
+        let found = self.blanks(true).eat(text);
         if !found {
             self.at = kept;
         }

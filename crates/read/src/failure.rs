@@ -315,8 +315,7 @@ impl<'a> Frame<'a> {
             // What is no type that is read, such as a lambda, ends what is known.
             let Ok(node) = parse(&mut cursor) else { break };
             arguments.push((start, node));
-            cursor.blanks(false);
-            if !cursor.eat(",") {
+            if !cursor.blanks(false).eat(",") {
                 break;
             }
         }
@@ -365,8 +364,7 @@ fn parameters(source: &str, inside: Range<usize>) -> Vec<(&str, usize)> {
     let mut at = inside.start;
     while at < inside.end {
         let mut cursor = Cursor::new(source, at);
-        cursor.blanks(false);
-        let _ = cursor.eat("const ");
+        let _ = cursor.blanks(false).eat("const ");
         let start = cursor.at;
         let name = cursor
             .take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b':' | b'<' | b'>' | b'-' | b'.'));

@@ -75,15 +75,13 @@ fn read(cursor: &mut Cursor<'_>, depth: usize) -> Option<Tuple> {
         return leaf(cursor);
     }
     let mut items = Vec::new();
-    cursor.blanks(true);
-    if cursor.eat(")") {
+    if cursor.blanks(true).eat(")") {
         return Some(Tuple::Tuple(items));
     }
     loop {
         cursor.blanks(true);
         items.push(read(cursor, depth + 1)?);
-        cursor.blanks(true);
-        if cursor.eat(")") {
+        if cursor.blanks(true).eat(")") {
             return Some(Tuple::Tuple(items));
         }
         if !cursor.eat(",") {
@@ -148,8 +146,7 @@ fn facts(cursor: &mut Cursor<'_>) -> Option<i64> {
     }
     let mut divisor = 1;
     loop {
-        cursor.blanks(false);
-        if cursor.eat("}") {
+        if cursor.blanks(false).eat("}") {
             return Some(divisor);
         }
         if cursor.eat(",") {

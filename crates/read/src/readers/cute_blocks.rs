@@ -96,8 +96,7 @@ fn block(context: &Context<'_>, at: usize, system: System, heads: &[&str]) -> Op
 
 /// Passes the end of a line and what blanks stand before it.
 fn end_of_line(cursor: &mut Cursor<'_>) -> Option<()> {
-    cursor.blanks(false);
-    let _ = cursor.eat("\r");
+    let _ = cursor.blanks(false).eat("\r");
     cursor.eat("\n").then_some(())
 }
 

@@ -200,8 +200,7 @@ fn inner_layout(source: &str, part: Range<usize>) -> Option<(String, bool)> {
     let mut cursor = Cursor::new(text, 0);
     cursor.blanks(false);
     let found = layout(&mut cursor)?;
-    cursor.blanks(false);
-    cursor.is_at_end().then_some(found)
+    cursor.blanks(false).is_at_end().then_some(found)
 }
 
 /// What the attributes of a pointer say.
@@ -323,12 +322,10 @@ fn tiler_item(cursor: &mut Cursor<'_>, depth: usize) -> Option<()> {
     if depth > tilewright_layout::MAX_DEPTH {
         return None;
     }
-    cursor.blanks(false);
-    if cursor.eat("[") {
+    if cursor.blanks(false).eat("[") {
         loop {
             tiler_item(cursor, depth + 1)?;
-            cursor.blanks(false);
-            if cursor.eat("]") {
+            if cursor.blanks(false).eat("]") {
                 return Some(());
             }
             if !cursor.eat(";") {
@@ -337,8 +334,7 @@ fn tiler_item(cursor: &mut Cursor<'_>, depth: usize) -> Option<()> {
         }
     }
     let _ = Tuple::read(cursor)?;
-    cursor.blanks(false);
-    if cursor.eat(":") {
+    if cursor.blanks(false).eat(":") {
         cursor.blanks(false);
         let _ = Tuple::read(cursor)?;
     }

@@ -283,8 +283,7 @@ pub(super) fn swizzle(cursor: &mut Cursor<'_>) -> Option<String> {
 }
 
 fn spaced_integer(cursor: &mut Cursor<'_>) -> Option<i64> {
-    cursor.blanks(false);
-    cursor.integer()
+    cursor.blanks(false).integer()
 }
 
 /// `offset o L`, in our notation.
@@ -302,8 +301,7 @@ pub(super) fn layout_text(cursor: &mut Cursor<'_>) -> Option<String> {
     let start = cursor.at;
     let shape = Tuple::read(cursor).filter(|shape| !shape.keeps() && !shape.steps())?;
     let kept = cursor.at;
-    cursor.blanks(false);
-    if !cursor.eat(":") {
+    if !cursor.blanks(false).eat(":") {
         cursor.at = kept;
         return None;
     }

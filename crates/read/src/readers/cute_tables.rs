@@ -98,8 +98,7 @@ pub(super) fn below(source: &str, at: usize) -> Option<(Table, usize)> {
 }
 
 fn end_of_line(cursor: &mut Cursor<'_>) -> Option<()> {
-    cursor.blanks(false);
-    let _ = cursor.eat("\r");
+    let _ = cursor.blanks(false).eat("\r");
     cursor.eat("\n").then_some(())
 }
 
@@ -154,8 +153,7 @@ fn framed(source: &str, at: usize) -> Option<Drawn> {
         if table.cells.len() > MAX_CELLS {
             return Some(Err((cursor.at, "the table has more cells than are read")));
         }
-        cursor.blanks(false);
-        if !cursor.eat(rule) {
+        if !cursor.blanks(false).eat(rule) {
             return Some(Err((cursor.at, "the table is damaged or cut off: a rule is wanted here")));
         }
         // Another row begins with its number.
@@ -173,8 +171,7 @@ impl Table {
 
     /// Whether a line begins as the next row.
     fn continues(&self, mut cursor: Cursor<'_>) -> bool {
-        cursor.blanks(false);
-        let number = cursor.integer();
+        let number = cursor.blanks(false).integer();
         cursor.blanks(false);
         number == i64::try_from(self.rows).ok() && cursor.eat("|")
     }
@@ -184,8 +181,7 @@ impl Table {
         if !self.continues(*cursor) {
             return None;
         }
-        cursor.blanks(false);
-        cursor.integer()?;
+        cursor.blanks(false).integer()?;
         cursor.blanks(false);
         for _ in 0..self.columns {
             if !cursor.eat("|") {
@@ -280,12 +276,10 @@ fn cell(cursor: &mut Cursor<'_>) -> Option<Cell> {
         return Some(Cell::Index(index));
     }
     let mut number = |letter: &str| {
-        cursor.blanks(false);
-        if !cursor.eat(letter) {
+        if !cursor.blanks(false).eat(letter) {
             return None;
         }
-        cursor.blanks(false);
-        cursor.integer().filter(|number| *number >= 0)
+        cursor.blanks(false).integer().filter(|number| *number >= 0)
     };
     Some(Cell::Held { thread: number("T")?, value: number("V")? })
 }

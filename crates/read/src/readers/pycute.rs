@@ -106,8 +106,7 @@ fn circled(context: &Context<'_>, at: usize) -> Option<Found> {
     let outer = group(&mut cursor)?;
     let mut offset = 0;
     cursor.eat_spaced("o").then_some(())?;
-    cursor.blanks(false);
-    if cursor.eat("{") {
+    if cursor.blanks(false).eat("{") {
         offset = cursor.integer()?;
         cursor.eat("}").then_some(())?;
         cursor.eat_spaced("o").then_some(())?;
@@ -129,8 +128,7 @@ fn group(cursor: &mut Cursor<'_>) -> Option<String> {
     } else {
         layout_text(cursor)?
     };
-    cursor.blanks(false);
-    cursor.eat(")").then_some(found)
+    cursor.blanks(false).eat(")").then_some(found)
 }
 
 /// `{4} ∘ (4, 8) : (8, 1)`, alone or in `Tensor(..)`.

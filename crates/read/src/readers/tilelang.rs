@@ -151,8 +151,7 @@ impl Parser<'_> {
     }
 
     fn leaf(&mut self, depth: usize) -> Parsed<Expression> {
-        self.cursor.blanks(true);
-        if self.cursor.eat("(") {
+        if self.cursor.blanks(true).eat("(") {
             let inner = self.expression(0, depth + 1)?;
             self.want(")", "a closing parenthesis")?;
             return Ok(inner);
@@ -189,8 +188,7 @@ impl Parser<'_> {
 
     /// `[64, 64]` or `(64, 64)`.
     fn extents(&mut self) -> Parsed<Vec<i64>> {
-        self.cursor.blanks(true);
-        let close = if self.cursor.eat("[") {
+        let close = if self.cursor.blanks(true).eat("[") {
             "]"
         } else if self.cursor.eat("(") {
             ")"
@@ -202,8 +200,7 @@ impl Parser<'_> {
             if self.cursor.eat_spaced(close) {
                 return Ok(extents);
             }
-            self.cursor.blanks(true);
-            match self.cursor.integer() {
+            match self.cursor.blanks(true).integer() {
                 Some(extent) if extent > 0 => extents.push(extent),
                 _ => return self.fail("a positive extent"),
             }
@@ -240,14 +237,12 @@ impl Parser<'_> {
 
     /// `lambda i, j: ` and what follows; its names become those of the indices.
     fn lambda(&mut self) -> Parsed<Vec<Expression>> {
-        self.cursor.blanks(true);
-        if !self.cursor.eat("lambda") {
+        if !self.cursor.blanks(true).eat("lambda") {
             return self.fail("a lambda of the indices");
         }
         self.names.clear();
         loop {
-            self.cursor.blanks(true);
-            let Some(name) = self.cursor.word() else { return self.fail("the name of an index") };
+            let Some(name) = self.cursor.blanks(true).word() else { return self.fail("the name of an index") };
             self.names.push(name.to_owned());
             if self.cursor.eat_spaced(":") {
                 return self.expressions();
@@ -263,8 +258,7 @@ impl Parser<'_> {
         self.want("[", "the names of the indices in brackets")?;
         let mut names = Vec::new();
         loop {
-            self.cursor.blanks(true);
-            let Some(name) = self.cursor.word() else { return self.fail("the name of an index") };
+            let Some(name) = self.cursor.blanks(true).word() else { return self.fail("the name of an index") };
             names.push(name.to_owned());
             if self.cursor.eat_spaced("]") {
                 return Ok(names);
@@ -385,8 +379,7 @@ fn both(said: &mut Said, mut found: Vec<Expression>, is_fragment: bool, parser: 
 }
 
 fn number(parser: &mut Parser<'_>) -> Parsed<i64> {
-    parser.cursor.blanks(true);
-    match parser.cursor.integer() {
+    match parser.cursor.blanks(true).integer() {
         Some(number) if number > 0 => Ok(number),
         _ => parser.fail("a positive number"),
     }
@@ -394,8 +387,10 @@ fn number(parser: &mut Parser<'_>) -> Parsed<i64> {
 
 /// Passes a value that is not needed.
 fn skip(parser: &mut Parser<'_>) -> Parsed<()> {
-    parser.cursor.blanks(true);
-    let _ = parser.cursor.take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'\''));
+    let _ = parser
+        .cursor
+        .blanks(true)
+        .take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'\''));
     if let Some(open @ (b'(' | b'[' | b'{')) = parser.cursor.peek()
         && parser.cursor.bracketed(open).is_none()
     {

@@ -196,10 +196,8 @@ fn numbers(cursor: &mut Cursor<'_>, open: &str, close: &str) -> Option<Vec<i64>>
     }
     let mut found = Vec::new();
     loop {
-        cursor.blanks(false);
-        found.push(cursor.integer().filter(|number| *number >= 0)?);
-        cursor.blanks(false);
-        if cursor.eat(close) {
+        found.push(cursor.blanks(false).integer().filter(|number| *number >= 0)?);
+        if cursor.blanks(false).eat(close) {
             return Some(found);
         }
         if !cursor.eat(",") {

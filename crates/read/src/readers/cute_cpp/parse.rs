@@ -72,8 +72,7 @@ fn node(cursor: &mut Cursor<'_>, depth: usize) -> Result<Node, Stop> {
         let kind = cursor.source.get(inside.clone()).unwrap_or("").trim();
         let is_type =
             !kind.is_empty() && kind.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b':' | b' '));
-        cursor.blanks(false);
-        return match cursor.integer() {
+        return match cursor.blanks(false).integer() {
             Some(number) if is_type => {
                 suffix(cursor);
                 Ok(Node { number: Some(number), span: start..cursor.at, ..Node::default() })
@@ -110,8 +109,7 @@ fn node(cursor: &mut Cursor<'_>, depth: usize) -> Result<Node, Stop> {
         // Source aligns `Shape <_4,_8>` with `Stride<_8,_1>` below it.
         if matches!(cursor.peek(), Some(b' ' | b'\n' | b'\r' | b'\t')) && SPACED.contains(&word) {
             let kept = cursor.at;
-            cursor.blanks(true);
-            if cursor.peek() != Some(b'<') {
+            if cursor.blanks(true).peek() != Some(b'<') {
                 cursor.at = kept;
             }
         }
@@ -136,8 +134,7 @@ fn node(cursor: &mut Cursor<'_>, depth: usize) -> Result<Node, Stop> {
     }
     let kept = cursor.at;
     if node.name.starts_with("make_") {
-        cursor.blanks(true);
-        if cursor.peek() != Some(b'(') {
+        if cursor.blanks(true).peek() != Some(b'(') {
             cursor.at = kept;
         }
     }
@@ -159,8 +156,7 @@ fn node(cursor: &mut Cursor<'_>, depth: usize) -> Result<Node, Stop> {
     // `const`, pointers and references behind a type.
     loop {
         let kept = cursor.at;
-        cursor.blanks(false);
-        if cursor.rest().starts_with("const") {
+        if cursor.blanks(false).rest().starts_with("const") {
             cursor.at += "const".len();
         } else if matches!(cursor.peek(), Some(b'*' | b'&')) {
             cursor.at += 1;

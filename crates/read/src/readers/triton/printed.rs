@@ -66,15 +66,13 @@ fn line<'a>(cursor: &mut Cursor<'a>, inputs: &mut Inputs<'a>) -> Option<()> {
     if !cursor.eat_spaced("->") {
         return None;
     }
-    cursor.blanks(false);
-    if !cursor.eat("(") {
+    if !cursor.blanks(false).eat("(") {
         return None;
     }
     let mut image = Vec::new();
     while !cursor.eat_spaced(")") {
         let _ = cursor.eat(",");
-        cursor.blanks(false);
-        image.push(u64::try_from(cursor.integer()?).ok()?);
+        image.push(u64::try_from(cursor.blanks(false).integer()?).ok()?);
     }
     if begins {
         inputs.push((name, Vec::new()));
@@ -91,8 +89,7 @@ fn outputs(mut cursor: Cursor<'_>) -> Option<(Vec<(String, u64)>, usize)> {
     }
     let mut found = Vec::new();
     loop {
-        cursor.blanks(false);
-        let name = cursor.word()?.to_owned();
+        let name = cursor.blanks(false).word()?.to_owned();
         let size = cursor.eat(" (size ").then(|| cursor.integer()).flatten()?;
         if !cursor.eat(")") {
             return None;

@@ -75,12 +75,10 @@ enum Entry {
 
 /// `T0:1| T4:1`, `B0:T0:1`, or `(2: 4)`.
 fn entry(cursor: &mut Cursor<'_>) -> Option<Entry> {
-    cursor.blanks(false);
-    if cursor.eat("(") {
+    if cursor.blanks(false).eat("(") {
         let mut element = Vec::new();
         loop {
-            cursor.blanks(false);
-            element.push(cursor.integer().filter(|at| *at >= 0)?);
+            element.push(cursor.blanks(false).integer().filter(|at| *at >= 0)?);
             if cursor.eat(")") {
                 return Some(Entry::Element(element));
             }
@@ -89,8 +87,7 @@ fn entry(cursor: &mut Cursor<'_>) -> Option<Entry> {
     }
     let mut held = Vec::new();
     loop {
-        cursor.blanks(false);
-        let block = if cursor.eat("B") {
+        let block = if cursor.blanks(false).eat("B") {
             let block = cursor.integer()?;
             cursor.eat(":").then_some(block)?
         } else {
@@ -99,8 +96,7 @@ fn entry(cursor: &mut Cursor<'_>) -> Option<Entry> {
         let thread = cursor.eat("T").then(|| cursor.integer()).flatten()?;
         let number = cursor.eat(":").then(|| cursor.integer()).flatten()?;
         held.push([block, thread, number]);
-        cursor.blanks(false);
-        if !cursor.eat("|") {
+        if !cursor.blanks(false).eat("|") {
             return Some(Entry::Held(held));
         }
     }
@@ -140,8 +136,7 @@ fn tensor(mut cursor: Cursor<'_>) -> Option<Seen> {
             return Some(damaged(cursor.at, "it has more elements than are read"));
         }
         *counts.get_mut(rank - 1)? += 1;
-        cursor.blanks(false);
-        if cursor.eat(",") {
+        if cursor.blanks(false).eat(",") {
             continue;
         }
         while cursor.eat("]") {
@@ -161,8 +156,7 @@ fn tensor(mut cursor: Cursor<'_>) -> Option<Seen> {
             cursor.blanks(false);
         }
         let stopped = cursor.at;
-        cursor.blanks(true);
-        let _ = cursor.eat(",");
+        let _ = cursor.blanks(true).eat(",");
         cursor.blanks(true);
         while depth < rank && cursor.eat("[") {
             depth += 1;
@@ -255,8 +249,7 @@ fn offsets(mut cursor: Cursor<'_>) -> Option<Seen> {
     let mut elements: Vec<Vec<i64>> = Vec::new();
     let mut end = cursor.at;
     loop {
-        cursor.blanks(true);
-        if !cursor.eat(&format!("Offset: {} ->", elements.len())) {
+        if !cursor.blanks(true).eat(&format!("Offset: {} ->", elements.len())) {
             break;
         }
         match coordinate(&mut cursor) {
@@ -299,19 +292,16 @@ fn further_blocks(mut cursor: Cursor<'_>, end: usize) -> usize {
 }
 
 fn end_of_line(cursor: &mut Cursor<'_>) -> Option<()> {
-    cursor.blanks(false);
-    let _ = cursor.eat("\r");
+    let _ = cursor.blanks(false).eat("\r");
     cursor.eat("\n").then_some(())
 }
 
 /// `(2, 4)`
 fn coordinate(cursor: &mut Cursor<'_>) -> Option<Vec<i64>> {
-    cursor.blanks(false);
-    cursor.eat("(").then_some(())?;
+    cursor.blanks(false).eat("(").then_some(())?;
     let mut found = Vec::new();
     loop {
-        cursor.blanks(false);
-        found.push(cursor.integer().filter(|at| *at >= 0)?);
+        found.push(cursor.blanks(false).integer().filter(|at| *at >= 0)?);
         if found.len() > MAX_RANK {
             return None;
         }
@@ -327,8 +317,7 @@ fn lanes(cursor: &mut Cursor<'_>) -> Option<Vec<Vec<i64>>> {
     let mut found = Vec::new();
     loop {
         found.push(coordinate(cursor)?);
-        cursor.blanks(false);
-        if !cursor.eat(",") {
+        if !cursor.blanks(false).eat(",") {
             return Some(found);
         }
     }
@@ -342,8 +331,7 @@ fn hardware(mut cursor: Cursor<'_>) -> Option<Seen> {
     let mut end = cursor.at;
     let mut entries = 0;
     loop {
-        cursor.blanks(true);
-        if cursor.eat(&format!("Block{}:", blocks.len())) {
+        if cursor.blanks(true).eat(&format!("Block{}:", blocks.len())) {
             end_of_line(&mut cursor)?;
             blocks.push(Vec::new());
             cursor.blanks(true);
@@ -357,10 +345,7 @@ fn hardware(mut cursor: Cursor<'_>) -> Option<Seen> {
         let mut registers = Vec::new();
         loop {
             let before = cursor;
-            let begins = end_of_line(&mut cursor).is_some() && {
-                cursor.blanks(false);
-                cursor.peek() == Some(b'(')
-            };
+            let begins = end_of_line(&mut cursor).is_some() && { cursor.blanks(false).peek() == Some(b'(') };
             if !begins {
                 cursor = before;
                 break;
