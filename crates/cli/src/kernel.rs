@@ -6,9 +6,9 @@ mod cost;
 mod explain;
 mod tiles;
 
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 use std::num::{IntErrorKind, ParseIntError};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use serde_json::json;
@@ -206,13 +206,15 @@ pub fn run(action: &KernelAction, terminal: &mut Terminal) -> Result<(), Failure
         },
         KernelAction::Emit { kernel, arch, launch, output } => match Tile::chosen(kernel)? {
             Some(_) if *launch != 1 => Err(of_launch(*launch, 1)),
-            Some(tile) => {
+            tile => {
                 let machine = machine::to_write_for(kernel.machine.as_deref(), *arch)?;
-                tiles::emit(&tile, &machine, output.as_deref(), terminal)
-            }
-            None => {
-                let machine = machine::to_write_for(kernel.machine.as_deref(), *arch)?;
-                emit(kernel, &machine, *launch, output.as_ref(), terminal)
+                match tile {
+                    Some(tile) => {
+                        let (name, compiled) = (tile.program.name(), tile.compile(&machine)?);
+                        emitted(name, compiled.kernel(), machine.target, output.as_deref(), terminal)
+                    }
+                    None => emit(kernel, &machine, *launch, output.as_deref(), terminal),
+                }
             }
         },
         KernelAction::Check { kernel } => match Tile::chosen(kernel)? {
@@ -274,27 +276,39 @@ fn list(terminal: &mut Terminal) -> Result<(), Failure> {
     let width = planners::library().iter().map(|entry| entry.name.len()).chain([tiles::width()]).max().unwrap_or(0);
     for entry in planners::library() {
         let types: Vec<&str> = entry.types.iter().map(|known| known.name()).collect();
-        if terminal.json {
+        let more = |object: &mut Json| {
             let planned = entry.plan(&Machine::of_target(Target::Sm90a), EntryOptions::default())?;
-            let least = ptx::least(planned.kernel().program())?;
-            let sizes: serde_json::Map<String, Json> =
-                entry.sizes.iter().map(|(name, size)| ((*name).to_owned(), Json::from(*size))).collect();
-            let object = json!({
-                "name": entry.name,
-                "summary": entry.summary,
-                "sizes": sizes,
-                "types": types,
-                "arch": least.name(),
-                "launches": planned.launches().count(),
-            });
-            terminal.object(&object)?;
-        } else {
-            let sizes: Vec<String> = entry.sizes.iter().map(|(name, size)| format!("{name}={size}")).collect();
-            let (name, sizes, types) = (entry.name, sizes.join(" "), types.join(", "));
-            terminal.text(&format!("{name:<width$}  {}\n{:width$}  {sizes}; {types}\n", entry.summary, ""))?;
-        }
+            object["arch"] = json!(ptx::least(planned.kernel().program())?.name());
+            object["launches"] = json!(planned.launches().count());
+            Ok(())
+        };
+        listed((entry.name, entry.summary, ""), entry.sizes, &types, width, more, terminal)?;
     }
     tiles::list(width, terminal)
+}
+
+/// Lists a kernel with its default sizes and its types; `kind` stands behind them. `more` adds to
+/// the object of it.
+fn listed(
+    (name, summary, kind): (&str, &str, &str),
+    sizes: &[(&str, i64)],
+    types: &[&str],
+    width: usize,
+    more: impl Fn(&mut Json) -> Result<(), Failure>,
+    terminal: &mut Terminal,
+) -> Result<(), Failure> {
+    if terminal.json {
+        let mut object = json!({ "name": name, "summary": summary, "sizes": bench::object_of(sizes), "types": types });
+        more(&mut object)?;
+        return Ok(terminal.object(&object)?);
+    }
+    let (sizes, types) = (sizes_text(sizes), types.join(", "));
+    Ok(terminal.text(&format!("{name:<width$}  {summary}\n{:width$}  {sizes}; {types}{kind}\n", ""))?)
+}
+
+/// Sizes as text: `M=1024 N=512`.
+fn sizes_text(sizes: &[(impl Display, i64)]) -> String {
+    sizes.iter().map(|(name, size)| format!("{name}={size}")).collect::<Vec<_>>().join(" ")
 }
 
 /// The sizes and resources of a launch.
@@ -324,12 +338,6 @@ fn outputs_of(planned: &Planned) -> Vec<Json> {
     outputs(planned.launches().flat_map(|kernel| kernel.outputs()))
 }
 
-/// The sizes that a launch is given: those that a kernel does not know already.
-fn sizes_of(planned: &Planned) -> Json {
-    let sizes = planned.sizes().iter().map(|(name, size)| ((*name).to_owned(), Json::from(*size)));
-    Json::Object(sizes.collect())
-}
-
 fn show(kernel: &Choice, terminal: &mut Terminal) -> Result<(), Failure> {
     let (entry, planned) = kernel.planned(&kernel.machine()?, false)?;
     if terminal.json {
@@ -340,28 +348,29 @@ fn show(kernel: &Choice, terminal: &mut Terminal) -> Result<(), Failure> {
         }
         return Ok(terminal.object(&object)?);
     }
-    let mut text = String::new();
-    let _ = writeln!(text, "{}: {}", entry.name, entry.summary);
-    for line in planned.plan() {
-        let _ = writeln!(text, "  {line}");
-    }
-    planned.launches().for_each(|kernel| tensors(kernel, &mut text));
-    Ok(terminal.text(&text)?)
+    Ok(terminal.text(&shown(&format!("{}: {}", entry.name, entry.summary), planned.plan(), planned.launches()))?)
 }
 
-/// The tensors of a kernel, its launch, and what is shown of its outputs.
-fn tensors(kernel: &Kernel, text: &mut String) {
-    let program = kernel.program();
-    let _ = writeln!(text);
-    for buffer in program.tensors() {
-        let _ = writeln!(text, "  {:<12} {} {}", buffer.name, buffer.element, buffer.layout);
+/// A title, a plan, and for each launch its tensors, its grid, and what is shown of its outputs.
+fn shown<'k>(title: &str, plan: &[String], launches: impl Iterator<Item = &'k Kernel>) -> String {
+    let mut text = format!("{title}\n");
+    for line in plan {
+        let _ = writeln!(text, "  {line}");
     }
-    let [x, y, z] = &program.grid;
-    let _ = writeln!(text, "  grid         ({x},{y},{z}) of {} threads", program.threads);
-    let _ = writeln!(text, "  shared       {} bytes a block", program.shared_bytes);
-    for output in kernel.outputs() {
-        let _ = writeln!(text, "  {:<12} {}", output.tensor, output.written);
+    for kernel in launches {
+        let program = kernel.program();
+        let _ = writeln!(text);
+        for buffer in program.tensors() {
+            let _ = writeln!(text, "  {:<12} {} {}", buffer.name, buffer.element, buffer.layout);
+        }
+        let [x, y, z] = &program.grid;
+        let _ = writeln!(text, "  grid         ({x},{y},{z}) of {} threads", program.threads);
+        let _ = writeln!(text, "  shared       {} bytes a block", program.shared_bytes);
+        for output in kernel.outputs() {
+            let _ = writeln!(text, "  {:<12} {}", output.tensor, output.written);
+        }
     }
+    text
 }
 
 /// The error for a launch that a kernel does not have.
@@ -377,21 +386,30 @@ fn emit(
     kernel: &Choice,
     machine: &Machine,
     launch: i64,
-    output: Option<&PathBuf>,
+    output: Option<&Path>,
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
-    let ((entry, planned), arch) = (kernel.planned(machine, false)?, machine.target);
+    let (entry, planned) = kernel.planned(machine, false)?;
     let before = launch.checked_sub(1).and_then(|before| usize::try_from(before).ok());
     let launched = before.and_then(|before| planned.launches().nth(before));
     let launched = launched.ok_or_else(|| of_launch(launch, planned.launches().count()))?;
-    let text = ptx::write(launched.program(), arch)?;
-    if let Some(file) = output {
-        return write_file(file, text.as_bytes(), terminal);
+    emitted(entry.name, launched, machine.target, output, terminal)
+}
+
+/// Writes a kernel as PTX: to a file, or to standard output.
+fn emitted(
+    name: &str,
+    kernel: &Kernel,
+    arch: Target,
+    output: Option<&Path>,
+    terminal: &mut Terminal,
+) -> Result<(), Failure> {
+    let text = ptx::write(kernel.program(), arch)?;
+    match output {
+        Some(file) => write_file(file, text.as_bytes(), terminal),
+        None if terminal.json => Ok(terminal.object(&json!({ "name": name, "arch": arch.name(), "ptx": text }))?),
+        None => Ok(terminal.text(&text)?),
     }
-    if terminal.json {
-        return Ok(terminal.object(&json!({ "name": entry.name, "arch": arch.name(), "ptx": text }))?);
-    }
-    Ok(terminal.text(&text)?)
 }
 
 fn check(kernel: &Choice, terminal: &mut Terminal) -> Result<(), Failure> {
@@ -453,7 +471,7 @@ fn passed(entry: &Entry, planned: &Planned, report: &Report, terminal: &mut Term
         let object = json!({
             "name": entry.name,
             "plan": planned.plan(),
-            "sizes": sizes_of(planned),
+            "sizes": bench::object_of(planned.sizes()),
             "schedules": schedules,
             "instructions": total,
             "executed": executed,
@@ -505,10 +523,12 @@ fn passed(entry: &Entry, planned: &Planned, report: &Report, terminal: &mut Term
 /// How far it was checked that each element of an output is written by one thread, where that was
 /// not shown.
 fn checked_at(planned: &Planned) -> String {
-    let sizes: Vec<String> = planned.sizes().iter().map(|(name, size)| format!("{name}={size}")).collect();
-    match sizes.is_empty() {
+    match planned.sizes().is_empty() {
         true => "each element was written by one thread in this run, at all sizes that this kernel has; not shown"
             .to_owned(),
-        false => format!("each element was written by one thread at {}; not shown for other sizes", sizes.join(" ")),
+        false => {
+            let sizes = sizes_text(planned.sizes());
+            format!("each element was written by one thread at {sizes}; not shown for other sizes")
+        }
     }
 }

@@ -40,8 +40,7 @@ pub(super) fn print(name: &str, measured: &BenchResult, terminal: &mut Terminal)
     if terminal.json {
         return Ok(terminal.object(&object(name, measured))?);
     }
-    let sizes: Vec<String> = measured.sizes.iter().map(|(name, size)| format!("{name}={size}")).collect();
-    Ok(terminal.text(&format!("{name} {}\n{measured}\n", sizes.join(" ")))?)
+    Ok(terminal.text(&format!("{name} {}\n{measured}\n", super::sizes_text(&measured.sizes)))?)
 }
 
 /// What was measured, as JSON.
@@ -78,6 +77,6 @@ pub(crate) fn object(name: &str, measured: &BenchResult) -> Json {
 }
 
 /// Sizes by their names.
-pub(super) fn object_of(sizes: &[(String, i64)]) -> Json {
-    Json::Object(sizes.iter().map(|(name, size)| (name.clone(), Json::from(*size))).collect())
+pub(super) fn object_of(sizes: &[(impl ToString, i64)]) -> Json {
+    Json::Object(sizes.iter().map(|(name, size)| (name.to_string(), Json::from(*size))).collect())
 }

@@ -4,7 +4,6 @@
 //! Law: a name is that of a kernel of the library first, then that of a tile program of the
 //! library, then a file. `NAME.tile` is the tile program where both have one.
 
-use std::fmt::Write as _;
 use std::io::ErrorKind;
 use std::path::Path;
 
@@ -18,7 +17,7 @@ use tilewright::planners;
 use tilewright::tile::{Compiled, Entry, GradientOptions, LIBRARY, Program};
 
 use super::bench::object_of;
-use super::{Choice, cost, explain, launch, outputs};
+use super::{Choice, cost, explain, launch, listed, outputs, shown, sizes_text};
 use crate::json::Json;
 use crate::machine;
 use crate::output::{Failure, write_file};
@@ -121,28 +120,11 @@ pub(super) fn list(width: usize, terminal: &mut Terminal) -> Result<(), Failure>
                 types.push(tensor.element.name());
             }
         }
-        if terminal.json {
-            let sizes: serde_json::Map<String, Json> =
-                entry.sizes.iter().map(|(name, size)| ((*name).to_owned(), Json::from(*size))).collect();
-            let object = json!({
-                "name": name,
-                "summary": entry.summary(),
-                "sizes": sizes,
-                "types": types,
-                "arch": Target::Sm80.name(),
-                "launches": 1,
-                "tile": true,
-            });
-            terminal.object(&object)?;
-            continue;
-        }
-        let sizes: Vec<String> = entry.sizes.iter().map(|(name, size)| format!("{name}={size}")).collect();
-        let (sizes, types) = (sizes.join(" "), types.join(", "));
-        terminal.text(&format!(
-            "{name:<width$}  {}\n{:width$}  {sizes}; {types}; a tile program\n",
-            entry.summary(),
-            ""
-        ))?;
+        let more = |object: &mut Json| {
+            crate::json::extend(object, json!({ "arch": Target::Sm80.name(), "launches": 1, "tile": true }));
+            Ok(())
+        };
+        listed((&name, &entry.summary(), "; a tile program"), entry.sizes, &types, width, more, terminal)?;
     }
     Ok(())
 }
@@ -166,31 +148,7 @@ pub(super) fn show(tile: &Tile, machine: &Machine, terminal: &mut Terminal) -> R
         crate::json::extend(&mut object, launch(program));
         return Ok(terminal.object(&object)?);
     }
-    let mut text = String::new();
-    let _ = writeln!(text, "{}", tile.summary());
-    plan.iter().for_each(|line| {
-        let _ = writeln!(text, "  {line}");
-    });
-    super::tensors(kernel, &mut text);
-    Ok(terminal.text(&text)?)
-}
-
-/// The kernel as PTX.
-pub(super) fn emit(
-    tile: &Tile,
-    machine: &Machine,
-    output: Option<&Path>,
-    terminal: &mut Terminal,
-) -> Result<(), Failure> {
-    let (compiled, arch) = (tile.compile(machine)?, machine.target);
-    let text = ptx::write(compiled.kernel().program(), arch)?;
-    match output {
-        Some(file) => write_file(file, text.as_bytes(), terminal),
-        None if terminal.json => {
-            Ok(terminal.object(&json!({ "name": tile.program.name(), "arch": arch.name(), "ptx": text }))?)
-        }
-        None => Ok(terminal.text(&text)?),
-    }
+    Ok(terminal.text(&shown(&tile.summary(), &plan, std::iter::once(kernel)))?)
 }
 
 /// The gradient of a program: printed, or written to files of a directory.
@@ -231,8 +189,7 @@ pub(super) fn check(
         crate::json::extend(&mut object, explain::checked(&report));
         return Ok(terminal.object(&object)?);
     }
-    let sizes: Vec<String> = sizes.iter().map(|(name, size)| format!("{name}={size}")).collect();
-    Ok(terminal.text(&format!("{} {}{}", tile.program.name(), sizes.join(" "), explain::findings(&report)))?)
+    Ok(terminal.text(&format!("{} {}{}", tile.program.name(), sizes_text(&sizes), explain::findings(&report)))?)
 }
 
 /// The cost of a launch on a machine.
