@@ -385,70 +385,56 @@ pub(crate) struct Touched {
     pub(crate) writes: Vec<u32>,
 }
 
+impl Touched {
+    /// Adds registers that are written, and those that are read; constants are none.
+    pub(crate) fn add(&mut self, to: &[Target], from: &[Source]) {
+        self.writes.extend(to.iter().map(|target| target.slot));
+        self.reads.extend(from.iter().map(|source| source.0).filter(|slot| slot & Source::CONSTANT == 0));
+    }
+}
+
 impl Op {
     /// The registers that it touches; none of operations of the asynchronous engines, which tell of
     /// them by themselves.
     pub(crate) fn touches(&self) -> Option<Touched> {
         let mut own = Touched::default();
-        let Touched { reads, writes } = &mut own;
         match self {
-            Self::Alu1(d, a, _) => {
-                reads.push(a.0);
-                writes.push(d.slot);
-            }
-            Self::Alu2(d, from, _) => {
-                reads.extend(from.map(|source| source.0));
-                writes.push(d.slot);
-            }
-            Self::Alu3(d, from, _) => {
-                reads.extend(from.map(|source| source.0));
-                writes.push(d.slot);
-            }
-            Self::AluMany(to, from, _) => {
-                reads.extend(from.iter().map(|source| source.0));
-                writes.extend(to.iter().map(|target| target.slot));
-            }
-            Self::Compare { a, b, .. } => reads.extend([a.0, b.0]),
+            Self::Alu1(d, a, _) | Self::StackTake(d, a, _) => own.add(&[*d], &[*a]),
+            Self::Alu2(d, from, _) => own.add(&[*d], from),
+            Self::Alu3(d, from, _) => own.add(&[*d], from),
+            Self::AluMany(to, from, _) => own.add(to, from),
+            Self::Compare { a, b, .. } => own.add(&[], &[*a, *b]),
             Self::CompareValue { d, a, b, .. } | Self::Select { d, a, b, .. } | Self::Carry { d, a, b, .. } => {
-                reads.extend([a.0, b.0]);
-                writes.push(d.slot);
+                own.add(&[*d], &[*a, *b]);
             }
-            Self::Special(d, _) | Self::StackSave(d) => writes.push(d.slot),
-            Self::StackTake(d, size, _) => {
-                reads.push(size.0);
-                writes.push(d.slot);
-            }
-            Self::StackRestore(a) => reads.push(a.0),
+            Self::Special(d, _) | Self::StackSave(d) => own.add(&[*d], &[]),
+            Self::StackRestore(a) => own.add(&[], &[*a]),
             Self::Load { from, to } => {
-                reads.push(from.base.0);
-                writes.extend(to.iter().flatten().map(|target| target.slot));
+                own.add(&[], &[from.base]);
+                own.writes.extend(to.iter().flatten().map(|target| target.slot));
             }
             Self::Store { to, from } => {
-                reads.push(to.base.0);
-                reads.extend(from.iter().map(|source| source.0));
+                own.add(&[], &[to.base]);
+                own.add(&[], from);
             }
             Self::Atomic { at, to, b, c, .. } => {
-                reads.push(at.base.0);
-                reads.extend(b.iter().chain(c).map(|source| source.0));
-                writes.extend(to.iter().flatten().map(|target| target.slot));
+                own.add(&[], &[at.base]);
+                own.add(&[], b);
+                own.add(&[], c.as_slice());
+                own.writes.extend(to.iter().flatten().map(|target| target.slot));
             }
             Self::AtomicPair { at, to, from } => {
-                reads.push(at.base.0);
-                reads.extend(from.iter().map(|source| source.0));
-                writes.extend(to.iter().map(|target| target.slot));
+                own.add(&[], &[at.base]);
+                own.add(to, from);
             }
             Self::Call { arguments, results, .. } => {
-                reads.extend(arguments.iter().map(|source| source.0));
-                writes.extend(results.iter());
+                own.add(&[], arguments);
+                own.writes.extend(results.iter());
             }
-            Self::Meet(meeting) => {
-                reads.extend([meeting.a.0, meeting.b.0, meeting.c.0]);
-                writes.extend(meeting.d.map(|target| target.slot));
-            }
-            Self::Matrix(matrix) => matrix.touches(reads, writes),
+            Self::Meet(meeting) => own.add(meeting.d.as_slice(), &[meeting.a, meeting.b, meeting.c]),
+            Self::Matrix(matrix) => matrix.touches(&mut own),
             _ => return None,
         }
-        reads.retain(|slot| slot & Source::CONSTANT == 0);
         Some(own)
     }
 }

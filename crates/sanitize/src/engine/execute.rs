@@ -44,6 +44,11 @@ impl Executes<'_> {
     pub(super) fn row(&self, source: Source) -> &Row {
         self.warp.frames[self.fragment.frame].row(self.code, source)
     }
+
+    /// The bits of a predicate.
+    pub(super) fn truth(&self, truth: Truth) -> u32 {
+        self.warp.frames[self.fragment.frame].truth(truth)
+    }
 }
 
 impl Cluster<'_> {
@@ -85,8 +90,10 @@ impl Cluster<'_> {
                 guard => fragment.mask & warp.frames[fragment.frame].truth(guard),
             };
             warp.clock += 1;
+            let before = fragment.pc;
+            let by = &mut Executes { block, code, at: micro.at, active, warp, fragment: &mut fragment };
             if traces {
-                self.trace(block, warp, &fragment, code, micro, active);
+                self.trace(by, micro);
             }
             if active == 0 {
                 if counts {
@@ -97,13 +104,11 @@ impl Cluster<'_> {
             }
             self.steps += u64::from(active.count_ones());
             if let Some(touches) = &micro.touches
-                && self.check.watches_registers(self.blocks[block].rank, warp.number)
+                && self.check.watches_registers(self.blocks[block].rank, by.warp.number)
             {
-                let lanes = self.lanes(block, warp, active);
+                let lanes = self.lanes(block, by.warp, active);
                 self.check.registers(lanes, micro.at, &touches.reads, &touches.writes);
             }
-            let before = fragment.pc;
-            let by = &mut Executes { block, code, at: micro.at, active, warp, fragment: &mut fragment };
             let flow = self.operation(by, &micro.op)?;
             if counts {
                 self.count(code, micro, &fragment, before, active, &flow);

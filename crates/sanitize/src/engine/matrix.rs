@@ -1,7 +1,7 @@
 //! Instructions of whole warps on matrices: products, and what loads and stores their fragments.
 
 use super::cluster::{Cluster, Stop};
-use super::code::{FunctionCode, Reference, Row, Source, Target, Window};
+use super::code::{Reference, Row, Source, Target, Touched, Window};
 use super::execute::{Executes, Flow};
 use super::memory::Words;
 use super::warp::{Fragment, State, Warp};
@@ -37,19 +37,13 @@ pub(crate) struct Products {
 
 impl MatrixOp {
     /// The registers that it reads and writes.
-    pub(super) fn touches(&self, reads: &mut Vec<u32>, writes: &mut Vec<u32>) {
+    pub(super) fn touches(&self, own: &mut Touched) {
         match self {
-            Self::Compute { to, from, .. } => {
-                reads.extend(from.iter().map(|source| source.0));
-                writes.extend(to.iter().map(|target| target.slot));
-            }
-            Self::Load { from, to, .. } => {
-                reads.push(from.base.0);
-                writes.extend(to.iter().map(|target| target.slot));
-            }
+            Self::Compute { to, from, .. } => own.add(to, from),
+            Self::Load { from, to, .. } => own.add(to, &[from.base]),
             Self::Store { to, from, .. } => {
-                reads.push(to.base.0);
-                reads.extend(from.iter().map(|source| source.0));
+                own.add(&[], &[to.base]);
+                own.add(&[], from);
             }
         }
     }
@@ -126,19 +120,18 @@ impl Cluster<'_> {
     }
 
     pub(super) fn matrix(&mut self, by: &mut Executes<'_>, op: &MatrixOp) -> Result<Flow, Stop> {
-        let Executes { block, code, at, active, .. } = *by;
-        let (warp, fragment) = (&mut *by.warp, &mut *by.fragment);
-        if !self.is_whole(warp, fragment, active) {
+        if !self.is_whole(by.warp, by.fragment, by.active) {
             return Ok(Flow::Parked);
         }
         if self.marks.is_some() {
-            self.trace_matrix(block, warp, fragment, op);
+            self.trace_matrix(by, op);
         }
-        let active = fragment.mask;
-        let full = active == warp.live;
+        let Executes { block, code, at, .. } = *by;
+        let active = by.fragment.mask;
+        let full = active == by.warp.live;
         match op {
             MatrixOp::Compute { to, from, f, .. } => {
-                let frame = &mut warp.frames[fragment.frame];
+                let frame = &mut by.warp.frames[by.fragment.frame];
                 let rows: Vec<Row> = from.iter().map(|source| *frame.row(code, *source)).collect();
                 let mut results = vec![[0; 32]; to.len()];
                 f(&rows, &mut results).map_err(|why| Stop::Refused(at, why))?;
@@ -147,10 +140,10 @@ impl Cluster<'_> {
                 }
             }
             MatrixOp::Load { from, to, transposed } => {
-                let (rank, offsets, good) = self.matrix_rows(block, warp, fragment, code, at, from, to.len(), false);
+                let (rank, offsets, good) = self.matrix_rows(by, from, to.len(), false);
                 if good != 0 {
                     let access = Access {
-                        by: self.lanes(block, warp, good),
+                        by: self.lanes(block, by.warp, good),
                         at,
                         space: Space::Shared { rank },
                         kind: Kind::Read,
@@ -162,33 +155,32 @@ impl Cluster<'_> {
                     };
                     self.check.access(&access);
                     if self.marks.is_some() {
-                        self.trace_matrix_load(block, warp, fragment, &access, (to, *transposed));
+                        self.trace_matrix_load(by, &access, (to, *transposed));
                     }
                 }
                 let mut rows = [[0; 16]; 32];
                 for lane in (0..32).filter(|lane| good >> lane & 1 == 1) {
                     self.blocks[rank as usize].shared.read_into(offsets[lane], &mut rows[lane]);
                 }
-                let frame = &mut warp.frames[fragment.frame];
+                let frame = &mut by.warp.frames[by.fragment.frame];
                 for (number, target) in to.iter().enumerate() {
                     let matrix = std::array::from_fn(|row| rows[matrices::address_lane(number, row)]);
                     frame.put(*target, &wide(&matrices::load(&matrix, *transposed)), active, full);
                 }
             }
             MatrixOp::Store { to, from, transposed } => {
-                let frame = &warp.frames[fragment.frame];
                 let mut rows = [[0; 16]; 32];
                 for (number, source) in from.iter().enumerate() {
-                    let matrix = matrices::store(&cut(frame.row(code, *source), 0), *transposed);
+                    let matrix = matrices::store(&cut(by.row(*source), 0), *transposed);
                     for (row, bytes) in matrix.into_iter().enumerate() {
                         rows[matrices::address_lane(number, row)] = bytes;
                     }
                 }
-                let (rank, offsets, good) = self.matrix_rows(block, warp, fragment, code, at, to, from.len(), true);
+                let (rank, offsets, good) = self.matrix_rows(by, to, from.len(), true);
                 if good != 0 {
-                    let by = self.lanes(block, warp, good);
+                    let threads = self.lanes(block, by.warp, good);
                     self.check.access(&Access {
-                        by,
+                        by: threads,
                         at,
                         space: Space::Shared { rank },
                         kind: Kind::Write,
@@ -213,38 +205,26 @@ impl Cluster<'_> {
     }
 
     /// The block and the addresses of the rows of matrices.
-    pub(super) fn matrix_addresses(
-        &self,
-        block: usize,
-        warp: &Warp,
-        fragment: &Fragment,
-        code: &FunctionCode,
-        reference: &Reference,
-    ) -> (u32, Row) {
-        let mut row = self.addresses(warp, fragment.frame, code, reference);
+    pub(super) fn matrix_addresses(&self, by: &Executes<'_>, reference: &Reference) -> (u32, Row) {
+        let mut row = self.addresses(by.warp, by.fragment.frame, by.code, reference);
         if reference.window == Window::Generic {
             row.iter_mut().for_each(|address| *address = address.wrapping_sub(super::windows::SHARED));
         }
-        (self.blocks[block].rank, row)
+        (self.blocks[by.block].rank, row)
     }
 
     /// The block, the addresses of the rows of matrices, and the lanes whose row may be accessed.
-    #[allow(clippy::too_many_arguments)]
     fn matrix_rows(
         &mut self,
-        block: usize,
-        warp: &Warp,
-        fragment: &Fragment,
-        code: &FunctionCode,
-        at: u32,
+        by: &Executes<'_>,
         reference: &Reference,
         matrices: usize,
         writes: bool,
     ) -> (u32, Row, u32) {
-        let (rank, row) = self.matrix_addresses(block, warp, fragment, code, reference);
+        let (rank, row) = self.matrix_addresses(by, reference);
         let lanes = if matrices >= 4 { u32::MAX } else { (1 << (8 * matrices)) - 1 };
-        let good =
-            self.allowed(block, warp, at, super::access::Side::Shared(rank), lanes & fragment.mask, &row, 16, writes);
+        let (side, mask) = (super::access::Side::Shared(rank), lanes & by.fragment.mask);
+        let good = self.allowed(by.block, by.warp, by.at, side, mask, &row, 16, writes);
         (rank, row, good)
     }
 }

@@ -89,9 +89,8 @@ impl Cluster<'_> {
         to: &[Option<Target>],
         rows: &mut [Row],
     ) -> Result<Flow, Stop> {
-        let Executes { block, code, at, active, .. } = *by;
-        let (warp, fragment) = (&mut *by.warp, &mut *by.fragment);
-        let addresses = self.addresses(warp, fragment.frame, code, from);
+        let Executes { block, at, active, .. } = *by;
+        let addresses = self.addresses(by.warp, by.fragment.frame, by.code, from);
         let total = u64::from(from.bytes) * u64::from(from.count);
         let count = rows.len().min(from.count.into());
         let rows = &mut rows[..count];
@@ -99,22 +98,22 @@ impl Cluster<'_> {
         let mut row = [0; 32];
         while left != 0 {
             let (side, mask) = self.group(block, from.window, &addresses, &mut left, &mut row);
-            let good = self.allowed(block, warp, at, side, mask, &row, total, false);
+            let good = self.allowed(block, by.warp, at, side, mask, &row, total, false);
             if good == 0 {
                 continue;
             }
-            let by = self.lanes(block, warp, good);
+            let threads = self.lanes(block, by.warp, good);
             let grid = self.grid;
             let lock = (is_strong(from.order) && !grid.alone && side == Side::Global).then(|| grid.strong.lock());
-            self.tell(by, at, side, &row, from, Kind::Read, &[], false);
-            self.fetch(warp, side, good, &row, from, rows);
+            self.tell(threads, at, side, &row, from, Kind::Read, &[], false);
+            self.fetch(by.warp, side, good, &row, from, rows);
             drop(lock);
             if self.marks.is_some() {
-                self.trace_load(block, warp, fragment, (at, side, good), &row, from, to);
+                self.trace_load(by, (side, good), &row, from, to);
             }
         }
-        put_rows(warp, fragment, active, to, rows);
-        Ok(if is_strong(from.order) { self.given_way(fragment, active, rows) } else { Flow::Next })
+        put_rows(by.warp, by.fragment, active, to, rows);
+        Ok(if is_strong(from.order) { self.given_way(by.fragment, active, rows) } else { Flow::Next })
     }
 
     /// Parks a fragment that has read the same values again and again.

@@ -15,12 +15,13 @@ mod products;
 
 use super::access::{Side, lanes};
 use super::cluster::Cluster;
-use super::code::{Callee, FunctionCode, Logic, Meeting, Micro, Op, Reference, Row, Source, Target, Together, Truth};
+use super::code::{Callee, Logic, Meeting, Micro, Op, Reference, Row, Source, Target, Together, Truth};
 use super::engines::AsyncOp;
+use super::execute::Executes;
 use super::marks::{Byte, CARRY, Mark, Marks, MarksOfCluster, PREDICATE, Register};
 use super::perform::MAX_ELEMENTS;
 use super::together::{self, Inputs};
-use super::warp::{Fragment, Frame, Warp};
+use super::warp::Warp;
 use crate::check::checker::{Access, Kind, Lanes, NoValues, Space, Span};
 
 /// The marks of the registers of a frame of a warp.
@@ -98,7 +99,7 @@ fn warp_of(warp: &Warp, lanes: Lanes) -> u32 {
 }
 
 /// The registers that an operation without effect writes, with their marks; none of others.
-fn results(own: &mut FrameMarks<'_>, op: &Op, frame: &Frame, code: &FunctionCode) -> Option<Vec<(u32, Marks)>> {
+fn results(own: &mut FrameMarks<'_>, op: &Op, by: &Executes<'_>) -> Option<Vec<(u32, Marks)>> {
     Some(match op {
         Op::Nothing => Vec::new(),
         Op::Alu1(d, a, _) => vec![(d.slot, own.source(*a))],
@@ -110,12 +111,12 @@ fn results(own: &mut FrameMarks<'_>, op: &Op, frame: &Frame, code: &FunctionCode
         }
         Op::Compare { p, q, a, b, test, with } => {
             let marks = own.sources(&[*a, *b]);
-            let result = test(frame.row(code, *a), frame.row(code, *b));
+            let result = test(by.row(*a), by.row(*b));
             let mut of = |result: u32| match with {
                 None => marks,
                 Some((logic, truth)) => {
                     let other = own.truth(*truth);
-                    own.logic(*logic, (result, &marks), (frame.truth(*truth), &other))
+                    own.logic(*logic, (result, &marks), (by.truth(*truth), &other))
                 }
             };
             let all = [p.map(|p| (PREDICATE | p, of(result))), q.map(|q| (PREDICATE | q, of(!result)))];
@@ -123,25 +124,25 @@ fn results(own: &mut FrameMarks<'_>, op: &Op, frame: &Frame, code: &FunctionCode
         }
         Op::CompareValue { d, a, b, test, with, .. } => {
             let marks = own.sources(&[*a, *b]);
-            let result = test(frame.row(code, *a), frame.row(code, *b));
+            let result = test(by.row(*a), by.row(*b));
             let marks = match with {
                 None => marks,
                 Some((logic, truth)) => {
                     let other = own.truth(*truth);
-                    own.logic(*logic, (result, &marks), (frame.truth(*truth), &other))
+                    own.logic(*logic, (result, &marks), (by.truth(*truth), &other))
                 }
             };
             vec![(d.slot, marks)]
         }
         Op::Predicate { d, a, b, logic } => {
             let (of_a, of_b) = (own.truth(*a), own.truth(*b));
-            let marks = own.logic(*logic, (frame.truth(*a), &of_a), (frame.truth(*b), &of_b));
+            let marks = own.logic(*logic, (by.truth(*a), &of_a), (by.truth(*b), &of_b));
             vec![(PREDICATE | d, marks)]
         }
         Op::Select { d, a, b, p } => {
             let (of_a, of_b, of_p) = (own.source(*a), own.source(*b), own.truth(*p));
-            let which = frame.truth(*p);
-            let (a, b) = (frame.row(code, *a), frame.row(code, *b));
+            let which = by.truth(*p);
+            let (a, b) = (by.row(*a), by.row(*b));
             let marks = std::array::from_fn(|lane| match (of_p[lane], which >> lane & 1 == 1) {
                 (0, true) => of_a[lane],
                 (0, false) => of_b[lane],
@@ -156,9 +157,9 @@ fn results(own: &mut FrameMarks<'_>, op: &Op, frame: &Frame, code: &FunctionCode
         }
         Op::Nonzero { p, a, logic, q } => {
             let (of_a, of_q) = (own.source(*a), own.truth(*q));
-            let result = frame.row(code, *a).iter().enumerate();
+            let result = by.row(*a).iter().enumerate();
             let result = result.fold(0, |all, (lane, value)| all | u32::from(*value != 0) << lane);
-            vec![(PREDICATE | p, own.logic(*logic, (result, &of_a), (frame.truth(*q), &of_q)))]
+            vec![(PREDICATE | p, own.logic(*logic, (result, &of_a), (by.truth(*q), &of_q)))]
         }
         Op::Carry { d, a, b, reads, writes, .. } => {
             let mut marks = own.sources(&[*a, *b]);
@@ -197,64 +198,47 @@ impl Cluster<'_> {
     }
 
     /// Traces an operation that the lanes `active` of a fragment are about to execute.
-    pub(super) fn trace(
-        &mut self,
-        block: usize,
-        warp: &Warp,
-        fragment: &Fragment,
-        code: &FunctionCode,
-        micro: &Micro,
-        active: u32,
-    ) {
+    pub(super) fn trace(&mut self, by: &Executes<'_>, micro: &Micro) {
         if self.marks.as_ref().is_none_or(|marks| marks.is_empty()) {
             return;
         }
-        let frame = &warp.frames[fragment.frame];
-        self.with_marks(block, warp, fragment.frame, |cluster, own| {
+        let (active, mask) = (by.active, by.fragment.mask);
+        self.with_marks(by.block, by.warp, by.fragment.frame, |cluster, own| {
             let guard = own.truth(micro.guard);
-            if let Some(results) = results(own, &micro.op, frame, code) {
+            if let Some(results) = results(own, &micro.op, by) {
                 let is_guarded = guard != [0; 32];
                 for (slot, mut marks) in results {
-                    let mut mask = active;
                     if is_guarded {
                         let old = own.slot(slot);
-                        for lane in lanes(fragment.mask) {
+                        for lane in lanes(mask) {
                             let value = if active >> lane & 1 == 1 { marks[lane] } else { old[lane] };
                             marks[lane] = own.all.join(value, guard[lane]);
                         }
-                        mask = fragment.mask;
                     }
                     let register = own.register(slot);
-                    own.all.put(register, &marks, mask);
+                    own.all.put(register, &marks, if is_guarded { mask } else { active });
                 }
                 return;
             }
-            own.all.spend_lanes(&guard, fragment.mask);
+            own.all.spend_lanes(&guard, mask);
             if active != 0 {
-                cluster.trace_effect(block, warp, fragment, own, micro, active);
+                cluster.trace_effect(by, own, &micro.op);
             }
         });
     }
 
     /// Traces an operation that does more than to write registers from registers.
-    fn trace_effect(
-        &mut self,
-        block: usize,
-        warp: &Warp,
-        fragment: &Fragment,
-        own: &mut FrameMarks<'_>,
-        micro: &Micro,
-        active: u32,
-    ) {
+    fn trace_effect(&mut self, by: &Executes<'_>, own: &mut FrameMarks<'_>, op: &Op) {
+        let active = by.active;
         let clear = |own: &mut FrameMarks<'_>, slot: u32| {
             let register = own.register(slot);
             own.all.put(register, &[0; 32], active);
         };
-        match &micro.op {
+        match op {
             Op::Load { from, .. } => own.spend(&[from.base], active),
             Op::Store { to, from } => {
                 own.spend(&[to.base], active);
-                self.trace_store(block, warp, fragment, own, to, from, active);
+                self.trace_store(by, own, to, from);
             }
             Op::Atomic { at, to, b, c, .. } => {
                 own.spend(&[at.base], active);
@@ -288,8 +272,8 @@ impl Cluster<'_> {
                 own.spend(&[shared.base, global.base], active);
                 own.spend(size.as_slice(), active);
                 own.spend_truth(*ignore, active);
-                let rank = self.blocks[block].rank;
-                let to = self.addresses(warp, fragment.frame, self.code_of(warp, fragment), shared);
+                let rank = self.blocks[by.block].rank;
+                let to = self.addresses(by.warp, by.fragment.frame, by.code, shared);
                 for lane in lanes(active) {
                     own.all.put_bytes(shared.bytes.into(), |at| Byte::Shared(rank, to[lane] + at), 0);
                 }
@@ -335,26 +319,12 @@ impl Cluster<'_> {
         }
     }
 
-    fn code_of(&self, warp: &Warp, fragment: &Fragment) -> &FunctionCode {
-        &self.grid.program.functions[warp.frames[fragment.frame].function as usize]
-    }
-
-    #[allow(clippy::too_many_arguments)]
-    fn trace_store(
-        &mut self,
-        block: usize,
-        warp: &Warp,
-        fragment: &Fragment,
-        own: &mut FrameMarks<'_>,
-        to: &Reference,
-        from: &[Source],
-        active: u32,
-    ) {
-        let addresses = self.addresses(warp, fragment.frame, self.code_of(warp, fragment), to);
+    fn trace_store(&mut self, by: &Executes<'_>, own: &mut FrameMarks<'_>, to: &Reference, from: &[Source]) {
+        let addresses = self.addresses(by.warp, by.fragment.frame, by.code, to);
         for (element, source) in from.iter().enumerate() {
             let marks = own.source(*source);
-            for lane in lanes(active) {
-                let (side, address) = self.side(block, to.window, addresses[lane]);
+            for lane in lanes(by.active) {
+                let (side, address) = self.side(by.block, to.window, addresses[lane]);
                 let address = address + element as u64 * u64::from(to.bytes);
                 let warp = own.warp;
                 match side {
@@ -372,19 +342,16 @@ impl Cluster<'_> {
     }
 
     /// Marks what lanes have loaded from one memory, by its elements.
-    #[allow(clippy::too_many_arguments)]
     pub(super) fn trace_load(
         &mut self,
-        block: usize,
-        warp: &Warp,
-        fragment: &Fragment,
-        (at, side, mask): (u32, Side, u32),
+        by: &Executes<'_>,
+        (side, mask): (Side, u32),
         row: &Row,
         from: &Reference,
         to: &[Option<Target>],
     ) {
-        self.with_marks(block, warp, fragment.frame, |cluster, own| {
-            let by = cluster.lanes(block, warp, mask);
+        self.with_marks(by.block, by.warp, by.fragment.frame, |cluster, own| {
+            let threads = cluster.lanes(by.block, by.warp, mask);
             let bytes = u32::from(from.bytes);
             for (element, target) in to.iter().enumerate().take(MAX_ELEMENTS) {
                 let addresses = row.map(|address| address.wrapping_add(element as u64 * u64::from(bytes)));
@@ -395,8 +362,8 @@ impl Cluster<'_> {
                 };
                 let number = space.and_then(|space| {
                     cluster.check.watched(&Access {
-                        by,
-                        at,
+                        by: threads,
+                        at: by.at,
                         space,
                         kind: Kind::Read,
                         order: from.order,

@@ -23,6 +23,17 @@ pub(super) fn access_strength(access: &Access<'_>) -> u32 {
     }
 }
 
+/// The later access of a conflict, of one lane.
+#[derive(Clone, Copy)]
+struct Later {
+    by: Lanes,
+    at: At,
+    writes: bool,
+    strength: u32,
+    /// The asynchronous work that it is of.
+    work: Option<Work>,
+}
+
 impl ClusterChecker<'_> {
     /// Checks and notes an access of some lanes.
     pub(super) fn touch_lanes(&mut self, access: &Access<'_>) {
@@ -81,7 +92,8 @@ impl ClusterChecker<'_> {
             let place = self.shared_place(by.rank, rank, address, access.bytes);
             let by = Lanes { mask: 1 << lane, ..by };
             let bytes = Bytes { rank: Some(rank), first: address + u64::from(found.first), bytes: found.bytes };
-            self.conflict(by, access.at, (place, bytes), found.conflict, effect.writes, strength, None);
+            let later = Later { by, at: access.at, writes: effect.writes, strength, work: None };
+            self.conflict(later, (place, bytes), found.conflict);
         }
     }
 
@@ -123,7 +135,8 @@ impl ClusterChecker<'_> {
             let place = self.global_place(allocation, offset, access.bytes);
             let by = Lanes { mask: 1 << lane, ..by };
             let bytes = Bytes { rank: None, first: address + u64::from(found.first), bytes: found.bytes };
-            self.conflict(by, access.at, (place, bytes), found.conflict, effect.writes, strength, None);
+            let later = Later { by, at: access.at, writes: effect.writes, strength, work: None };
+            self.conflict(later, (place, bytes), found.conflict);
         }
     }
 
@@ -204,32 +217,22 @@ impl ClusterChecker<'_> {
             for Found { conflict, first, bytes } in found {
                 let Some(place) = place.clone() else { continue };
                 let bytes = Bytes { rank, first: address + u64::from(first), bytes };
-                self.conflict(by, at, (place, bytes), conflict, writes, strength, work);
+                self.conflict(Later { by, at, writes, strength, work }, (place, bytes), conflict);
             }
             address += u64::from(bytes);
         }
     }
 
-    /// Reports a conflict of an access of one lane; `work` says whether it is asynchronous. Where
-    /// one of the two is a read of a thread, the finding waits for the use of what was read.
-    #[allow(clippy::too_many_arguments)]
-    fn conflict(
-        &mut self,
-        by: Lanes,
-        at: At,
-        (place, bytes): (Place, Bytes),
-        conflict: Conflict,
-        writes: bool,
-        own: u32,
-        work: Option<Work>,
-    ) {
-        let code = self.grid.code;
+    /// Reports a conflict of an access. Where one of the two is a read of a thread, the finding
+    /// waits for the use of what was read.
+    fn conflict(&mut self, later: Later, (place, bytes): (Place, Bytes), conflict: Conflict) {
+        let (code, Later { by, at, writes, strength, work }) = (self.grid.code, later);
         let lane = by.mask.trailing_zeros() & 31;
         let reader = match conflict {
             _ if !writes && work.is_none() => {
                 let count = self.warps[self.warp_at(by)].count;
                 let local = code.local(by.warp, Agency::Thread);
-                Some((code.event(self.block(by.rank), local, own, at, count), lane))
+                Some((code.event(self.block(by.rank), local, strength, at, count), lane))
             }
             Conflict::With { event, lane, wrote: false, .. } if code.is_thread(code.local_of(event)) => {
                 Some((event, lane))
@@ -241,7 +244,7 @@ impl ClusterChecker<'_> {
             (_, None) => ProxyFence::AsyncGlobal,
             (_, Some(_)) => ProxyFence::AsyncShared,
         };
-        let defect = self.defect_of(by, at, place, conflict, writes, own, work, fence);
+        let defect = self.defect_of(later, place, conflict, fence);
         let finding = Finding::new(defect, at, self.first(by));
         match reader {
             Some((event, lane)) => self.find_read(finding, ReadOfLane { event, lane, bytes }),
@@ -249,19 +252,8 @@ impl ClusterChecker<'_> {
         }
     }
 
-    #[allow(clippy::too_many_arguments)]
-    fn defect_of(
-        &self,
-        by: Lanes,
-        at: At,
-        place: Place,
-        conflict: Conflict,
-        writes: bool,
-        own: u32,
-        work: Option<Work>,
-        fence: ProxyFence,
-    ) -> Defect {
-        let code = self.grid.code;
+    fn defect_of(&self, later: Later, place: Place, conflict: Conflict, fence: ProxyFence) -> Defect {
+        let (code, Later { by, at, writes, strength, work }) = (self.grid.code, later);
         let (event, lane, wrote, unfenced) = match conflict {
             Conflict::Unwritten => return Defect::Unwritten { place },
             Conflict::NonCoherent { event, lane } => {
@@ -281,7 +273,7 @@ impl ClusterChecker<'_> {
         }
         let (mine, theirs) = (self.block(by.rank), code.block(event));
         let ranks = self.here.ranks;
-        let both_strong = own > 0 && code.strength(event) > 0;
+        let both_strong = strength > 0 && code.strength(event) > 0;
         let same_warp = mine == theirs && code.agency(code.local_of(event)).is_some_and(|(warp, _)| warp == by.warp);
         let missing = match needed(mine, theirs, ranks) {
             scope if both_strong => Missing::Scope(scope),

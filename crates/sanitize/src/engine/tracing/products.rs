@@ -7,21 +7,21 @@ use super::FrameMarks;
 use crate::check::checker::{Access, Space};
 use crate::engine::cluster::Cluster;
 use crate::engine::code::Target;
+use crate::engine::execute::Executes;
 use crate::engine::marks::{Byte, Mark, Marks};
 use crate::engine::matrix::{MatrixOp, Products};
-use crate::engine::warp::{Fragment, Warp};
 use crate::isa::matrices;
 use crate::isa::mma::LaneWords;
 
 impl Cluster<'_> {
     /// Traces an instruction of the whole warp on matrices; what `ldmatrix` loads is marked behind
     /// it.
-    pub(in crate::engine) fn trace_matrix(&mut self, block: usize, warp: &Warp, fragment: &Fragment, op: &MatrixOp) {
+    pub(in crate::engine) fn trace_matrix(&mut self, by: &Executes<'_>, op: &MatrixOp) {
         if self.marks.as_ref().is_none_or(|marks| marks.is_empty()) {
             return;
         }
-        let mask = fragment.mask;
-        self.with_marks(block, warp, fragment.frame, |cluster, own| match op {
+        let mask = by.fragment.mask;
+        self.with_marks(by.block, by.warp, by.fragment.frame, |cluster, own| match op {
             MatrixOp::Compute { to, from, products, .. } => {
                 let marks: Vec<Marks> = from.iter().map(|source| own.source(*source)).collect();
                 if marks.iter().all(|marks| *marks == [0; 32]) {
@@ -49,8 +49,7 @@ impl Cluster<'_> {
             MatrixOp::Load { from, .. } => own.spend(&[from.base], mask),
             MatrixOp::Store { to, from, transposed } => {
                 own.spend(&[to.base], mask);
-                let code = cluster.code_of(warp, fragment);
-                let (rank, row) = cluster.matrix_addresses(block, warp, fragment, code, to);
+                let (rank, row) = cluster.matrix_addresses(by, to);
                 let places: LaneWords = std::array::from_fn(|lane| {
                     let first = 4 * lane as u32;
                     u32::from_le_bytes([first, first + 1, first + 2, first + 3].map(|byte| byte as u8))
@@ -72,14 +71,12 @@ impl Cluster<'_> {
     /// Marks what `ldmatrix` has loaded: the rows of `good` lanes.
     pub(in crate::engine) fn trace_matrix_load(
         &mut self,
-        block: usize,
-        warp: &Warp,
-        fragment: &Fragment,
+        by: &Executes<'_>,
         access: &Access<'_>,
         (to, transposed): (&[Target], bool),
     ) {
         let Space::Shared { rank } = access.space else { return };
-        self.with_marks(block, warp, fragment.frame, |cluster, own| {
+        self.with_marks(by.block, by.warp, by.fragment.frame, |cluster, own| {
             let read = cluster.check.watched(access);
             let rows: [Mark; 32] = std::array::from_fn(|lane| {
                 read.filter(|_| access.by.mask >> lane & 1 == 1).map_or(0, |read| own.all.read(read, lane as u32))
@@ -97,7 +94,7 @@ impl Cluster<'_> {
                     })
                 });
                 let register = own.register(target.slot);
-                own.all.put(register, &marks, fragment.mask);
+                own.all.put(register, &marks, by.fragment.mask);
             }
         });
     }
