@@ -25,7 +25,7 @@ use crate::weights::{self, Weights};
 /// Layouts for all values, and what they cost.
 pub(crate) struct Assignment {
     pub(crate) layouts: BTreeMap<ValueId, Held>,
-    /// The layout in which each store writes, by the number of its statement.
+    /// The layout in which each store writes its tile, by the number of the statement.
     pub(crate) stores: HashMap<usize, Held>,
     /// The tiling of each `dot`.
     pub(crate) tilings: HashMap<ValueId, Tiling>,
@@ -39,21 +39,22 @@ pub(crate) struct Assignment {
 /// A part of what a program costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CostPart {
-    /// The operation that gives a value.
+    /// The operation that computes a value.
     Given(ValueId),
-    /// The layouts to which a value is converted.
+    /// The conversions of a value to the layouts in which it is used.
     Converted(ValueId),
     /// A store to a tensor.
     Stored(usize),
 }
 
-/// The best assignment in which a value has another layout than in the best one of all.
+/// The best assignment in which a value has a layout other than that in the best assignment of all.
 pub(crate) struct Next {
     pub(crate) held: Held,
     pub(crate) cost: u64,
-    /// A lower bound of the cost of such assignments.
+    /// A lower bound of the cost of every such assignment.
     pub(crate) bound: u64,
-    /// The differences in cost from the best assignment, by part, the largest first.
+    /// The difference in cost from the best assignment, for each part of the program; the largest
+    /// first.
     pub(crate) parts: Vec<(CostPart, i64)>,
 }
 
@@ -82,7 +83,8 @@ impl Assignment {
         costs
     }
 
-    /// For each value that had a choice: the best assignment without its own layout.
+    /// For each value that had a choice of layouts: the best assignment in which it has another
+    /// one.
     pub(crate) fn next_best(&self, pools: &Pools) -> BTreeMap<ValueId, Next> {
         let chosen = |value: &ValueId| self.variables.get(value).copied();
         let own = self.network.shares(&self.solution.choice);
@@ -91,7 +93,7 @@ impl Assignment {
             let mut other = self.network.clone();
             other.costs(variable, |option| if option == self.solution.choice[variable] { NEVER } else { 0 });
             let found = other.solve();
-            // Perhaps no operation takes any of the other layouts.
+            // It may be that no operation can use any of the other layouts.
             if found.cost >= NEVER {
                 return None;
             }
@@ -107,7 +109,7 @@ impl Assignment {
     }
 }
 
-/// A network of a program, and which variable stands for which value or store.
+/// The network of a program: it knows which variable stands for which value or store.
 struct Weighing<'p> {
     program: &'p Program,
     pools: &'p Pools,
@@ -116,19 +118,20 @@ struct Weighing<'p> {
     network: Network,
     variables: HashMap<ValueId, usize>,
     stores: HashMap<usize, usize>,
-    /// How often each value is given.
+    /// How often the statement that defines each value is executed.
     weights: HashMap<ValueId, u64>,
-    /// The layouts in which operations take each value.
+    /// The layouts in which operations use each value.
     demands: BTreeMap<ValueId, Vec<Demand>>,
     parts: Vec<CostPart>,
     warps: u64,
     /// Whether `dot` uses wgmma.
     by_groups: bool,
-    /// Operands that threads read from shared memory.
+    /// Operands of `dot` that are staged in shared memory, from which threads read them.
     staged: HashSet<ValueId>,
 }
 
-/// How many such bits of an index lanes have, and how many go across warps.
+/// The number of bits that `is_one` accepts among the bits of the lane, and among those of the
+/// warp.
 fn counted(held: &Held, is_one: impl Fn(u8) -> bool) -> [u64; 2] {
     let (lanes, across) = held.threads.split_at(held.threads.len().min(5));
     [lanes, across].map(|bits| bits.iter().flatten().filter(|bit| is_one(**bit)).count() as u64)
@@ -206,7 +209,7 @@ impl Weighing<'_> {
         Assignment { layouts, stores, tilings, solution, network, variables, parts }
     }
 
-    /// Costs that follow belong to this part.
+    /// Assigns the costs that are added from here on to this part of the program.
     fn begin(&mut self, part: CostPart) {
         self.network.begin_part();
         self.parts.push(part);
@@ -217,12 +220,12 @@ impl Weighing<'_> {
         for (value, demands) in std::mem::take(&mut self.demands) {
             let Some(from) = self.variable(value) else { continue };
             self.begin(CostPart::Converted(value));
-            // It is converted where it is defined.
+            // The conversion is executed as often as the definition of the value.
             let weight = self.weights.get(&value).copied().unwrap_or(1);
             let element = self.program.type_of(value).element;
             let layouts = self.pools.layouts_of(value);
-            // Products read what is staged as their instructions take it: threads have it in no
-            // other layout.
+            // Threads read a staged operand directly in the layout of the instruction. They hold it
+            // in no other layout.
             let is_staged = self.staged.contains(&value);
             let cost = |held: &Held, want: &Held| match is_staged && held != want {
                 true => Ok(NEVER),
@@ -255,8 +258,8 @@ impl Weighing<'_> {
                 self.begin(CostPart::Stored(*tensor));
                 let (place, layouts) = (&self.pools.places[&number], &self.pools.stores[&number]);
                 let variable = self.stores[&number];
-                // With roles, tiles are stored in their own layout: a conversion would take shared
-                // memory from the rings.
+                // With roles, a store writes a tile in the layout that the tile has: a conversion
+                // would take shared memory from the rings.
                 let own = match self.by_groups {
                     true => vec![0; layouts.len()],
                     false => access_costs(&self.rates, place, layouts, node.weight)?,
@@ -284,7 +287,7 @@ impl Weighing<'_> {
         Ok(())
     }
 
-    /// The cost of an operation that depends only on the layout of its result.
+    /// Adds the cost of an operation that depends on the layout of its result alone.
     fn own(&mut self, number: usize, node: &Node<'_>) -> Result<(), Reason> {
         let Statement::Let { result, operation, operands, .. } = node.statement else { return Ok(()) };
         let (layouts, warps, weight) = (self.pools.layouts_of(*result), self.warps, node.weight);
@@ -314,7 +317,7 @@ impl Weighing<'_> {
                 self.network.costs(variable, |option| if one(option) { cost.saturating_mul(weight) } else { NEVER });
             }
             Operation::Reshape(_) | Operation::Transpose(_) | Operation::Broadcast(_) | Operation::Held(_) => {}
-            // Names of instructions are no operations by now.
+            // An earlier pass has removed the names of instructions.
             Operation::Atom(_) => {}
             Operation::Reduce(..) | Operation::Scan(..) | Operation::ScanBefore(..) => {}
             Operation::ArgMax(_) | Operation::ArgMin(_) | Operation::Top(..) | Operation::TopPlaces(..) => {}
@@ -323,7 +326,7 @@ impl Weighing<'_> {
                 self.network.costs(variable, |option| weights::histogram(values(option), warps).saturating_mul(weight));
             }
             _ => {
-                // Numbers of 64 bits are computed at half the rate, or in two instructions.
+                // Numbers of 64 bits take two instructions, or have half the throughput.
                 let words = (self.program.type_of(*result).element.bits() / 32).max(1);
                 let values = |option: usize| layouts[option].values().unsigned_abs() * u64::from(words);
                 let cost = |option: usize| weights::elementwise(operation, values(option), warps);
@@ -333,7 +336,7 @@ impl Weighing<'_> {
         Ok(())
     }
 
-    /// The cost of an operand: its conversion to the layout that the operation needs.
+    /// Adds the cost of the conversion of an operand to the layout that the operation needs.
     fn operand(
         &mut self,
         (result, operation): (ValueId, &Operation),
@@ -354,17 +357,18 @@ impl Weighing<'_> {
                 self.taken(operand, (variable, wants));
                 Ok(())
             }
-            // A histogram accepts any distribution, and all threads know the index of a staged
-            // tile.
+            // A histogram accepts any distribution. The index of a staged tile is known to all
+            // threads.
             Operation::Histogram(_) => Ok(()),
             Operation::Stage { modes, picked, .. } if !picked.is_some_and(|mode| modes.contains(&mode)) => Ok(()),
             Operation::Top(mode, count) | Operation::TopPlaces(mode, count) => {
-                // With places, two numbers are compared and moved.
+                // If the positions are wanted too, two numbers are compared and moved instead of
+                // one.
                 let numbers = if matches!(operation, Operation::TopPlaces(..)) { 3 } else { 1 };
                 self.searched((result, variable), operand, (*mode, *count), weight * numbers, conversions)
             }
             Operation::Reduce(_, modes) => self.reduced((result, variable), operand, (modes, 1), weight, conversions),
-            // Two numbers go where a place is searched for.
+            // A search for a position exchanges two numbers: the value and its position.
             Operation::ArgMax(mode) | Operation::ArgMin(mode) => {
                 self.reduced((result, variable), operand, (&[*mode], 4), weight, conversions)
             }
@@ -380,8 +384,8 @@ impl Weighing<'_> {
         }
     }
 
-    /// The cost of `top`: a sorting network along a mode, with the conversions of its operand and
-    /// its result.
+    /// Adds the cost of `top`: a sorting network along a mode, and the conversions of its operand
+    /// and of its result.
     fn searched(
         &mut self,
         (result, variable): (ValueId, usize),
@@ -410,7 +414,8 @@ impl Weighing<'_> {
         Ok(())
     }
 
-    /// The cost of reducing modes, `count` numbers at a time, and of converting the result.
+    /// Adds the cost of a reduction along modes that combines `count` numbers at a time, and of the
+    /// conversion of its result.
     fn reduced(
         &mut self,
         (result, variable): (ValueId, usize),
@@ -452,24 +457,25 @@ impl Weighing<'_> {
         self.network.costs(variable, |option| cost(&layouts[option]).saturating_mul(weight));
     }
 
-    /// A value comes to the layouts of a variable.
+    /// Demands a value in each layout of a variable.
     fn converted(&mut self, value: ValueId, (variable, layouts): (usize, &[Held])) {
         self.taken(value, (variable, layouts.iter().cloned().map(Some).collect()));
     }
 
-    /// The same if each option needs a certain layout; options that need none are impossible.
+    /// Demands a value in the layout that each option of a variable needs. An option whose layout
+    /// is `None` is impossible.
     fn taken(&mut self, value: ValueId, (variable, wants): (usize, Vec<Option<Held>>)) {
         self.demands.entry(value).or_default().push(Demand { variable, wants });
     }
 }
 
-/// The cost of an access in each of some layouts.
+/// The cost of a load or a store in each of some layouts.
 fn access_costs(rates: &Weights, place: &Place, layouts: &[Held], weight: u64) -> Result<Vec<u64>, Reason> {
     let cost = |held: &Held| Ok(rates.access(&place.cost(held)?).saturating_mul(weight));
     layouts.iter().map(cost).collect()
 }
 
-/// Whether a value is one that is made anew wherever it is wanted.
+/// Whether a value is recomputed in every layout in which it is used, instead of converted.
 pub(crate) fn made_anywhere(program: &Program, nodes: &[Node<'_>], value: ValueId) -> bool {
     nodes.iter().any(|node| match node.statement {
         Statement::Let { result, operation, operands, .. } => {
@@ -479,7 +485,8 @@ pub(crate) fn made_anywhere(program: &Program, nodes: &[Node<'_>], value: ValueI
     })
 }
 
-/// The layout in which an operation takes an operand, where its result has one.
+/// The layout in which an operation reads an operand, given the layout of its result; None if there
+/// is no such layout.
 pub(crate) fn needed(operation: &Operation, from: &[i64], to: &[i64], held: &Held) -> Option<Held> {
     match operation {
         Operation::Held(_) => Some(held.clone()),
@@ -487,7 +494,7 @@ pub(crate) fn needed(operation: &Operation, from: &[i64], to: &[i64], held: &Hel
     }
 }
 
-/// The layout of the result of a reduction.
+/// The layout of the result of a reduction, given the layout of its operand.
 pub(crate) fn left(operation: &Operation, shape: &[i64], held: &Held) -> Option<Held> {
     forward(operation, shape, held)
 }

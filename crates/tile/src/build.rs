@@ -1,7 +1,7 @@
 //! The language in Rust.
 //!
 //! A program is a function that is called once, with a [`Build`]. Operators and methods of
-//! [`Value`] have no result to refuse with: the first refusal is kept, with its line, and
+//! [`Value`] cannot return an error, so the first refusal is kept with its line, and
 //! [`Program::build`] returns it.
 
 mod mask;
@@ -29,16 +29,17 @@ use crate::program::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TensorId(pub(crate) usize);
 
-/// A program that is being written: what [`Program::build`] hands to the function that writes it.
+/// A program that is being written. [`Program::build`] passes it to the function that writes the
+/// program.
 #[derive(Debug)]
 pub struct Build {
     program: RefCell<Program>,
-    /// The bodies that are being written, the innermost last.
+    /// The bodies that are open, the innermost last.
     bodies: RefCell<Vec<Vec<Statement>>>,
     complaint: RefCell<Option<TileError>>,
     /// The conditions that were written, each by its number.
     conditions: RefCell<Vec<mask::Condition>>,
-    /// The values that are numbers of tf32.
+    /// The values that were rounded to tf32.
     rounded: RefCell<HashSet<ValueId>>,
 }
 
@@ -106,7 +107,7 @@ impl Build {
         self.complaint.borrow_mut().get_or_insert(error);
     }
 
-    /// The first refusal so far.
+    /// The first refusal so far, as an error.
     pub(crate) fn complaint(&self) -> Result<(), TileError> {
         self.complaint.borrow().clone().map_or(Ok(()), Err)
     }
@@ -117,7 +118,7 @@ impl Build {
         }
     }
 
-    /// The value of an operation; after a refusal, some value.
+    /// Adds an operation, and returns its result. After a refusal, the result is a placeholder.
     pub(crate) fn apply(
         &self,
         statement: &'static str,
@@ -167,7 +168,7 @@ impl Build {
         let layout = layout.to_string();
         let refused = |error| Reason::Expression { what: "a layout", text: layout.clone(), error };
         let read: Layout<Expr> = layout.parse().map_err(refused)?;
-        // Facts of one size hold in all tensors.
+        // A fact about a size holds for all tensors that name it.
         let mut names = Declarations::new();
         self.program().tensors.iter().try_for_each(|tensor| names.gather(&tensor.layout))?;
         names.gather(&layout)?;
@@ -186,7 +187,7 @@ impl Build {
         Ok(TensorId(program.tensors.len() - 1))
     }
 
-    /// A tensor that is declared at a place.
+    /// Declares a tensor at a place in the source.
     pub(crate) fn declared(
         &self,
         element: Element,
@@ -199,17 +200,18 @@ impl Build {
         layout.and_then(declare).map_err(|reason| reason.at(role_name(role), place))
     }
 
-    /// A tensor that is read: the type of its elements, its name, and its layout: a value, or
-    /// text in which sizes known at launch have names, `(M,1024):(1024,1)`.
+    /// Declares an input, which the program reads: the type of its elements, its name, and its
+    /// layout. The layout is a value, or text in which sizes known at launch have names:
+    /// `(M,1024):(1024,1)`.
     ///
-    /// Errors: the layout cannot be read, or has more than [`crate::MAX_RANK`] modes; tensors do
-    /// not have elements of this type; another has this name.
+    /// Errors: the layout cannot be read, or has more than [`crate::MAX_RANK`] modes; tensors
+    /// cannot have elements of this type; another tensor has this name.
     #[track_caller]
     pub fn input(&self, element: Element, name: &str, layout: impl IntoLayout) -> Result<TensorId, TileError> {
         self.declared(element, (name, layout), Role::Input, here())
     }
 
-    /// A tensor that is written.
+    /// Declares an output, which the program writes.
     ///
     /// Errors: as [`Build::input`].
     #[track_caller]
@@ -217,9 +219,10 @@ impl Build {
         self.declared(element, (name, layout), Role::Output, here())
     }
 
-    /// A tensor that is changed: what it was counts, where tiles are combined with it
-    /// ([`Build::atomic`]), rows of it are left out ([`Build::scatter`]), or it is loaded from.
-    /// Each element is loaded before it is stored to, and by the block that stores to it alone.
+    /// Declares a tensor that the program reads and writes. Use it if the contents before the
+    /// launch count: if tiles are combined with them ([`Build::atomic`]), if some rows stay as they
+    /// are ([`Build::scatter`]), or if the program loads from the tensor. An element must be loaded
+    /// before it is stored to, and only by the block that stores to it.
     ///
     /// ```
     /// use tilewright_tile::{Axis, Element, Index, Program, interpret};
@@ -242,8 +245,8 @@ impl Build {
         self.declared(element, (name, layout), Role::Both, here())
     }
 
-    /// A number of f32, i32, f64 or i64 that a launch passes to all blocks: a factor, a seed, or
-    /// how many elements count. It is a tile of one number.
+    /// Declares a scalar argument of the launch, of type f32, i32, f64 or i64: a factor, a seed, or
+    /// a count. All blocks receive it. In the program it is a tile of one number.
     ///
     /// ```
     /// use tilewright_tile::{Axis, Element, Index, Program, interpret};
@@ -265,7 +268,7 @@ impl Build {
     /// # Ok::<(), tilewright_tile::TileError>(())
     /// ```
     ///
-    /// Errors: it is of another type; a number or a tensor has this name.
+    /// Errors: the type is another one; a scalar or a tensor already has this name.
     #[track_caller]
     pub fn scalar(&self, element: Element, name: &str) -> Result<Value<'_>, TileError> {
         let place = here();
@@ -273,7 +276,7 @@ impl Build {
         Ok(self.passed(name, place))
     }
 
-    /// Declares a number of the launch, and returns which it is.
+    /// Declares a scalar argument of the launch, and returns its index.
     pub(crate) fn takes(&self, element: Element, name: &str, place: Location) -> Result<usize, TileError> {
         let mut program = self.program();
         let refused = |reason: Reason| Err(reason.at("scalar", place));
@@ -289,7 +292,7 @@ impl Build {
         Ok(program.scalars.len() - 1)
     }
 
-    /// A number of the launch as a value.
+    /// The value of a scalar argument of the launch.
     pub(crate) fn passed(&self, name: &str, place: Location) -> Value<'_> {
         let known = self.program().scalars.iter().find(|own| own.name == name).cloned();
         match known {
@@ -303,15 +306,16 @@ impl Build {
         }
     }
 
-    /// Which number of the launch has this name.
+    /// The index of the scalar argument with this name; None if there is none.
     pub(crate) fn is_passed(&self, name: &str) -> Option<usize> {
         self.program().scalars.iter().position(|own| own.name == name)
     }
 
-    /// How many blocks there are along x, y and z: numbers, or expressions of sizes such as
-    /// `ceil(M/16)`; 1 along an axis that is not given.
+    /// Sets the number of blocks along x, y and z. A count is a number, or an expression of sizes
+    /// such as `ceil(M/16)`. An axis that is not given has 1 block.
     ///
-    /// Errors: more than three; a text is no expression, or always 0 or less.
+    /// Errors: more than three counts; a text that is no expression; a count that is always 0 or
+    /// less.
     #[track_caller]
     pub fn grid<E: IntoExtent>(&self, counts: impl IntoIterator<Item = E>) -> Result<(), TileError> {
         let counts = counts.into_iter().map(|count| match count.into_extent() {
@@ -341,7 +345,7 @@ impl Build {
         Ok(())
     }
 
-    /// How many warps a block has, where the plan should not choose.
+    /// Sets the number of warps of a block. Without it, the compiler chooses the number.
     ///
     /// Errors: it is no power of two from 1 to 32.
     #[track_caller]
@@ -356,8 +360,9 @@ impl Build {
         Ok(())
     }
 
-    /// 32 random bits for each counter: word `word`, 0 to 3, of the four that Philox4x32-10 makes
-    /// of the counter `(c,0,0,0)` and the key `(seed,0)`. The same everywhere.
+    /// For each counter `c`, 32 random bits: word number `word`, 0 to 3, of the four words that
+    /// Philox4x32-10 computes from the counter `(c,0,0,0)` and the key `(seed,0)`. The bits are the
+    /// same on the host and on the device.
     ///
     /// ```
     /// use tilewright_tile::{Element, Program, interpret};
@@ -397,7 +402,7 @@ impl Build {
         self.apply("index", Operation::Number(index.number()), &[], here())
     }
 
-    /// An expression of sizes as a number of i32: `size("S")` is how many rows there are.
+    /// An expression of sizes as a number of i32: `size("S")` is the size S.
     #[track_caller]
     pub fn size(&self, text: &str) -> Value<'_> {
         self.apply("size", Operation::Size(text.to_string()), &[], here())
@@ -417,9 +422,9 @@ impl Build {
         self.apply("full", Operation::Broadcast(shape.to_vec()), &[number.id], place)
     }
 
-    /// Iterations of a body: it gets the index of the iteration and the loop-carried values, and
-    /// returns the values of the next iteration, of the same types. Returns the values after the
-    /// last iteration.
+    /// Adds a loop. The body gets the index of the iteration and the loop-carried values, and
+    /// returns the values for the next iteration, which have the same types. `range` returns the
+    /// values after the last iteration.
     ///
     /// ```
     /// use tilewright_tile::{Element, Program};
@@ -438,7 +443,8 @@ impl Build {
     /// # Ok::<(), tilewright_tile::TileError>(())
     /// ```
     ///
-    /// Errors: what the body returns; it hands on other types or another number of values.
+    /// Errors: those of the body; the body returns values of other types, or another number of
+    /// values.
     #[track_caller]
     pub fn range<'t>(
         &'t self,
@@ -457,8 +463,8 @@ impl Build {
         Ok(results.into_iter().map(|id| Value { build: self, id }).collect())
     }
 
-    /// Values of the same types; placeholder values if they come from another program, which are
-    /// refused where they are used.
+    /// Placeholders of the types of some values. Values of another program get placeholders of some
+    /// type; the statement that uses them is refused.
     pub(crate) fn alike(&self, values: &[ValueId]) -> Vec<ValueId> {
         let mut program = self.program();
         let number = Type { shape: Vec::new(), element: Element::F32 };

@@ -2,7 +2,7 @@
 //!
 //! Law: `atom(a, NAME)` is the tile `a`, computed by the instruction of this name: `dot` by an MMA
 //! instruction, a load by a copy. If that is impossible, it is refused; no other instruction is
-//! used instead. Later passes get the names separately, and the program without these operations.
+//! used instead. This pass removes `atom` from the program; later passes get the names separately.
 
 use std::collections::HashMap;
 
@@ -13,11 +13,11 @@ use crate::error::Reason;
 use crate::matrix;
 use crate::program::{Count, Loop, Operation, Program, Statement, ValueId};
 
-/// How threads copy a tile to shared memory.
+/// The name of the `cp.async` copy: threads copy a tile to shared memory.
 pub(crate) const BY_THREADS: &str = "SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>";
 /// The name of the TMA load.
 pub(crate) const BY_ENGINE: &str = "SM90_TMA_LOAD";
-/// Threads read a tile, this many bits at once.
+/// The names of copies to registers, with the bits that a thread loads at once.
 const BY_READING: [(&str, i64); 5] = [
     ("UniversalCopy<uint8_t>", 8),
     ("UniversalCopy<uint16_t>", 16),
@@ -26,22 +26,22 @@ const BY_READING: [(&str, i64); 5] = [
     ("UniversalCopy<uint128_t>", 128),
 ];
 
-/// The instruction of a value.
+/// The instruction that computes a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Given {
-    /// An instruction of a warp multiplies.
+    /// An `mma` of a warp.
     Warp,
-    /// An wgmma multiplies, this many columns.
+    /// A `wgmma` with this many columns.
     Group(i64),
-    /// Threads copy to shared memory.
+    /// `cp.async`: threads copy the tile to shared memory.
     Threads,
-    /// TMA loads it into shared memory.
+    /// TMA loads the tile into shared memory.
     Engine,
-    /// Threads read it, this many bits at once.
+    /// Threads load the tile to registers, this many bits at once.
     Bits(i64),
 }
 
-/// The instructions that the author names, by the values that they give.
+/// The instructions that the author names, by the values that they compute.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ByHand {
     of: HashMap<ValueId, (Given, String, Location)>,
@@ -52,12 +52,12 @@ fn refuse(name: &str, place: Location, because: &str) -> Reason {
 }
 
 impl ByHand {
-    /// The instruction of a value.
+    /// The instruction named for a value; None if the author names none.
     pub(crate) fn of(&self, value: ValueId) -> Option<Given> {
         self.of.get(&value).map(|own| own.0)
     }
 
-    /// Refuses an instruction that cannot compute a value.
+    /// The refusal of an instruction that cannot compute a value.
     pub(crate) fn refused(&self, value: ValueId, because: &str) -> Reason {
         match self.of.get(&value) {
             Some((_, name, place)) => refuse(name, *place, because),
@@ -65,19 +65,19 @@ impl ByHand {
         }
     }
 
-    /// The first value, in the order of the program, whose instruction is one of some.
+    /// The first value of the program whose named instruction satisfies `is`.
     pub(crate) fn first(&self, is: impl Fn(Given) -> bool) -> Option<ValueId> {
         self.first_of(is, |_| true)
     }
 
-    /// The first one of some values whose instruction is one of some.
+    /// The first of some values whose named instruction satisfies `is`.
     pub(crate) fn first_of(&self, is: impl Fn(Given) -> bool, one: impl Fn(ValueId) -> bool) -> Option<ValueId> {
         self.of.iter().filter(|(value, own)| is(own.0) && one(**value)).map(|(value, _)| *value).min()
     }
 }
 
 impl ByHand {
-    /// Refuses a product of groups that the author's instruction cannot carry out.
+    /// Refuses a `dot` by wgmma that the named instruction cannot compute.
     pub(crate) fn is_of_groups(
         &self,
         product: ValueId,
@@ -103,7 +103,7 @@ impl ByHand {
     }
 }
 
-/// A program without the names of instructions, and these.
+/// A program without its `atom` operations, and the instructions that these name.
 pub(crate) fn taken(program: &Program) -> Result<(Program, ByHand), Reason> {
     let mut taker = GivenTaker { program, of: HashMap::new(), same: HashMap::new(), found: ByHand::default() };
     let mut own = program.clone();
@@ -115,7 +115,7 @@ struct GivenTaker<'p> {
     program: &'p Program,
     /// The operation that computes each value.
     of: HashMap<ValueId, (Operation, Vec<ValueId>)>,
-    /// The value that stands for another.
+    /// The value that replaces the result of an `atom`.
     same: HashMap<ValueId, ValueId>,
     found: ByHand,
 }
@@ -168,7 +168,7 @@ impl GivenTaker<'_> {
         Ok(found)
     }
 
-    /// The role of an instruction for the value that it computes.
+    /// The instruction with this name, for the value that it computes.
     fn given(&self, value: ValueId, name: &str, place: Location) -> Result<Given, Reason> {
         match self.of.get(&value) {
             Some((Operation::Dot, operands)) => self.product(operands, name, place),

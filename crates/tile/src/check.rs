@@ -1,12 +1,13 @@
-//! Whether the kernel of a program does what the program means, at sizes.
+//! Checks that the kernel of a program computes what the program means, at given sizes.
 //!
-//! Law: both run on the same numbers, the program on its interpreter and the kernel on that of
-//! kernels, under every schedule. Every element that the program writes is compared. A check speaks
-//! of its sizes and numbers alone.
+//! Law: the interpreter of tile programs runs the program and the interpreter of kernels runs the
+//! kernel, on the same numbers and under every schedule. Every element that the program writes is
+//! compared. A check proves nothing about other sizes and numbers.
 //!
-//! Numbers of the launch are 3 and 0.75. Inputs are multiples of 1/8 in [-1,1], so that products of
-//! two and sums of many are exact in f32; small 8-bit integers; and integers of 32 and 64 bits that
-//! count from 0, which are distinct as indices.
+//! Scalar arguments of the launch are 3 for integers and 0.75 for floating-point numbers. Inputs
+//! are multiples of 1/8 in [-1,1], so that products of two and sums of many are exact in f32; small
+//! 8-bit integers; and integers of 32 and 64 bits that count from 0, so that they are distinct as
+//! indices.
 
 use std::fmt;
 
@@ -32,23 +33,23 @@ use crate::program::{Program, Role, ValueId};
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
-    /// The checked run of the interpreter of kernels.
+    /// The result of the run on the interpreter of kernels.
     pub checked: Checked,
-    /// The tensors that the program writes, in their order.
+    /// The comparison of each tensor that the program writes, in the order of declaration.
     pub outputs: Vec<Compared>,
 }
 
-/// A tensor that was compared.
+/// The comparison of a tensor.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Compared {
     /// Its name.
     pub tensor: String,
     /// How many of its elements were compared.
     pub compared: u64,
-    /// The largest difference between an element of the kernel and of the program, relative to the
-    /// largest number that the program writes there; 0 if all are equal.
+    /// The largest difference between an element of the kernel and of the program, divided by the
+    /// largest magnitude that the program writes to this tensor; 0 if all elements are equal.
     pub farthest: f64,
-    /// Up to where such a part is taken as rounding: see [`Compiled::check`].
+    /// The tolerance: a relative difference up to it counts as rounding. See [`Compiled::check`].
     pub rounding: f64,
 }
 
@@ -60,17 +61,17 @@ pub enum Unchecked {
     Program(TileError),
     /// The interpreter of kernels refused the sizes, or found defects.
     Interpreter(CheckError),
-    /// An element is not what the program means.
+    /// An element of the kernel differs from that of the program.
     Wrong {
         /// The tensor.
         tensor: String,
-        /// The element, as an offset.
+        /// The offset of the element in the tensor.
         offset: usize,
         /// The value that the kernel wrote.
         found: f64,
-        /// The value of the program.
+        /// The value that the program computes.
         wanted: f64,
-        /// The tolerance for rounding.
+        /// The tolerance, relative to the largest magnitude of the tensor.
         rounding: f64,
     },
 }
@@ -92,14 +93,14 @@ impl std::error::Error for Unchecked {}
 
 tilewright_layout::from_variants!(Unchecked: Program(TileError), Interpreter(CheckError));
 
-/// The options of [`Compiled::check`]. A list of sizes is the options of a check on numbers that
-/// the check chooses.
+/// The options of [`Compiled::check`]. A list of sizes converts to options with contents that the
+/// check chooses.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CheckOptions<'a> {
     /// Sizes, each by its name, in elements.
     pub sizes: &'a [(&'a str, i64)],
-    /// The bytes of some tensors and of some numbers of the launch, by their names; the check
-    /// chooses the others.
+    /// The bytes of some tensors and scalar arguments, by their names. The check chooses the
+    /// others.
     pub contents: &'a [(&'a str, &'a [u8])],
 }
 
@@ -125,18 +126,18 @@ impl<'a, 'n: 'a> From<&'a Vec<(&'n str, i64)>> for CheckOptions<'a> {
 pub type TensorBytes = Vec<(String, Vec<u8>)>;
 
 impl Compiled {
-    /// Runs the kernel in the interpreter at given sizes, and compares the results with those of
+    /// Runs the kernel on the interpreter at given sizes, and compares the results with those of
     /// the program.
     ///
-    /// Integers must be equal. Floating-point numbers may differ, because sums are taken in another
-    /// order or functions are approximated. The tolerance is relative to the largest number of the
-    /// tensor: two units of the last digit of the narrowest floating-point type in the program,
-    /// 2^-16 if all are f32 or wider, and 2^-44 if all are f64. That is not a bound of the rounding
-    /// error, so the report gives the largest difference.
+    /// Integers must be equal. Floating-point numbers may differ, because sums are added in another
+    /// order and functions are approximated. The tolerance is relative to the largest magnitude of
+    /// the tensor: two units of the last digit of the narrowest floating-point type in the program,
+    /// 2^-16 if all are f32 or wider, and 2^-44 if all are f64. The tolerance is no bound of the
+    /// rounding error, so the report gives the largest difference.
     ///
-    /// Errors: a size is missing or not admitted; contents are not as many bytes as the tensor has;
-    /// there is too much to do; the kernel has a defect; an element is another one than the program
-    /// means.
+    /// Errors: a size is missing or not admitted; the contents of a tensor have another number of
+    /// bytes than the tensor; the run would take too much work; the kernel has a defect; an element
+    /// differs from that of the program.
     pub fn check<'a>(&self, options: impl Into<CheckOptions<'a>>) -> Result<Report, Unchecked> {
         let CheckOptions { sizes, contents } = options.into();
         let setup = |error| Unchecked::Interpreter(CheckError::Setup(error));
@@ -145,7 +146,7 @@ impl Compiled {
         for (name, bytes) in contents.iter().filter(|(name, _)| !is_number(name)) {
             interpreter.bytes(*name, bytes).map_err(setup)?;
         }
-        // A number that the program does not use is none of its kernel.
+        // The kernel does not have a scalar argument that the program does not use.
         let passed = &self.kernel().program().scalars;
         let takes = |name: &str| passed.iter().any(|own| matches!(own, Passed::Given { name: own, .. } if own == name));
         for scalar in self.source.scalars().iter().filter(|own| takes(&own.name)) {
@@ -164,8 +165,9 @@ impl Compiled {
         Ok(Report { checked, outputs })
     }
 
-    /// The contents with which a check runs, by the names of the tensors that are not written
-    /// alone, and what the program means by them: to run the kernel elsewhere with the same check.
+    /// The contents with which a check fills all tensors except outputs, by their names, and the
+    /// results that the program computes from them. Use it to check a run of the kernel elsewhere,
+    /// such as on a device.
     ///
     /// ```
     /// use tilewright_tile::{LIBRARY, Program};
@@ -179,7 +181,7 @@ impl Compiled {
     /// # Ok::<(), tilewright_tile::TileError>(())
     /// ```
     ///
-    /// Errors: a size is missing or not admitted; there is too much to do.
+    /// Errors: a size is missing or not admitted; the run would take too much work.
     pub fn meant(&self, sizes: &[(&str, i64)]) -> Result<(TensorBytes, Meant), Unchecked> {
         self.meant_on(sizes, &[])
     }
@@ -220,26 +222,26 @@ impl Compiled {
     }
 }
 
-/// The bits of a number of the launch in a check, by its type: 3 of i32, 0.75 of f32.
+/// The bits of the scalar argument that a check passes, by its type: 3 for i32, 0.75 for f32.
 pub fn number_of_check(element: Element) -> u64 {
     element.of_f64(if element.is_float() { 0.75 } else { 3.0 })
 }
 
-/// The bits of a number by its bytes, the lowest first.
+/// The bits of a number, from its bytes in little-endian order.
 fn bits_of(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte))
 }
 
-/// The contents that a program should write to its tensors: see [`Compiled::meant`].
+/// The contents that the kernel should write to each tensor: see [`Compiled::meant`].
 pub struct Meant {
     outputs: Vec<(Element, String, Vec<Option<Number>>)>,
     rounding: f64,
 }
 
 impl Meant {
-    /// Compares what a kernel left in each tensor.
+    /// Compares the contents of each tensor after a run of the kernel.
     ///
-    /// Errors: an element is another one than the program means; what `left` refuses.
+    /// Errors: an element differs from that of the program; an error of `left`.
     pub fn compared<E: From<Unchecked>>(
         &self,
         mut left: impl FnMut(&str) -> Result<Vec<u8>, E>,
@@ -253,7 +255,8 @@ impl Meant {
     }
 }
 
-/// Compares a tensor that a kernel wrote with that of the program.
+/// Compares the contents of a tensor after a run of the kernel with those that the program
+/// computes.
 fn compared(
     tensor: String,
     (element, bytes): (Element, &[u8]),
@@ -261,7 +264,7 @@ fn compared(
     rounding: f64,
 ) -> Result<Compared, Unchecked> {
     let rounding = if element.is_float() { rounding } else { 0.0 };
-    // Integers of 64 bits are compared as such, and are f64 in messages alone.
+    // Integers of 64 bits are compared exactly. They become f64 in messages alone.
     let real = |number: Number| element.to_f64(number.to_bits(element));
     let written = wanted.iter().flatten().map(|value| real(*value)).filter(|value| value.is_finite());
     let greatest = written.fold(0.0_f64, |greatest, value| greatest.max(value.abs()));
@@ -276,7 +279,7 @@ fn compared(
             continue;
         }
         let apart = (found - wanted).abs();
-        // Not where one is NaN or infinite.
+        // This is false if one of them is NaN or infinite.
         if apart <= rounding * greatest {
             farthest = farthest.max(apart / greatest);
             continue;
@@ -286,14 +289,15 @@ fn compared(
     Ok(Compared { tensor, compared, farthest, rounding })
 }
 
-/// The number at an offset of a tensor, which is the one of this number.
+/// The value with which a check fills the element at an offset of a tensor. `tensor` is the number
+/// of the tensor.
 fn number_at(element: Element, at: usize, tensor: usize) -> f64 {
     match element {
         Element::I32 => return (at as i32).into(),
         Element::I64 => return at as f64,
         _ => {}
     }
-    // The high bits of a number that is multiplied twice.
+    // A pseudorandom number: the high bits after two multiplications.
     let state = (at as u64 + 1).wrapping_mul(6_364_136_223_846_793_005);
     let state = state.wrapping_add((tensor as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let chance = (state.wrapping_mul(0xd134_2543_de82_ef95) >> 40) as f64;
@@ -337,7 +341,7 @@ mod tests {
         {
             assert!(matches!(of(wanted), Err(Unchecked::Wrong { .. })), "{wanted:?}");
         }
-        // Integers are equal or wrong.
+        // An integer must be equal.
         let two = 2_i32.to_le_bytes();
         let of = |wanted: f64| compared("y".to_string(), (Element::I32, &two), &[Some(Number::real(wanted))], 0.5);
         assert!(of(2.0).is_ok() && of(3.0).is_err());

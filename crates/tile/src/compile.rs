@@ -1,9 +1,9 @@
 //! From a tile program to a kernel.
 //!
-//! Law: each pass preserves the meaning of the program: staging of operands in shared memory
-//! (`operand_staging`), candidates (`pools`), assignment (`assign`), conversions (`place`),
-//! lowering to a kernel (`lower`). The choices of each pass are kept, and [`Compiled::explain`]
-//! reports them.
+//! Law: each pass preserves the meaning of the program. The passes are staging of operands in
+//! shared memory (`operand_staging`), candidates (`pools`), assignment (`assign`), conversions
+//! (`place`), and lowering to a kernel (`lower`). The choices of each pass are kept, and
+//! [`Compiled::explain`] reports them.
 
 use std::time::{Duration, Instant};
 
@@ -28,19 +28,20 @@ use crate::program::{Operation, Program, Statement, ValueId};
 use crate::roles::{self, Roles};
 use crate::weights::Weights;
 
-/// Bytes of the largest tile that a thread reads at once.
+/// The bytes of the largest loaded tile that each thread should load at once.
 const BYTES_OF_THREAD: i64 = 32;
 
-/// How often rings are given less room, and how many bytes less at least.
+/// How often lowering is repeated with smaller rings, and the least number of bytes by which the
+/// rings shrink each time.
 const ATTEMPTS: usize = 8;
 const LESS_BYTES: i64 = 8 << 10;
 
-/// The machine whose costs decide where none is named: the kernel runs on every target.
+/// The machine whose costs decide if no machine is named. The kernel runs on every target.
 fn of_any_target() -> Machine {
     Machine::of_target(Target::Sm90a)
 }
 
-/// A program with its layouts, and the kernel that it became: what [`Program::compile`] gives.
+/// The result of [`Program::compile`]: a program with its layouts, and its kernel.
 ///
 /// [`Compiled::explain`] says why each value has its layout.
 pub struct Compiled {
@@ -50,7 +51,7 @@ pub struct Compiled {
     pub(crate) placed: Placed,
     pub(crate) kernel: Kernel,
     pub(crate) warps: i64,
-    /// The roles of warps, or why all warps do the same; None on machines without roles.
+    /// The roles of warps, or the reason why the program has none; None on machines without roles.
     pub(crate) roles: Option<Result<Roles, String>>,
     /// How long each pass took.
     pub(crate) times: Vec<(&'static str, Duration)>,
@@ -63,13 +64,13 @@ impl std::fmt::Debug for Compiled {
 }
 
 impl Program {
-    /// Assigns layouts, inserts conversions, and makes a kernel: for a machine, or one that runs on
-    /// every target, where costs are those of an H200.
+    /// Assigns layouts, inserts conversions, and lowers the program to a kernel for a machine.
+    /// Without a machine, the kernel runs on every target, and costs are those of an H200.
     ///
     /// On Hopper ([`Target::has_wgmma`]), `dot` uses wgmma if possible: producer warps load the
     /// operands by TMA, and the grid is persistent. [`crate::Explanation::roles`] describes the
-    /// roles of warps, or says why that is not possible; then all warps do the same, as on other
-    /// machines. Layouts are the cheapest on the machine.
+    /// roles of warps. If roles are not possible, it says why, and all warps execute the same code,
+    /// as on other machines. The layouts are the cheapest for the machine.
     ///
     /// ```
     /// use tilewright_kernel::interpret;
@@ -137,7 +138,7 @@ impl Program {
         })
     }
 
-    /// The kernel whose warps all do the same, of a program without the names of instructions.
+    /// The kernel without roles, of a program without `atom` operations.
     fn by_threads(
         &self,
         machine: &Machine,
@@ -156,9 +157,9 @@ impl Program {
         passes.compiled(self, staged, ((warps, machine, room), None), by_hand, &sizes)
     }
 
-    /// The kernel of [`Program::compile`], and other kernels for the same program: without
-    /// roles, if that one has roles, and with half or twice as many warps, if the program does not
-    /// set their number. All have different [`Compiled::line`].
+    /// The kernel of [`Program::compile`], and other kernels for the same program: one without
+    /// roles, if that one has roles, and those with half or twice as many warps, if the program
+    /// does not set their number. All have different [`Compiled::line`].
     ///
     /// ```
     /// use tilewright_kernel::machine::Machine;
@@ -200,7 +201,7 @@ impl Program {
         Ok(all)
     }
 
-    /// The kernel whose warps have roles, or why there is none.
+    /// The kernel whose warps have roles, or the reason why there is none.
     fn by_roles(&self, machine: &Machine, own: &Program, by_hand: &ByHand) -> Result<Compiled, String> {
         let mut passes = Passes { times: Vec::new(), since: Instant::now() };
         let refused = |reason: Reason| reason.to_string();
@@ -232,8 +233,7 @@ impl Passes {
         self.since = now;
     }
 
-    /// The passes behind the operands: for a machine that the kernel is to fit, or for every
-    /// target.
+    /// The passes after the staging of operands, for one machine or for every target.
     fn compiled(
         mut self,
         source: &Program,
@@ -261,8 +261,8 @@ impl Passes {
     }
 }
 
-/// The kernel whose warps all do the same. Where other arrays take more room than rings leave,
-/// rings have fewer stages.
+/// The kernel without roles. If the rings leave too little shared memory for other arrays, the
+/// rings get fewer stages.
 fn by_threads(placed: &Placed, resident: u32, room: Room, taken: &SharedArrays) -> Result<Kernel, KernelError> {
     let mut room = room;
     for _ in 0..ATTEMPTS {
@@ -277,14 +277,15 @@ fn by_threads(placed: &Placed, resident: u32, room: Room, taken: &SharedArrays) 
     crate::lower::lower(placed, (resident, &room), taken)
 }
 
-/// The refusal of a kernel; where it is shared memory that lacks, with who takes how much of it.
+/// The refusal of a kernel. If the block has too little shared memory, the error lists the
+/// statements that use it and their bytes.
 fn no_room(error: KernelError, taken: Vec<(Location, i64)>) -> Reason {
     let (asked, limit) = match error.reason() {
         KernelReason::TooMuch { what: "bytes of shared memory", asked, limit } => (*asked as i64, *limit as i64),
         _ => return error.into(),
     };
-    // Add up the arrays of each statement. An array that a statement frees is used again by later
-    // ones.
+    // Adds up the arrays of each statement. Memory that a statement frees is used again by later
+    // statements.
     let mut takers: Vec<Taker> = Vec::new();
     let asking = error.source().location;
     let known: i64 = taken.iter().map(|own| own.1).sum();
@@ -301,8 +302,8 @@ fn no_room(error: KernelError, taken: Vec<(Location, i64)>) -> Reason {
     Reason::Room { what: "bytes of shared memory", asked, limit, takers }
 }
 
-/// The default number of warps of a block. A thread gets two vectors of 16 bytes of the largest
-/// tile that is loaded; `dot` uses four warps, so that a thread has up to 128 accumulators, and
+/// The default number of warps of a block. Each thread gets two vectors of 16 bytes of the largest
+/// tile that is loaded. `dot` uses four warps, so that a thread has up to 128 accumulators, and
 /// eight for larger tiles. Measured on an H200.
 fn warps(program: &Program) -> i64 {
     let (mut bytes, mut sums, mut least) = (0, 0, 32);
@@ -334,17 +335,19 @@ fn warps(program: &Program) -> i64 {
     warps.clamp(1, 16).min(least.max(1))
 }
 
-/// The number of resident blocks to request, if any: 1024 threads, if a value takes 17 to 32
-/// registers of a thread. With fewer registers the assembler leaves enough room by itself, and with
-/// more it would have to spill. Kernels with `dot` take the registers that they need. If iterations
-/// overlap, 512 threads: registers then hold the bytes in flight, and with half of them threads
-/// wait for memory. Measured on an H200. Without `dot` the assembler keeps more than whole tiles in
-/// registers: then 384 threads, or more where large blocks would be alone on a multiprocessor.
+/// The number of resident blocks to request. It corresponds to 1024 threads of a multiprocessor if
+/// a value takes 17 to 32 registers of a thread. With fewer registers the assembler leaves enough
+/// room by itself, and with more it would have to spill. For kernels with `dot` it is 1: they take
+/// the registers that they need. If loads are prefetched, it corresponds to 512 threads: registers
+/// then hold the bytes in flight, and with half the registers threads wait for memory. Without
+/// `dot`, the assembler keeps more than whole tiles in registers: then it corresponds to 384
+/// threads, or to more if a large block would otherwise be alone on a multiprocessor. Measured on
+/// an H200.
 fn resident(placed: &Placed, warps: i64) -> u32 {
     if let Some(loads) = crate::lower::early_registers(placed) {
         let own = pressure::pressure(placed, |_| false).registers;
         let has_products = !placed.tilings.is_empty();
-        // Warps of a multiprocessor that fit with the registers of a thread.
+        // The number of warps whose registers fit on a multiprocessor.
         let resident = match (has_products, own + loads) {
             (true, _) if own <= 128 => 16,
             (true, _) => 1,
@@ -358,7 +361,7 @@ fn resident(placed: &Placed, warps: i64) -> u32 {
         held.values() * i64::from(placed.program.type_of(*value).element.bits()) / 32
     };
     let most = placed.layouts.iter().map(registers).max().unwrap_or(0);
-    // Where whole tiles take twice what a thread would have, it takes what it needs.
+    // If whole tiles take more than 128 registers, no limit is set.
     let may = || pressure::pressure(placed, |_| false).registers <= 128;
     if placed.tilings.is_empty() && (17..=32).contains(&most) && may() { (32 / warps).clamp(1, 8) as u32 } else { 1 }
 }
@@ -369,7 +372,7 @@ impl Compiled {
         &self.source
     }
 
-    /// The program with the conversions between layouts: each is an operation of its own.
+    /// The program with a statement for each conversion between layouts.
     pub fn placed(&self) -> &Program {
         &self.placed.program
     }
@@ -379,20 +382,21 @@ impl Compiled {
         &self.kernel
     }
 
-    /// One line that distinguishes this kernel from the others of its program for a machine
+    /// One line that distinguishes this kernel from the other candidates of its program
     /// ([`Program::candidates`]).
     pub fn line(&self) -> String {
         let roles = if matches!(self.roles, Some(Ok(_))) { " roles" } else { "" };
         format!("warps={}{roles}", self.warps)
     }
 
-    /// The layout that a value of the program was assigned; none for a tile that products take
-    /// from shared memory, and for a value that nothing uses.
+    /// The layout that a value of the program was assigned; None for a tile that `dot` reads from
+    /// shared memory, and for a value that no statement uses.
     pub fn layout_of(&self, value: ValueId) -> Option<&Held> {
         self.assignment.layouts.get(&self.pools.of(value)).or_else(|| self.placed.layouts.get(&value))
     }
 
-    /// The cost of the values and stores of the program, in cycles of a multiprocessor per block.
+    /// The cost of the values and of the stores of the program, in cycles of a multiprocessor per
+    /// block.
     ///
     /// ```
     /// use tilewright_tile::{LIBRARY, Program};

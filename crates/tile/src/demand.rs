@@ -1,9 +1,9 @@
-//! The layouts in which operations take a value.
+//! The layouts in which operations use a value.
 //!
-//! Law: a value is converted once to each layout in which it is taken, however many operations take
-//! it so, and not to the one that it has. For few operations that is one table. For more, a
-//! variable of its own says whether the value is converted to a layout, and the operations that
-//! take the value in that layout require it.
+//! Law: a value is converted once to each layout in which operations use it, however many
+//! operations use that layout, and not to the layout that it already has. For few operations, one
+//! cost table states this. For more, a variable of its own says whether the value is converted to a
+//! layout, and the operations that use the value in that layout require it.
 
 use std::collections::BTreeSet;
 
@@ -11,16 +11,16 @@ use crate::error::Reason;
 use crate::held::Held;
 use crate::network::{NEVER, Network};
 
-/// The most entries of a table of all who take a value.
+/// The most entries of a cost table over all users of a value.
 const MOST: usize = 1 << 14;
 
-/// The layout in which each option of a variable takes a value; None if the option is impossible.
+/// The layout in which each option of a variable uses a value; None if the option is impossible.
 pub(crate) struct Demand {
     pub(crate) variable: usize,
     pub(crate) wants: Vec<Option<Held>>,
 }
 
-/// The layouts that each option of a variable takes a value in, as numbers.
+/// The numbers of the layouts in which each option of a variable uses a value.
 struct OptionLayouts {
     variable: usize,
     wants: Vec<Option<BTreeSet<usize>>>,
@@ -61,7 +61,7 @@ pub(crate) fn settle(
     Ok(())
 }
 
-/// The layouts that are wanted, each once, and who wants which.
+/// The distinct layouts that are wanted, and the layouts that each user wants.
 fn gathered(demands: &[Demand]) -> (Vec<&Held>, Vec<OptionLayouts>) {
     let mut wanted: Vec<&Held> = Vec::new();
     let mut takers: Vec<OptionLayouts> = Vec::new();
@@ -74,7 +74,7 @@ fn gathered(demands: &[Demand]) -> (Vec<&Held>, Vec<OptionLayouts>) {
             }
         };
         let wants: Vec<Option<usize>> = demand.wants.iter().map(|held| held.as_ref().map(&mut number)).collect();
-        // An operation may take a value twice.
+        // One operation may use a value twice.
         let known = takers.iter().position(|own| own.variable == demand.variable);
         let at = known.unwrap_or_else(|| {
             let wants = vec![Some(BTreeSet::new()); wants.len()];
@@ -93,8 +93,9 @@ fn gathered(demands: &[Demand]) -> (Vec<&Held>, Vec<OptionLayouts>) {
     (wanted, takers)
 }
 
-/// The same for too many variables for one table: each user separately, and a switch for each
-/// layout that several users need, which says whether that conversion is made.
+/// Adds the same cost if the users have too many options for one table. Each user has its own
+/// table. For each layout that several users want, a switch variable says whether that conversion
+/// is made.
 fn apart_from(network: &mut Network, from: usize, takers: &[OptionLayouts], costs: &[Vec<u64>]) {
     let takes = |taker: &OptionLayouts, want: usize| taker.wants.iter().flatten().any(|wants| wants.contains(&want));
     let count = costs.first().map_or(0, Vec::len);
@@ -118,7 +119,7 @@ fn apart_from(network: &mut Network, from: usize, takers: &[OptionLayouts], cost
     }
 }
 
-/// The total cost of some layouts.
+/// The sum of the costs of some layouts.
 fn sum(costs: &[u64], wants: impl Iterator<Item = usize>) -> u64 {
     wants.fold(0, |sum: u64, want| sum.saturating_add(costs[want]))
 }
@@ -127,7 +128,7 @@ fn sum(costs: &[u64], wants: impl Iterator<Item = usize>) -> u64 {
 mod tests {
     use super::*;
 
-    /// Layouts of eight elements by two threads, each another one.
+    /// Four distinct layouts of eight elements over two threads.
     fn layouts() -> Vec<Held> {
         let texts = ["(2,4):(1,2)", "(2,4):(4,1)", "(2,(2,2)):(2,(1,4))", "(2,(2,2)):(2,(4,1))"];
         texts.into_iter().map(|text| text.parse().unwrap()).collect()
@@ -139,7 +140,8 @@ mod tests {
         Ok(if from == to { 0 } else { 10 + 7 * number(from) + number(to) })
     }
 
-    /// The least cost where some operations take a value, each in its own layout.
+    /// The least cost by exhaustive search, if `count` operations use a value, each in its own
+    /// layout.
     fn exhaustive(count: usize, own: &[Vec<u64>]) -> u64 {
         let layouts = layouts();
         let digit = |number: usize, at: usize| number / 4_usize.pow(at as u32) % 4;
@@ -160,7 +162,7 @@ mod tests {
             number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (number >> 33) % end
         };
-        // With seven users the table of all is too large, and switches replace it.
+        // With seven users, the table of all is too large, and switches replace it.
         for (count, rounds) in [(1, 40), (2, 40), (3, 40), (7, 6)] {
             for round in 0..rounds {
                 let own: Vec<Vec<u64>> = (0..=count).map(|_| (0..4).map(|_| chance(40)).collect()).collect();
@@ -177,7 +179,7 @@ mod tests {
                     variable: *variable,
                     wants: layouts.iter().cloned().map(Some).collect(),
                 };
-                // One of them takes it twice.
+                // One of the users uses the value twice.
                 let demands: Vec<Demand> = variables[1..].iter().chain(&variables[1..2]).map(wants).collect();
                 settle(&mut network, (variables[0], &layouts), &demands, price).unwrap();
                 let (found, best) = (network.solve(), exhaustive(count, &own));

@@ -17,7 +17,7 @@ use tilewright_layout::{LayoutError, Refusal};
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Reason {
-    /// E1201: a shape that does not fit.
+    /// E1201: a shape that an operation does not accept.
     Shape {
         /// The object.
         what: String,
@@ -26,21 +26,21 @@ pub enum Reason {
         /// The expected type or shape.
         wanted: String,
     },
-    /// E1201: extents that a broadcast does not make of others.
+    /// E1201: a broadcast to extents that are not possible for a tile.
     Broadcast {
         /// The shape of the tile.
         from: Vec<i64>,
         /// The shape that is asked for.
         to: Vec<i64>,
     },
-    /// E1201: two tiles that an operation does not combine.
+    /// E1201: two tiles that an operation cannot combine.
     Operands {
         /// The shape of the first.
         first: Vec<i64>,
         /// The shape of the second.
         second: Vec<i64>,
     },
-    /// E1202: elements of a type that the operation does not have.
+    /// E1202: an element type that the operation does not support.
     Element {
         /// The operation.
         operation: String,
@@ -56,14 +56,14 @@ pub enum Reason {
         /// The type.
         element: Element,
     },
-    /// E1203: something that is not there, or not there any more.
+    /// E1203: a name that is not defined, or not any more.
     Unknown {
         /// The kind of object: a tensor, a value.
         what: &'static str,
         /// Its name.
         name: String,
     },
-    /// E1203: a value of the body of a loop, used behind it.
+    /// E1203: a value that the body of a loop defines, used after the loop.
     Gone {
         /// Its name.
         name: String,
@@ -77,7 +77,8 @@ pub enum Reason {
         /// The sizes that tensors declare.
         known: Vec<String>,
     },
-    /// A text that is no layout and no expression of sizes; the code is that of the reader.
+    /// A text that is neither a layout nor an expression of sizes. The code of the error is that of
+    /// the reader.
     Expression {
         /// The kind of object.
         what: &'static str,
@@ -93,7 +94,7 @@ pub enum Reason {
         /// The text that was expected.
         expected: String,
     },
-    /// E1204: a declaration behind a statement.
+    /// E1204: a declaration after a statement.
     Late {
         /// The word that it begins with.
         word: String,
@@ -109,46 +110,46 @@ pub enum Reason {
     TooMuch {
         /// The object.
         what: String,
-        /// How many.
+        /// The requested amount.
         asked: i64,
-        /// How many there are.
+        /// The available amount.
         limit: i64,
     },
-    /// E1206: a number of warps that no block has.
+    /// E1206: a number of warps that a block cannot have.
     Warps {
         /// How many.
         asked: i64,
     },
     /// E1206: a grid without blocks.
     Blocks {
-        /// How many there are along an axis, 0 or less.
+        /// The number of blocks along an axis, which is 0 or less.
         count: String,
     },
-    /// E1206: a number of a block along an axis, if no grid is set.
+    /// E1206: the number of the block along an axis, if the program sets no grid.
     NoGrid {
         /// The axis.
         axis: Axis,
     },
     /// E1206: a sum of indices that does not fit in 64 bits.
     Index {
-        /// The index, as far as it fits.
+        /// The index, without the term that overflows.
         index: String,
     },
-    /// E1207: a name that an iteration reads and gives again, without carrying it.
+    /// E1207: a name that the body of a loop reads and defines again, without carrying it.
     Forgotten {
         /// The name.
         name: String,
         /// Where the loop is written.
         place: Location,
     },
-    /// E1207: an iteration of a loop hands on more or fewer values than it began with.
+    /// E1207: the body of a loop returns another number of loop-carried values than the loop has.
     Iterations {
-        /// With how many it begins.
+        /// The number of loop-carried values.
         begins: usize,
-        /// How many it hands on.
+        /// The number of values that the body returns.
         hands_on: usize,
     },
-    /// E1207: an iteration of a loop hands on other tiles than it began with.
+    /// E1207: a loop-carried value whose next value has another type.
     Iteration {
         /// The index of the loop-carried value, from 0.
         number: usize,
@@ -157,50 +158,51 @@ pub enum Reason {
         /// The type of its next value.
         hands_on: String,
     },
-    /// E1208: a layout by which no threads hold a tile.
+    /// E1208: a layout that is no distribution of the tile over threads.
     Held {
         /// The layout.
         layout: String,
         /// Why.
         because: String,
     },
-    /// E1209: a size, or the contents of a tensor, that a run needs or cannot take.
+    /// E1209: a size or the contents of a tensor that a run lacks or cannot accept.
     Argument {
         /// The defect.
         what: String,
     },
-    /// E1210: an element of an output that two tiles are written to.
+    /// E1210: an element of an output that is written by two tiles.
     WrittenTwice {
         /// The tensor.
         tensor: String,
-        /// The element, as an offset.
+        /// The offset of the element.
         offset: i64,
     },
-    /// E1210: an element of a tensor that is loaded after it was stored to, or by another block
-    /// than the one that stores to it.
+    /// E1210: an element of a tensor that is loaded after it was stored to, or that another block
+    /// loads than the one that stores to it.
     Changed {
         /// The tensor.
         tensor: String,
-        /// The element, as an offset.
+        /// The offset of the element.
         offset: i64,
     },
-    /// E1210: a tile of a tensor to which a statement before stores already.
+    /// E1210: a tile of a tensor to which an earlier statement already stores.
     StoredTwice {
         /// The tensor.
         tensor: String,
     },
-    /// E1211: what a block has suffices for no layouts of the program's values.
+    /// E1211: a block has too few registers or too little shared memory for every assignment of
+    /// layouts.
     Room {
         /// The resource.
         what: &'static str,
         /// The least amount that the program needs.
         asked: i64,
-        /// How much there is.
+        /// The amount that a block has.
         limit: i64,
-        /// The amount that each value or statement needs, with its location, the largest first.
+        /// The amount that each value or statement needs, with its location; the largest first.
         takers: Vec<Taker>,
     },
-    /// E1212: an atom that cannot give a value.
+    /// E1212: an atom that cannot compute a value.
     Atom {
         /// Its name.
         name: String,
@@ -209,23 +211,23 @@ pub enum Reason {
         /// Where it is named.
         place: Location,
     },
-    /// E1213: a gradient that cannot be made.
+    /// E1213: a gradient that cannot be computed.
     Gradient {
-        /// The program, or the tensor by which is derived.
+        /// The program, or the tensor with respect to which the gradient is taken.
         of: String,
         /// Why.
         because: String,
     },
-    /// E1214: tensors of one name in a sequence, with elements of different types.
+    /// E1214: tensors of one name in a sequence whose elements have different types.
     Joined {
         /// The tensor.
         tensor: String,
         /// The types, that of the earlier program first.
         types: [Element; 2],
     },
-    /// E1214: tensors of a sequence that the caller does not give.
+    /// E1214: tensors of a sequence that the caller does not pass.
     NotGiven {
-        /// Each with its type and its layout.
+        /// Each tensor with its type and its layout.
         tensors: Vec<String>,
     },
     /// E1214: a name that no tensor of a sequence has.
@@ -235,14 +237,14 @@ pub enum Reason {
         /// The names of the tensors.
         known: Vec<String>,
     },
-    /// E1214: a tensor of a sequence that is given twice.
+    /// E1214: a tensor of a sequence that is passed twice.
     GivenTwice {
         /// The tensor.
         tensor: String,
     },
     /// The algebra refused.
     Layout(LayoutError),
-    /// The kernel language refused what the program became.
+    /// The kernel language refused the kernel of the program.
     Kernel(Box<KernelError>),
 }
 
@@ -253,11 +255,12 @@ pub struct Taker {
     pub what: String,
     /// Where it is written.
     pub place: Location,
-    /// How much it takes.
+    /// The amount, in the unit of the resource.
     pub takes: i64,
 }
 
-/// The number of such values that a message names, and a threshold below which they are ignored.
+/// The largest number of values that a message names; and the amount below which a value is not
+/// named.
 const NAMED: usize = 5;
 const LITTLE: i64 = 16;
 
@@ -311,7 +314,7 @@ impl From<LayoutError> for TileError {
     }
 }
 
-/// `(4,8)`.
+/// A shape as text: `(4,8)`.
 pub(crate) fn shape_text(shape: &[i64]) -> String {
     format!("({})", shape.iter().map(ToString::to_string).collect::<Vec<_>>().join(","))
 }
@@ -428,10 +431,11 @@ impl fmt::Display for Reason {
                 let source = KernelError::source(error);
                 f.write_str("the kernel that it becomes is refused: ")?;
                 match source.statement {
-                    // The whole of it: no line of the program.
+                    // The error is about the whole kernel, not about a line of the program.
                     "kernel" => {}
                     statement => {
-                        // The kernel language uses this word for a statement of this one.
+                        // The statement has the same name in the kernel language and in tile
+                        // programs.
                         let own = ["store", "load"].into_iter().find(|own| statement.starts_with(own));
                         write!(f, "{} at {}: ", own.unwrap_or(statement), source.location)?;
                     }
@@ -442,7 +446,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// `values`, or `value` where there is one.
+/// `values`, or `value` if `count` is 1.
 fn plural(count: usize, what: &str) -> String {
     if count == 1 { what.to_string() } else { format!("{what}s") }
 }

@@ -1,8 +1,8 @@
 //! Why each value has its layout.
 //!
-//! Law: everything reported was computed: the layouts are those of the kernel, the costs are those
-//! by which the assignment was chosen, and the cost of the next best layout is that of the best
-//! assignment in which the value has any other of its layouts.
+//! Law: every reported number was computed by the compiler. The layouts are those of the kernel.
+//! The costs are those by which the assignment was chosen. The cost of the next best layout is that
+//! of the best assignment in which the value has any other of its layouts.
 
 mod print;
 
@@ -20,7 +20,7 @@ use tilewright_kernel::program::Location;
 use tilewright_kernel::{Coverage, Route};
 use tilewright_layout::Composed;
 
-/// A value, its layout, and the next best.
+/// The layout of a value, and the next best one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Choice {
     /// The name in the text of the explanation.
@@ -29,11 +29,12 @@ pub struct Choice {
     pub ty: Type,
     /// The layout that it has.
     pub held: Held,
-    /// The origin of this layout: the operation that asked for it, here or at a connected value.
+    /// The origin of this layout: the operation that asked for it, at this value or at a connected
+    /// one.
     pub origin: String,
-    /// How many layouts were weighed.
+    /// The number of layouts that were compared.
     pub weighed: usize,
-    /// The best assignment in which it has another one; none if it had no choice.
+    /// The best assignment in which the value has another layout; None if it had no choice.
     pub next: Option<NextBest>,
 }
 
@@ -42,12 +43,12 @@ pub struct Choice {
 pub struct NextBest {
     /// The layout that the value has there.
     pub held: Held,
-    /// The cycles that the whole would cost.
+    /// The cost of the whole program in that assignment, in cycles.
     pub cycles: f64,
     /// A lower bound of the cost of every assignment in which the value has another layout; equal
     /// to the cost if that is proved optimal.
     pub bound: f64,
-    /// The differences in cost there, in cycles, the largest first.
+    /// The differences in cost in that assignment, in cycles; the largest first.
     pub because: Vec<(String, f64)>,
 }
 
@@ -58,35 +59,35 @@ pub struct Staged {
     pub name: String,
     /// The tensor.
     pub tensor: String,
-    /// The layout of its rows and columns in a stage, in elements.
+    /// The layout of its rows and columns in one stage, in elements.
     pub layout: Composed,
     /// The bits of an element.
     pub bits: i64,
-    /// Whether threads read it to registers; else instructions take it from there.
+    /// Whether threads load it to registers. If not, wgmma reads it from shared memory.
     pub is_read: bool,
 }
 
-/// A value that takes registers.
+/// A value that occupies registers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Taken {
     /// The name in the text of the explanation.
     pub name: String,
-    /// How many registers of each thread.
+    /// The registers of each thread that it occupies.
     pub registers: i64,
-    /// Where the value is given.
+    /// Where the value is defined.
     pub place: Option<Location>,
 }
 
 /// A conversion from one layout to another.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Conversion {
-    /// The value before it.
+    /// The value that is converted.
     pub from: String,
-    /// The value behind it.
+    /// The result of the conversion.
     pub to: String,
     /// How the threads exchange elements.
     pub route: Route,
-    /// About how many instructions of each warp that takes.
+    /// The approximate number of instructions of each warp.
     pub instructions: u32,
 }
 
@@ -111,41 +112,42 @@ pub struct Conversion {
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explanation {
-    /// How many warps a block has that hold tiles.
+    /// The number of warps of a block that hold tiles.
     pub warps: i64,
-    /// The roles of warps, line by line, or why all warps do the same; empty on machines without
-    /// roles.
+    /// The roles of warps, line by line, or the reason why there are none; empty on machines
+    /// without roles.
     pub roles: Vec<String>,
-    /// The program with its conversions, the layout of each value beside it.
+    /// The program with its conversions, and the layout of each value beside it.
     pub program: String,
     /// The values that had a choice, in their order.
     pub choices: Vec<Choice>,
     /// The conversions, in their order.
     pub conversions: Vec<Conversion>,
-    /// Tiles in shared memory.
+    /// The tiles that are staged in shared memory.
     pub staged: Vec<Staged>,
-    /// Where values take most registers of a thread at once, as far as the program says it.
+    /// The statement at which values take the most registers of a thread, estimated from the
+    /// program.
     pub widest: Option<Location>,
-    /// The values that live there, the largest first.
+    /// The values that occupy registers at that statement, the largest first.
     pub taken: Vec<Taken>,
-    /// The assumptions: tiles whose coordinates are read from memory.
+    /// What is assumed about tiles whose coordinates are read from memory.
     pub assumed: Vec<String>,
-    /// Cycles of a multiprocessor for the work of a block, by the rates of the machine.
+    /// The estimated cycles of a multiprocessor for one block, by the rates of the machine.
     pub cycles: f64,
     /// A lower bound of the cost of every assignment of these layouts; equal to the cost if the
-    /// choice is proved optimal.
+    /// assignment is proved optimal.
     pub bound: f64,
     /// The coverage of each output, proved when the kernel was built.
     pub outputs: Vec<Coverage>,
 }
 
-/// Hundredths of a cycle as cycles.
+/// Converts hundredths of a cycle to cycles.
 fn cycles(cost: u64) -> f64 {
     cost as f64 / 100.0
 }
 
 impl Compiled {
-    /// Why each value has its layout, and what the next best would have cost.
+    /// Explains why each value has its layout, and what the next best layout would have cost.
     ///
     /// ```
     /// use tilewright_tile::{LIBRARY, Program};
@@ -238,7 +240,7 @@ impl Compiled {
         NextBest { held: next.held.clone(), cycles: cost, bound, because: because.collect() }
     }
 
-    /// The tiles whose coordinates are not known before a launch, each tensor and line once.
+    /// The tiles whose coordinates are not known before a launch: each tensor and line once.
     fn assumed(&self) -> Vec<String> {
         let mut found = Vec::new();
         for (number, statement) in &self.pools.assumed {
@@ -273,7 +275,7 @@ impl Compiled {
         }
     }
 
-    /// Tiles in shared memory, one stage of each.
+    /// The tiles that are staged in shared memory; the layout is that of one stage.
     fn staged(&self, names: &HashMap<ValueId, String>) -> Result<Vec<Staged>, TileError> {
         let mut found = Vec::new();
         for node in crate::pools::nodes(&self.placed.program) {
@@ -298,7 +300,7 @@ impl Compiled {
     }
 }
 
-/// Where values are given.
+/// The location at which each value is defined.
 fn places(body: &[Statement]) -> HashMap<ValueId, Location> {
     let mut found = HashMap::new();
     for statement in statements(body) {

@@ -2,7 +2,7 @@
 
 tilewright_layout::error_pages! {
     /// The page about an error code of this crate: the condition, an example, and what to do. None
-    /// for a code that is not one of [`crate::TileError`]'s own.
+    /// if the code is not one of [`crate::TileError`]'s own.
     ///
     /// ```
     /// assert!(tilewright_tile::explanation("E1201").is_some_and(|page| page.contains("powers of two")));

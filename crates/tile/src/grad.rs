@@ -1,20 +1,21 @@
 //! The gradient of a tile program, as tile programs.
 //!
-//! Law: let `L` be a number that depends on the outputs, and let `d_y` hold its derivative by each
-//! element of the output `y`. The programs compute `d_x`, its derivative by each element of an
-//! input `x`. Each operation counts as the function of real numbers that it rounds: a conversion of
-//! floating-point numbers has the derivative 1. Forward values are recomputed from the inputs.
+//! Law: let `L` be a number that depends on the outputs, and let `d_y` hold its derivative with
+//! respect to each element of the output `y`. The programs compute `d_x`, the derivative of `L`
+//! with respect to each element of an input `x`. Each operation is differentiated as the function
+//! of real numbers that it rounds: a conversion of floating-point numbers has the derivative 1.
+//! Forward values are recomputed from the inputs.
 //!
 //! The steps:
 //!
-//! 1. *prepare*: if several blocks load one tile of an input, as of the weights of a norm, a block
-//!    of the gradient executes several blocks of the program, one after another; and statements
-//!    that do not depend on an iteration leave their loop;
-//! 2. *reverse*: statements are taken from the last to the first, and each adds to the derivatives
-//!    of its operands. A loop becomes a loop. Its order is free, so each value that it carries must
-//!    be a sum, a minimum or a maximum over the iterations;
-//! 3. *destinations*: a load becomes a store. Where a tile is still loaded by several blocks, each
-//!    stores its own part, and a second program adds them in a fixed order.
+//! 1. *prepare*: if several blocks load the same tile of an input, such as the weights of a norm,
+//!    one block of the gradient executes several blocks of the program, one after another.
+//!    Statements that do not depend on an iteration are moved out of its loop;
+//! 2. *reverse*: statements are reversed from the last to the first, and each adds to the
+//!    derivatives of its operands. A loop becomes a loop. The order of its iterations is free, so
+//!    each value that it carries must be a sum, a minimum or a maximum over the iterations;
+//! 3. *destinations*: a load becomes a store. If several blocks still load one tile, each stores
+//!    its own part, and a second program adds the parts in a fixed order.
 
 mod destination;
 mod edges;
@@ -33,7 +34,7 @@ use crate::error::{Reason, TileError};
 use crate::program::{Program, Role};
 use crate::sequence::Sequence;
 
-/// How a gradient is made.
+/// The options of a gradient.
 ///
 /// ```
 /// use tilewright_tile::GradientOptions;
@@ -43,17 +44,18 @@ use crate::sequence::Sequence;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GradientOptions {
-    /// The inputs by which is derived. Empty: all inputs of floating-point numbers.
+    /// The inputs with respect to which the gradient is taken. If empty: all inputs of
+    /// floating-point numbers.
     pub of: Vec<String>,
     /// Whether gradients of tiles that several blocks or threads load may be added by atomics, in
-    /// an order that differs between runs. They are then of f32, or of f64 as the input is, and
-    /// their tensors must be zero before. Gathers need it.
+    /// an order that differs between runs. These gradients are f32, or f64 if the input is f64, and
+    /// the caller must fill their tensors with zeros. Gathers require it.
     pub atomic: bool,
-    /// How many blocks of the program one block of the gradient executes, where blocks share a tile
-    /// of an input: each then keeps the sum over its blocks in registers.
+    /// The number of blocks of the program that one block of the gradient executes, if blocks share
+    /// a tile of an input. Each block then keeps the sum over these blocks in registers.
     pub blocks_merged: i64,
-    /// Outputs of the program, stored outside of loops, that the gradient writes too: what its
-    /// backward computes of them anyway is then not computed by another launch.
+    /// Outputs of the program that the gradient also writes. They must be stored outside of loops.
+    /// The backward computes these values anyway, so no other launch has to compute them.
     pub outputs: Vec<String>,
 }
 
@@ -64,11 +66,12 @@ impl Default for GradientOptions {
 }
 
 impl Program {
-    /// The gradient by its inputs: programs that are launched in order. The first reads the inputs
-    /// of the program and `d_y` for each output `y`, and writes `d_x`, or parts of it. Each of the
-    /// others adds the parts of one input.
+    /// The gradient with respect to its inputs: programs that are launched in order. The first
+    /// reads the inputs of the program and `d_y` for each output `y`, and writes `d_x`, or parts of
+    /// it. Each of the others adds the parts of one input.
     ///
-    /// `d_x` has the type and the layout of `x`. It is written where the program loads `x`.
+    /// `d_x` has the type and the layout of `x`. Exactly those elements are written that the
+    /// program loads from `x`.
     ///
     /// ```
     /// use tilewright_tile::{GradientOptions, Program};
@@ -89,10 +92,9 @@ impl Program {
     /// # Ok::<(), tilewright_tile::TileError>(())
     /// ```
     ///
-    /// Errors (E1213): the program uses an operation on the way from an input to an output that has
-    /// no derivative here; it carries a value through a loop that is no sum, minimum or maximum;
-    /// an input is loaded in two ways that may overlap; a name is taken. The error has the line of
-    /// the statement.
+    /// Errors (E1213): an operation between an input and an output has no derivative here; a loop
+    /// carries a value that is no sum, minimum or maximum; an input is loaded in two ways that may
+    /// overlap; a name is already used. The error has the line of the statement.
     pub fn gradient(&self, options: &GradientOptions) -> Result<Sequence, TileError> {
         self.verify()?;
         prepare::counts_tiles(self)?;
@@ -113,7 +115,7 @@ impl Program {
     }
 }
 
-/// The numbers of the tensors by which is derived.
+/// The numbers of the tensors with respect to which the gradient is taken.
 fn chosen(program: &Program, options: &GradientOptions) -> Result<Vec<usize>, TileError> {
     let refuse = |name: &str, because: &str| {
         TileError::from(Reason::Gradient { of: name.to_string(), because: because.to_string() })
@@ -140,12 +142,12 @@ fn chosen(program: &Program, options: &GradientOptions) -> Result<Vec<usize>, Ti
     options.of.iter().map(find).collect()
 }
 
-/// The name of the derivative of a tensor.
+/// The name of the tensor that holds the derivative with respect to a tensor.
 fn derivative(name: &str) -> String {
     format!("d_{name}")
 }
 
-/// The type of derivatives by a number of a type.
+/// The type in which derivatives are computed, by the type of the value.
 fn wide(element: Element) -> Element {
     if element == Element::F64 { Element::F64 } else { Element::F32 }
 }

@@ -1,10 +1,10 @@
 //! Distributions over bits: which thread holds which elements of a tile.
 //!
-//! Law: a tile has `2^n` elements, numbered first mode fastest, and a block `2^t` threads. Each bit
-//! of an element's number is one bit of the index of a thread, or of a value of a thread; the other
-//! bits of a thread's index count copies. So an operation on a layout is an operation on bits: a
-//! reshape keeps them, a transpose permutes them, a reduction removes some, and a broadcast adds
-//! bits that every holder of the rest has.
+//! Law: a tile has `2^n` elements, numbered first mode fastest, and a block has `2^t` threads. Each
+//! bit of an element's number is either one bit of the index of a thread, or one bit of the index
+//! of a value of a thread. The remaining bits of the thread's index count copies. So an operation
+//! on a layout is an operation on bits: a reshape keeps them, a transpose permutes them, a
+//! reduction removes some, and a broadcast adds bits that every thread with the other bits holds.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use tilewright_layout::{Layout, LayoutError, Tree};
 
 use crate::error::Reason;
 
-/// The most bits of a thread's number.
+/// The most bits of a thread's index.
 const MAX_THREAD_BITS: usize = 10;
 
 /// A distribution over bits: which thread holds which elements of a tile.
@@ -29,9 +29,10 @@ const MAX_THREAD_BITS: usize = 10;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Held {
-    /// The bit of an element's number for each bit of a thread's index; None for copies.
+    /// For each bit of a thread's index, the bit of the element's number; None if threads that
+    /// differ in this bit hold copies.
     pub(crate) threads: Vec<Option<u8>>,
-    /// The bit for each bit of a value's index.
+    /// For each bit of a value's index, the bit of the element's number.
     pub(crate) values: Vec<u8>,
 }
 
@@ -51,7 +52,7 @@ impl Held {
         1 << self.bits()
     }
 
-    /// The bits of an element's number.
+    /// The number of bits of an element's number.
     pub(crate) fn bits(&self) -> u32 {
         (self.threads.iter().flatten().count() + self.values.len()) as u32
     }
@@ -61,7 +62,7 @@ impl Held {
         1 << self.threads.iter().filter(|bit| bit.is_none()).count()
     }
 
-    /// From (thread, value) to elements.
+    /// The thread-value layout, from (thread, value) to elements.
     pub fn layout(&self) -> Result<Layout, LayoutError> {
         let mode = |bits: Vec<Option<u8>>| -> Result<Layout, LayoutError> {
             let modes: Vec<Layout> =
@@ -73,12 +74,13 @@ impl Held {
         Layout::tuple([&threads, &values])
     }
 
-    /// The layout of a tile of these extents, as the kernel language has it.
+    /// The distribution of a tile of these extents, in the form of the kernel language.
     pub(crate) fn distribution(&self, shape: &[i64]) -> Result<Distribution, KernelError> {
         Distribution::new(&tree(shape)?, &self.layout()?)
     }
 
-    /// The distribution of a layout `(threads, values)`, if it is linear over bits.
+    /// The distribution of a thread-value layout `(threads, values)`; an error if it is not linear
+    /// over bits.
     pub(crate) fn of(layout: &Layout) -> Result<Held, Reason> {
         let refuse = |because: &str| Reason::Held { layout: layout.to_string(), because: because.to_string() };
         let [Some(threads), Some(values), None] = [0, 1, 2].map(|mode| layout.mode(mode)) else {
@@ -112,13 +114,14 @@ impl Held {
         Ok(held)
     }
 
-    /// The same distribution with each bit mapped; None if a bit has no image.
+    /// The same distribution with each bit of the element's number mapped. A bit that is mapped to
+    /// None counts copies, or is dropped from the values.
     pub(crate) fn mapped(&self, map: impl Fn(u8) -> Option<u8>) -> Held {
         let threads = self.threads.iter().map(|bit| bit.and_then(&map)).collect();
         Held { threads, values: self.values.iter().filter_map(|bit| map(*bit)).collect() }
     }
 
-    /// The element that a thread holds as one of its values.
+    /// The number of the element that a thread holds as one of its values.
     pub fn element(&self, thread: i64, value: i64) -> i64 {
         let bit = |number: i64, at: usize, to: u8| (number >> at & 1) << to;
         let threads = self.threads.iter().enumerate().filter_map(|(at, to)| to.map(|to| bit(thread, at, to)));
@@ -126,7 +129,7 @@ impl Held {
     }
 }
 
-/// A shape as the algebra has it: one extent alone is no tuple.
+/// A shape as a layout's shape: a single extent is no tuple.
 pub(crate) fn tree(shape: &[i64]) -> Result<Tree<i64>, LayoutError> {
     match shape {
         [] => Ok(Tree::leaf(1)),
@@ -152,16 +155,16 @@ impl fmt::Display for Held {
     }
 }
 
-/// Where the bits of a tile's elements go as an operation changes its shape.
+/// How operations that change the shape of a tile move the bits of its elements' numbers.
 pub(crate) mod bits {
-    /// The bits of mode `mode` of a shape: the first, and how many.
+    /// The bits of mode `mode` of a shape: the first bit, and the number of bits.
     fn of(shape: &[i64], mode: usize) -> (u32, u32) {
         let before: u32 = shape[..mode].iter().map(|extent| extent.trailing_zeros()).sum();
         (before, shape[mode].trailing_zeros())
     }
 
-    /// The bit of the whole tile for each bit of a tile in which some modes have extent 1; None for
-    /// bits of these modes.
+    /// Some modes of a tile are reduced to extent 1. For each bit of the original tile, the bit of
+    /// the reduced one; None for bits of the reduced modes.
     pub(crate) fn without(shape: &[i64], modes: &[usize]) -> Vec<Option<u8>> {
         let mut next = 0;
         let mut found = Vec::new();
@@ -176,8 +179,8 @@ pub(crate) mod bits {
         found
     }
 
-    /// The bit of the result for each bit of a tile, where mode `i` of the result is mode
-    /// `order[i]`.
+    /// Mode `i` of the result is mode `order[i]` of the tile. For each bit of the tile, the bit of
+    /// the result.
     pub(crate) fn transposed(shape: &[i64], order: &[usize]) -> Vec<u8> {
         let total: u32 = shape.iter().map(|extent| extent.trailing_zeros()).sum();
         let mut found = vec![0; total as usize];
@@ -192,7 +195,7 @@ pub(crate) mod bits {
         found
     }
 
-    /// The modes along which a tile of one shape is broadcast to another.
+    /// The modes along which a broadcast repeats elements.
     pub(crate) fn broadcast(from: &[i64], to: &[i64]) -> Vec<usize> {
         (0..to.len()).filter(|mode| from.get(*mode).copied().unwrap_or(1) != to[*mode]).collect()
     }

@@ -1,11 +1,12 @@
 //! The semantics of tile programs: an interpreter.
 //!
-//! Law: blocks are executed one after another, statements in their order. A tile is a list of
-//! numbers, first mode fastest; each operation is computed in f64 and rounded to the type of its
-//! result, and integers are computed as such, and wrap. An element of a tensor that is changed is
-//! loaded before it is stored to, and by the block that stores to it alone: any other order would
-//! depend on the threads. Sums of reductions and `dot` are taken in the order of the elements, each
-//! rounded: if a program leaves an order unspecified, this is one of the allowed ones.
+//! Law: blocks are executed one after another, and statements in their order. A tile is a list of
+//! numbers, first mode fastest. Each operation is computed in f64 and rounded to the type of its
+//! result; integers are computed exactly, and wrap. An element of a tensor that is both read and
+//! written is loaded before it is stored to, and only by the block that stores to it: otherwise the
+//! result would depend on the order of threads. Sums of reductions and of `dot` are added in the
+//! order of the elements, each rounded: if a program leaves an order unspecified, this is one of
+//! the allowed orders.
 
 pub(crate) mod coordinates;
 mod number;
@@ -24,24 +25,24 @@ use crate::program::{
 };
 use crate::sums::{Sum, SumTerm, Sums};
 
-/// The most elements that a run computes.
+/// The most elements that a run may compute.
 pub const MAX_WORK: u64 = 1 << 32;
 
-/// The most elements of a tensor of a run.
+/// The most elements of a tensor in a run.
 pub const MAX_MEMORY: i64 = 1 << 28;
 
-/// The tensors after a run, by their names: the value of each element; None for outputs that were
-/// never written and for gaps between elements.
+/// The tensors after a run, by their names: the value of each element. None for elements of outputs
+/// that were never written, and for gaps between elements.
 pub type TensorValues = Vec<(String, Vec<Option<f64>>)>;
 
-/// The tensors after a run of [`run_bits`], by their names: the bits of each element, as memory has
-/// them; None for outputs that were never written and for gaps between elements.
+/// The tensors after a run of [`run_bits`], by their names: the bits of each element in memory.
+/// None for elements of outputs that were never written, and for gaps between elements.
 pub type TensorBits = Vec<(String, Vec<Option<u64>>)>;
 
-/// The tensors after a run, as the interpreter has them.
+/// The tensors after a run, in the interpreter's number type.
 pub(crate) type TensorNumbers = Vec<(String, Vec<Option<Number>>)>;
 
-/// A tensor at numbers.
+/// The memory of a tensor at given sizes.
 pub(crate) struct TensorMemory {
     /// From indices, first mode fastest, to offsets.
     pub(crate) layout: Layout,
@@ -50,7 +51,7 @@ pub(crate) struct TensorMemory {
 }
 
 impl TensorMemory {
-    /// A tensor of a program, at sizes.
+    /// The memory of a tensor of a program at given sizes.
     pub(crate) fn new(text: &str, values: &Values) -> Result<TensorMemory, Reason> {
         let layout: Layout<Expr> = text.parse()?;
         let layout = layout.numbers(values)?;
@@ -65,7 +66,7 @@ impl TensorMemory {
         Ok(TensorMemory { layout, extents })
     }
 
-    /// The offset of the element at a coordinate; none past an edge.
+    /// The offset of the element at a coordinate; None past an edge.
     pub(crate) fn offset(&self, at: &[i64]) -> Result<Option<i64>, Reason> {
         let (mut index, mut below) = (0, 1);
         for (at, extent) in at.iter().zip(&self.extents) {
@@ -79,7 +80,7 @@ impl TensorMemory {
     }
 }
 
-/// Sizes as the algebra takes them.
+/// Sizes in the form that the layout algebra evaluates.
 pub(crate) fn values_of(sizes: &[(&str, i64)]) -> Values {
     let mut values = Values::new();
     for (name, value) in sizes {
@@ -88,13 +89,13 @@ pub(crate) fn values_of(sizes: &[(&str, i64)]) -> Values {
     values
 }
 
-/// A number of sizes.
+/// The value of an expression of sizes.
 pub(crate) fn number_of(text: &str, values: &Values) -> Result<i64, Reason> {
     let count: Expr = text.parse()?;
     Ok(count.numbers(values)?)
 }
 
-/// Runs a program at sizes, with the contents of its inputs, and returns what its outputs are.
+/// Runs a program at given sizes with the given inputs, and returns its outputs.
 ///
 /// ```
 /// use tilewright_tile::{Program, interpret};
@@ -112,18 +113,18 @@ pub(crate) fn number_of(text: &str, values: &Values) -> Result<i64, Reason> {
 /// # Ok::<(), tilewright_tile::TileError>(())
 /// ```
 ///
-/// The contents of a tensor that is changed are given as those of an input, and so is a number of
-/// the launch, as a list of one.
+/// `inputs` also holds the initial contents of tensors that are both read and written, and each
+/// scalar argument as a list of one number.
 ///
-/// Errors: a size or an input is missing, or has another number of elements than its layout
-/// reaches; an element is written twice; there is more to do than [`MAX_WORK`], or a tensor has
-/// more elements than [`MAX_MEMORY`]; a number of i64, given or written, is no whole number below
-/// 2^53, up to which f64 holds them all: [`run_bits`] takes them.
+/// Errors: a size or an input is missing; an input has another number of elements than its layout
+/// has offsets; an element is written twice; the run would compute more than [`MAX_WORK`] elements;
+/// a tensor has more than [`MAX_MEMORY`] elements; a number of i64, given or written, is not below
+/// 2^53 in magnitude, up to which f64 represents all integers ([`run_bits`] accepts them).
 pub fn run(program: &Program, sizes: &[(&str, i64)], inputs: &[(&str, Vec<f64>)]) -> Result<TensorValues, TileError> {
     values(program, run_numbers(program, sizes, &numbers(program, inputs)?)?)
 }
 
-/// As [`run`], with the bits of each element as memory has them, the number of a launch too.
+/// As [`run`], with the bits of each element as in memory. Scalar arguments are bits, too.
 ///
 /// ```
 /// use tilewright_tile::{Program, interpret};
@@ -142,7 +143,7 @@ pub fn run(program: &Program, sizes: &[(&str, i64)], inputs: &[(&str, Vec<f64>)]
 /// # Ok::<(), tilewright_tile::TileError>(())
 /// ```
 ///
-/// Errors: as [`run`], but every number is one.
+/// Errors: as [`run`], but numbers of i64 have no bound.
 pub fn run_bits(
     program: &Program,
     sizes: &[(&str, i64)],
@@ -161,7 +162,7 @@ pub fn run_bits(
     Ok(outputs.into_iter().map(to_bits).collect())
 }
 
-/// The type of the elements of a tensor, or of a number of the launch.
+/// The type of the elements of a tensor, or of a scalar argument.
 pub(crate) fn element_of(program: &Program, name: &str) -> Element {
     let tensor = program.tensors.iter().find(|own| own.name == name).map(|own| own.element);
     let scalar = || program.scalars.iter().find(|own| own.name == name).map(|own| own.element);
@@ -172,7 +173,7 @@ fn no_number(name: &str, value: impl std::fmt::Display) -> Reason {
     Reason::Argument { what: format!("`{name}` has {value}, which is no whole number below 2^53 in magnitude") }
 }
 
-/// The contents of inputs as numbers of their types.
+/// Converts the contents of inputs to the interpreter's number type.
 pub(crate) fn numbers(program: &Program, inputs: &[(&str, Vec<f64>)]) -> Result<Vec<(String, Vec<Number>)>, TileError> {
     let one = |(name, values): &(&str, Vec<f64>)| {
         let element = element_of(program, name);
@@ -182,7 +183,7 @@ pub(crate) fn numbers(program: &Program, inputs: &[(&str, Vec<f64>)]) -> Result<
     inputs.iter().map(one).collect()
 }
 
-/// The contents of outputs as f64.
+/// Converts the contents of outputs to f64.
 pub(crate) fn values(program: &Program, outputs: TensorNumbers) -> Result<TensorValues, TileError> {
     let one = |(name, own): (String, Vec<Option<Number>>)| {
         let element = element_of(program, &name);
@@ -193,7 +194,7 @@ pub(crate) fn values(program: &Program, outputs: TensorNumbers) -> Result<Tensor
     outputs.into_iter().map(one).collect()
 }
 
-/// As [`run`], on numbers as the interpreter has them.
+/// As [`run`], in the interpreter's number type.
 pub(crate) fn run_numbers(
     program: &Program,
     sizes: &[(&str, i64)],
@@ -257,13 +258,13 @@ pub(crate) fn run_numbers(
     Ok(outputs.map(|(tensor, contents)| (tensor.name.clone(), contents)).collect())
 }
 
-/// An index or a size as a number of i32.
+/// An index or a size as a number of i32; an error if it does not fit.
 fn fitting(value: i64, of: impl Fn() -> String) -> Result<Number, Reason> {
     let refused = || Reason::Argument { what: format!("{} is {value}, more than 32 bits hold", of()) };
     i32::try_from(value).map(|value| Number::real(value.into())).map_err(|_| refused())
 }
 
-/// The coordinates along a mode that a tile says.
+/// A tile of coordinates along a mode.
 struct Coordinates<'t> {
     mode: usize,
     ty: &'t Type,
@@ -271,27 +272,27 @@ struct Coordinates<'t> {
 }
 
 impl Coordinates<'_> {
-    /// The coordinate of an element.
+    /// The coordinate of an element along the mode.
     fn of(&self, at: &[i64]) -> i64 {
         let own: Vec<i64> = at.iter().zip(&self.ty.shape).map(|(at, extent)| (*at).min(extent - 1)).collect();
         self.tile.get(tile::index(&self.ty.shape, &own)).map_or(-1, |row| row.integer(self.ty.element))
     }
 }
 
-/// The tiles of values.
+/// The computed tiles, by value.
 type Tiles = HashMap<ValueId, Vec<Number>>;
 
 struct Run<'p> {
     program: &'p Program,
     sums: Sums<'p>,
     values: Values,
-    /// The numbers of the launch.
+    /// The scalar arguments of the launch.
     numbers: HashMap<String, Number>,
     memories: Vec<TensorMemory>,
     contents: Vec<Vec<Option<Number>>>,
-    /// The state of each element: not written, written, or combined in some way.
+    /// The state of each element of each tensor: not written, written, or combined by a reduction.
     written: Vec<Vec<Option<Option<Reduction>>>>,
-    /// The block that loaded each element of a tensor that is changed.
+    /// The block that loaded each element of a tensor that is both read and written.
     loaded: Vec<Vec<Option<[i64; 3]>>>,
     iterations: HashMap<u32, i64>,
     block: [i64; 3],
@@ -360,7 +361,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The elements that an operation gives.
+    /// Computes the elements of an operation's result.
     fn evaluate(
         &mut self,
         result: ValueId,
@@ -421,7 +422,7 @@ impl Run<'_> {
         Ok(tile::evaluate(operation, &given, ty))
     }
 
-    /// Refuses sums of indices, sizes and coordinates that are compared and do not fit 32 bits.
+    /// Refuses a comparison of sums of indices, sizes and coordinates that do not fit in 32 bits.
     fn are_compared(&self, operands: &[ValueId]) -> Result<(), Reason> {
         let Some(sides) = self.sums.sides(operands) else { return Ok(()) };
         let of = |term: &SumTerm| match term {
@@ -435,12 +436,12 @@ impl Run<'_> {
         }
     }
 
-    /// The coordinates along a mode that a tile says.
+    /// The tile of coordinates along a mode.
     fn coordinates<'t>(&'t self, mode: usize, rows: ValueId, tiles: &'t Tiles) -> Coordinates<'t> {
         Coordinates { mode, ty: self.program.type_of(rows), tile: tiles.get(&rows).map_or(&[][..], Vec::as_slice) }
     }
 
-    /// The offset of each element of a tile; none past an edge.
+    /// The offset of each element of a tile; None past an edge.
     fn offsets(
         &self,
         tensor: usize,
@@ -474,7 +475,7 @@ impl Run<'_> {
         (0..shape.iter().product::<i64>()).map(|index| memory.offset(&coordinate(index))).collect()
     }
 
-    /// Notes which block loads elements of a tensor that is changed.
+    /// Records which block loads elements of a tensor that is both read and written.
     fn load(&mut self, tensor: usize, offsets: &[Option<i64>]) -> Result<(), Reason> {
         if self.loaded[tensor].is_empty() {
             return Ok(());
@@ -485,7 +486,8 @@ impl Run<'_> {
             }
             let before = self.loaded[tensor][*offset as usize].replace(self.block);
             if before.is_some_and(|before| before != self.block) {
-                // Nobody may store to it any more: no block has this number.
+                // Two blocks load it, so no block may store to it any more. No block has this
+                // number.
                 self.loaded[tensor][*offset as usize] = Some([-1; 3]);
             }
         }
@@ -508,7 +510,8 @@ impl Run<'_> {
             if loaded.is_some_and(|block| block != self.block) {
                 return Err(self.changed(*tensor, offset));
             }
-            // Blocks run in any order, so an element is written once, or combined in one way.
+            // Blocks run in any order, so an element may be written once, or combined by one
+            // reduction.
             let before = self.written[*tensor][offset as usize].replace(*with);
             if before.is_some_and(|before| with.is_none() || before != *with) {
                 return Err(Reason::WrittenTwice { tensor: self.program.tensors[*tensor].name.clone(), offset });

@@ -1,17 +1,18 @@
-//! Tile programs: what is computed, without a layout.
+//! Tile programs: programs over tiles without layouts.
 //!
-//! A program says what a block of threads computes: tiles of tensors are loaded, computed with and
-//! stored. A tile has a shape and a type, and no layout. The passes give it one:
+//! A program says what a block of threads computes: it loads tiles of tensors, computes with them,
+//! and stores tiles. A tile has a shape and an element type, but no layout. The passes choose the
+//! layouts:
 //!
-//! 1. *candidates*: the layouts that tensors, matrix instructions and the author ask for, taken
-//!    through the program, bit by bit;
-//! 2. *assignment*: one for each value, by what operations and conversions cost, the cheapest of
-//!    all where the tables of the search fit, else with a bound;
-//! 3. *conversions*, each once, and outside the loops that do not change their value;
-//! 4. the *kernel*, in the language of `tilewright-kernel`, whose interpreter checks it and whose
-//!    writer prints it as PTX.
+//! 1. *candidates*: layouts that tensors, matrix instructions and the author ask for are propagated
+//!    through the program as maps of bits;
+//! 2. *assignment*: one layout for each value, chosen by the cost of operations and conversions.
+//!    The choice is optimal if the tables of the search fit; otherwise its cost has a proved bound;
+//! 3. *conversions* are inserted, each once, and outside of the loops that do not change the value;
+//! 4. the *kernel* is written in the language of `tilewright-kernel`. The interpreter of that crate
+//!    checks it, and its writer prints it as PTX.
 //!
-//! [`interpret::run`] says what a program means, and every pass keeps that;
+//! [`interpret::run`] defines what a program means. Every pass preserves that meaning, and
 //! [`Compiled::check`] compares the kernel with it.
 //!
 //! ```

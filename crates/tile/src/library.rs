@@ -1,6 +1,6 @@
-//! Programs to begin with.
+//! Example programs.
 //!
-//! Law: every program has sizes at which a check finds nothing, and large ones at which it is
+//! Law: every program has sizes at which a check reports no defect, and large sizes at which it is
 //! timed.
 
 /// A program of the library.
@@ -21,9 +21,9 @@ pub struct Entry {
     pub name: &'static str,
     /// Its text.
     pub text: &'static str,
-    /// Its sizes, and those with which it is checked where none are given.
+    /// The default sizes of a check, with their names.
     pub sizes: &'static [(&'static str, i64)],
-    /// The sizes with which it is timed where none are given, in the same order.
+    /// The default sizes of a measurement, in the same order.
     pub large: &'static [i64],
 }
 

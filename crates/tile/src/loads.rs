@@ -23,7 +23,7 @@ pub(crate) fn loaded(operation: &Operation) -> Option<usize> {
     read(operation).map(|(tensor, _)| tensor)
 }
 
-/// The loads of a body, each with the tiles that say coordinates.
+/// The loads of a body, each with its tiles of coordinates.
 pub(crate) fn loads(body: &[Statement]) -> impl Iterator<Item = LetOf<'_>> {
     definitions(body).filter(|load| loaded(load.1).is_some())
 }

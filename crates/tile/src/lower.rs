@@ -1,6 +1,6 @@
-//! A tile program in the kernel language.
+//! Lowers a tile program to the kernel language.
 //!
-//! Law: each value becomes the numbers that threads hold of it in its layout. Elementwise
+//! Law: each value becomes the numbers that the threads hold of it in its layout. Elementwise
 //! operations apply to these numbers; operations that only change layouts rename numbers; loads,
 //! stores, reductions, scans and conversions are those of distributed tiles, and `dot` is MMA on
 //! fragments.
@@ -39,16 +39,17 @@ use crate::place::Placed;
 use crate::program::{Axis, Count, Counter, Index, Loop, Name, Operation, Program, Statement, ValueId};
 use crate::roles::{Masks, masks};
 
-/// The most iterations of a loop that is written out.
+/// The most iterations of a loop that is unrolled completely.
 const MOST_TURNS: i64 = 8;
-/// The most elements of a value of such a loop.
+/// The most elements of a value in an unrolled loop.
 const MOST_ELEMENTS: i64 = 1 << 15;
-/// The bytes of a line of a cache.
+/// Bytes of a cache line.
 const LINE: i64 = 128;
 /// Bytes of a sector, the unit of memory transactions.
 const SECTOR: i64 = 32;
 
-/// The kernel of a program whose values have layouts, with a number of resident blocks.
+/// The kernel of a program whose values have layouts. `resident` is the requested number of
+/// resident blocks.
 pub(crate) fn lower(
     placed: &Placed,
     (resident, room): (u32, &Room),
@@ -61,7 +62,7 @@ pub(crate) fn lower(
             let declare = || k.tensor_of(tensor.element, &tensor.name, &tensor.layout, tensor.role);
             tensors.push(place.during(declare)?);
         }
-        // Axes that the program does not set have one block.
+        // An axis that the program does not set has one block.
         let counts = program.grid.iter().map(String::as_str).chain(std::iter::repeat("1"));
         for (axis, count) in Axis::ALL.into_iter().zip(counts) {
             program.at_grid(|| k.grid(axis, count))?;
@@ -75,20 +76,21 @@ pub(crate) fn lower(
     })
 }
 
-/// The shared memory for tiles that go through it, in bytes.
+/// The shared memory that is available for staged tiles, in bytes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Room {
-    /// What a block may have.
+    /// The shared memory that a block may have.
     pub(crate) block: i64,
-    /// What a multiprocessor has, and of it what is reserved for each block.
+    /// The shared memory of a multiprocessor, and the part of it that is reserved for each resident
+    /// block.
     pub(crate) multiprocessor: i64,
     pub(crate) reserved: i64,
-    /// What other arrays of the block take.
+    /// The shared memory that other arrays of the block take.
     pub(crate) others: i64,
 }
 
 impl Room {
-    /// The room of a machine; without one, what every target has.
+    /// The shared memory of a machine. Without a machine, what every target has.
     pub(crate) fn of(machine: Option<&Machine>) -> Room {
         let all = || Target::ALL.into_iter().map(Multiprocessor::of).min_by_key(|own| own.block_shared_bytes);
         let least = |own: Multiprocessor| Room {
@@ -107,7 +109,7 @@ impl Room {
         }
     }
 
-    /// What a block may have if this many are to be resident.
+    /// The shared memory that a block may have if this many blocks are to be resident.
     fn of_blocks(&self, blocks: i64) -> i64 {
         self.block.min(self.multiprocessor / blocks.max(1) - self.reserved) - self.others
     }
@@ -116,18 +118,20 @@ impl Room {
 /// The arrays in shared memory: the statement and its bytes.
 pub(crate) type SharedArrays = RefCell<Vec<(Location, i64)>>;
 
-/// The part of a value in a thread.
+/// What a thread holds of a value.
 #[derive(Clone)]
 enum ThreadValue<'k> {
     Numbers(Vec<Num<'k>>),
-    /// A tile as it was read: elements of 16 bits stay two in a register.
+    /// A tile as it was loaded: two elements of 16 bits stay in one register.
     Tile(Distributed<'k>),
-    /// A tile in a wider type: converted where it is used, since a narrow number kept over a
-    /// barrier and a second conversion cost less than a wide one.
+    /// A tile that is converted to a wider type at each use. A narrow number that is kept over a
+    /// barrier and a second conversion cost less than a wide number that is kept.
     Widened(Distributed<'k>, Element),
-    /// An operand of a product, as the instruction takes it: a fragment for each 16 along K.
+    /// An operand of `dot` in the layout of the instruction: a fragment for each 16 elements along
+    /// K.
     Operand(Vec<Fragment<'k>>),
-    /// An operand that is read where it is multiplied, step by step: its ring, and which stage.
+    /// An operand that is loaded from shared memory during the `dot`, one k-step at a time: its
+    /// ring, and the stage.
     InStage(Rc<stage::StageRing<'k>>, Expr),
 }
 
@@ -135,34 +139,34 @@ struct Lowering<'k, 'p> {
     k: &'k Build,
     placed: &'p Placed,
     tensors: Vec<View<'k>>,
-    /// The part of each value in a thread.
+    /// What a thread holds of each value.
     values: HashMap<ValueId, ThreadValue<'k>>,
     iterations: HashMap<u32, Expr>,
-    /// Tiles that were asked for, by the load that would read them.
+    /// Tiles that were prefetched, by the load that would load them.
     early: HashMap<early::Key, ThreadValue<'k>>,
-    /// The operands that are in shared memory: their rings, and which stage.
+    /// The operands that are in shared memory: their ring, and the stage.
     in_stage: HashMap<ValueId, (Rc<stage::StageRing<'k>>, Expr)>,
-    /// The rings of the innermost loop, if its copies take turns.
+    /// The rings of the innermost loop, if the copies of early and late tiles alternate.
     turn: Option<stage::Turn<'k>>,
-    /// The copies of its rings that have not begun.
+    /// The copies of rings that have not been issued yet.
     copies: Option<stage::LateCopies<'k>>,
-    /// Selections that select their first tile in all iterations that are being written.
+    /// Selections that select their first tile in all iterations that are being emitted.
     whole: HashSet<ValueId>,
-    /// The shared memory that there is, and what operands hold of it for good.
+    /// The available shared memory, and the part of it that operands outside of loops keep.
     room: Room,
     kept_bytes: i64,
     kept: Vec<(ValueId, Rc<stage::StageRing<'k>>)>,
-    /// The iterations that are being written out.
+    /// The iterations of the unrolled loops that are being emitted.
     written: early::Iterations,
     /// How many loops are open.
     depth: usize,
-    /// The block of the program, where it is none of the launch.
+    /// The block whose program is being executed, if it is not the block of the launch.
     block: Option<[Expr; 3]>,
-    /// The statements that took shared memory, and how many bytes: one for each array.
+    /// The statements that allocated shared memory, with the bytes: one entry for each array.
     taken: &'p SharedArrays,
-    /// What the body sorted last, with places.
+    /// The last sort of the body that also computed positions.
     sorted: Option<top::Sorted<'k>>,
-    /// The state of consumer warpgroups, with roles.
+    /// The state of the consumer warpgroups, in a program with roles.
     groups: Option<roles::Groups<'k, 'p>>,
 }
 
@@ -197,7 +201,7 @@ impl<'k, 'p> Lowering<'k, 'p> {
         }
     }
 
-    /// Notes that arrays in shared memory that nobody has yet are of a statement.
+    /// Attributes arrays in shared memory that have no statement yet to a statement.
     fn note(&self, place: Location) {
         let arrays = self.k.shared_arrays();
         let mut taken = self.taken.borrow_mut();
@@ -266,7 +270,7 @@ impl<'k, 'p> Lowering<'k, 'p> {
         Ok(sum)
     }
 
-    /// Numbers as a tile that all threads hold together.
+    /// Numbers as a distributed tile.
     fn tiled(&self, numbers: &[Num<'k>], held: &Distribution) -> Result<Distributed<'k>, KernelError> {
         let element = numbers.first().map_or(Element::F32, |number| number.element());
         let fragment = self.k.register(element, &numbers.len().to_string())?;
@@ -275,11 +279,11 @@ impl<'k, 'p> Lowering<'k, 'p> {
     }
 
     fn body(&mut self, body: &[Statement]) -> Result<(), KernelError> {
-        // Registers of another body, or of another iteration.
+        // The sorted registers belong to another body, or to another iteration.
         self.sorted = None;
         for (number, statement) in body.iter().enumerate() {
-            // Behind a loop of groups each element of a tile may have coordinates of its own, which
-            // are not computed before the loop: its sums take the registers.
+            // After a loop with wgmma, a tile may need a separate coordinate for each element. They
+            // are not computed before the loop, because the accumulators need the registers.
             let behind = |own: &Statement| matches!(own, Statement::Loop(_));
             let late = self.groups.is_some() && body[..number].iter().any(behind);
             if self.waits(body, number) {
@@ -289,7 +293,8 @@ impl<'k, 'p> Lowering<'k, 'p> {
                 Statement::Let { result, operation: Operation::Stage { .. }, place, .. } if self.groups.is_some() => {
                     place.during(|| self.hold(*result, body))?;
                 }
-                // The operands of a loop are there where its iteration begins.
+                // At the beginning of an iteration, the operands of the loop are in shared memory
+                // already.
                 Statement::Let { result, operation: Operation::Stage { .. }, place, .. } => {
                     place.during(|| {
                         if !self.take_staged(*result) {
@@ -381,9 +386,9 @@ impl<'k, 'p> Lowering<'k, 'p> {
         self.ended(own, &carried)
     }
 
-    /// The iterations of a loop in parts: the first of each, their number, and the masks that are
-    /// true everywhere in them. A loop without products, or whose masks are always needed, is one
-    /// part.
+    /// Splits the iterations of a loop: the first iteration of each part, the number of its
+    /// iterations, and the masks that are true in all of them. A loop without `dot`, and one whose
+    /// masks are always needed, is one part.
     fn parts(&mut self, own: &Loop, count: Expr) -> Result<Vec<(Expr, Expr, HashSet<ValueId>)>, KernelError> {
         let zero = Expr::from(0);
         let multiplies =
@@ -422,7 +427,7 @@ impl<'k, 'p> Lowering<'k, 'p> {
         Ok(found)
     }
 
-    /// The results of a loop.
+    /// Sets the results of a loop.
     fn ended(&mut self, own: &Loop, carried: &[Fragment<'k>]) -> Result<(), KernelError> {
         for (result, fragment) in own.results.iter().zip(carried) {
             self.values.insert(*result, ThreadValue::Numbers(fragment.numbers()?));
@@ -430,7 +435,8 @@ impl<'k, 'p> Lowering<'k, 'p> {
         Ok(())
     }
 
-    /// Unrolls the iterations of a loop, so that loads of later ones are in flight early.
+    /// Unrolls the iterations of a loop completely, so that loads of later iterations are issued
+    /// early.
     fn written_out(&mut self, own: &Loop, count: i64) -> Result<(), KernelError> {
         let of = |lowering: &Self, value: &ValueId| lowering.values.get(value).cloned();
         let mut carried: Vec<Option<ThreadValue<'k>>> = own.initial.iter().map(|value| of(self, value)).collect();
@@ -451,14 +457,15 @@ impl<'k, 'p> Lowering<'k, 'p> {
     }
 }
 
-/// The number of iterations of a loop that is unrolled: a loop of few iterations and few
-/// statements, without loops, `dot`, barriers or shared memory.
+/// The number of iterations of a loop that is unrolled completely: one with few iterations and few
+/// statements, without loops, `dot`, barriers or shared memory. None for other loops.
 fn unrolled(own: &Loop, program: &Program) -> Option<i64> {
     let count = iterations_of(own)?;
     let registers = |value: &ValueId| program.type_of(*value).size();
     let plain = |statement: &Statement| match statement {
         Statement::Let { operation: Operation::Stage { .. }, .. } => false,
-        // Operands take many registers: with fewer, more warps compute while others wait.
+        // Operands take many registers. With fewer registers, more warps are resident and hide
+        // latency.
         Statement::Let { operation: Operation::Dot, .. } => false,
         Statement::Let { operation, .. } if operation.combines() => false,
         Statement::Let { result, .. } => registers(result) <= MOST_ELEMENTS,
@@ -468,7 +475,7 @@ fn unrolled(own: &Loop, program: &Program) -> Option<i64> {
     (0..=MOST_TURNS).contains(&count).then_some(count).filter(|_| own.body.iter().all(plain))
 }
 
-/// The number of iterations of a loop, if it is known.
+/// The number of iterations of a loop; None if it is known only at launch.
 fn iterations_of(own: &Loop) -> Option<i64> {
     match &own.count {
         Count::Sizes(text) => text.trim().parse::<i64>().ok(),

@@ -1,9 +1,10 @@
-//! Products by matrix instructions: who holds which part of the operands and of the sums.
+//! Tilings of `dot` by matrix instructions: which thread holds which elements of the operands and
+//! of the accumulators.
 //!
 //! Law: an MMA instruction of a warp multiplies 16 x K by K x 8, where K is 16 elements of 16 bits,
 //! 32 of 8 bits, or 8 of tf32. Warps are arranged in rows and columns of the result, and each
-//! computes its part of a step along K. wgmma multiplies 64 rows by all columns. The layouts are
-//! those of the instruction, from `atoms`.
+//! computes its part of a k-step. wgmma multiplies 64 rows by all columns. The layouts are those of
+//! the instruction, from `atoms`.
 //!
 //! 32-bit accumulators are held in pairs of columns, and an 8-bit A operand in runs of four. If the
 //! columns of the B operand are permuted in shared memory, each thread holds four adjacent
@@ -25,19 +26,19 @@ pub(crate) struct Tiling {
     pub(crate) a: Held,
     /// The B operand `(K,N)`.
     pub(crate) b: Held,
-    /// The sums `(M,N)`.
+    /// The accumulators `(M,N)`.
     pub(crate) c: Held,
-    /// Rows and columns of warps.
+    /// The number of warps along the rows and along the columns of the result.
     pub(crate) warps: [i64; 2],
-    /// The adjacent columns of a warp: those of one instruction or two; with wgmma, those of one.
+    /// The adjacent columns of a warp: those of one or two instructions. With wgmma, those of one.
     pub(crate) beside: i64,
-    /// Whether a warpgroup multiplies, B from shared memory.
+    /// Whether `dot` uses wgmma, with B in shared memory.
     pub(crate) by_groups: bool,
-    /// Whether the columns of B change places in shared memory, as [`crossing`] says.
+    /// Whether the columns of B are permuted in shared memory, as [`crossing`] describes.
     pub(crate) crossed: bool,
 }
 
-/// How many numbers along K an instruction takes: 32 bytes.
+/// The extent of an instruction along K, in elements: 32 bytes.
 pub(crate) fn depth(operand: Element) -> i64 {
     256 / i64::from(operand.bits()).max(1)
 }
@@ -50,7 +51,7 @@ pub(crate) fn crossing(columns: i64) -> Result<Layout, LayoutError> {
     Layout::strided((2, 2, 4, columns / 16), (1, 8, 2, 16))
 }
 
-/// The name of the instruction for operands of a type.
+/// The MMA instruction of a warp for operands of a type.
 pub(crate) fn atom(operand: Element) -> &'static str {
     match operand {
         Element::F16 => "SM80_16x8x16_F32F16F16F32_TN",
@@ -61,8 +62,8 @@ pub(crate) fn atom(operand: Element) -> &'static str {
     }
 }
 
-/// The tilings of these extents for a number of warps; none if there are more warps than
-/// instructions.
+/// The tilings of a `dot` of these extents for a number of warps. The list is empty if there are
+/// more warps than instructions.
 pub(crate) fn tilings(operand: Element, [m, n, k]: [i64; 3], warps: i64) -> Result<Vec<Tiling>, Reason> {
     let mut found = Vec::new();
     let mut rows = warps;
@@ -82,7 +83,7 @@ fn tiling(operand: Element, [m, n, k]: [i64; 3], warps: [i64; 2]) -> Result<Tili
         because: error.to_string(),
     };
     let arranged = Layout::compact(&(warps[0], warps[1], 1).into_shape()?)?;
-    // Two instructions of 8 columns where there is room, so that one load of matrices serves both.
+    // Two instructions of 8 columns if the tile is wide enough, so that one `ldmatrix` serves both.
     let beside = if n >= 16 * warps[1] { 16 } else { 8 };
     let order = Tiler::from_shape(&(16 * warps[0], beside * warps[1], depth(operand)).into_shape()?)?;
     let mma = TiledMma::new(MmaAtom::named(atom(operand)).map_err(refuse)?, &arranged, &order).map_err(refuse)?;
@@ -90,13 +91,13 @@ fn tiling(operand: Element, [m, n, k]: [i64; 3], warps: [i64; 2]) -> Result<Tili
         Held::of(Distribution::of_mma(&held::tree(&shape)?, &mma, operand)?.layout())
     };
     let (a, b, c) = (of([m, k], Operand::A)?, of([n, k], Operand::B)?, of([m, n], Operand::C)?);
-    // Instructions have N before K, programs K before N.
+    // The layouts of instructions have N before K. Those of programs have K before N.
     let turned = held::bits::transposed(&[n, k], &[1, 0]);
     let b = b.mapped(|bit| Some(turned[usize::from(bit)]));
     Ok(Tiling { mma, a, b, c, warps, beside, by_groups: false, crossed: false })
 }
 
-/// The wgmma, for this many columns, A in shared memory or in registers.
+/// The name of the wgmma with this many columns, with A in shared memory or in registers.
 pub(crate) fn group_atom(operand: Element, columns: impl std::fmt::Display, from_shared: bool) -> String {
     let (types, lies) = match operand {
         Element::F16 => ("F16F16", ""),
@@ -108,9 +109,9 @@ pub(crate) fn group_atom(operand: Element, columns: impl std::fmt::Display, from
     format!("SM90_64x{columns}x{}_F32{types}_{held}{lies}", depth(operand))
 }
 
-/// The tilings of these extents for a number of warpgroups, 64 rows each, by a wgmma of `columns`
-/// columns; also with permuted columns, if possible. An operand in shared memory is held by no
-/// thread.
+/// The tilings of a `dot` of these extents for a number of warpgroups, 64 rows each, by a wgmma of
+/// `columns` columns. If possible, also one with permuted columns. No thread holds an operand that
+/// is in shared memory.
 pub(crate) fn of_groups(
     operand: Element,
     [m, n, k]: [i64; 3],
@@ -138,9 +139,9 @@ pub(crate) fn of_groups(
     Ok([Some(own), other].into_iter().flatten().collect())
 }
 
-/// A product of groups with the columns of its B operand crossed in shared memory.
+/// The tiling of a `dot` by wgmma if the columns of its B operand are permuted in shared memory.
 fn crossed(own: &Tiling, rows: i64) -> Tiling {
-    // Column bits 1, 2 and 3 of the instruction are 2, 3 and 1 of the tile.
+    // Bits 1, 2 and 3 of the instruction's column are bits 2, 3 and 1 of the tile's column.
     let first = rows.trailing_zeros() as u8;
     let moved = |bit: u8| match bit.checked_sub(first) {
         Some(1) => first + 2,

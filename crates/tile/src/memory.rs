@@ -1,9 +1,10 @@
-//! Tiles of tensors in memory: which layouts read them well, and what each costs.
+//! Tiles of tensors in global memory: which layouts access them well, and what each access costs.
 //!
-//! Law: bit `b` of a tile is a step of a number of elements in memory ([`Place::steps`]), at sizes
-//! that satisfy the facts and are multiples of nothing else. The sectors of an access are counted
-//! at these sizes, lane by lane, by `analysis`. Coordinates that are read from a tile are computed
-//! if they do not depend on the contents of a tensor; others are assumed to be far apart.
+//! Law: bit `b` of an element's number in the tile corresponds to a step in memory, counted in
+//! elements ([`Place::steps`]). Steps are computed at sizes that satisfy the facts and have no
+//! other divisors. `analysis` counts the sectors of an access at these sizes, lane by lane. Tiles
+//! of coordinates are evaluated if they do not depend on the contents of a tensor. Other
+//! coordinates are assumed to be far apart.
 
 use std::collections::BTreeSet;
 
@@ -16,18 +17,19 @@ use crate::error::{Reason, TileError};
 use crate::held::Held;
 use crate::program::{Index, Program, Tensor};
 
-/// The bytes of the widest access of a thread.
+/// The bytes of a thread's widest access.
 const VECTOR_BYTES: i64 = 16;
 /// The bytes of a sector.
 const SECTOR_BYTES: i64 = 32;
-/// The assumed distance of unknown coordinates: an odd number, so that their offsets are multiples
-/// of nothing but the stride's own divisors.
+/// The assumed distance of unknown coordinates. It is odd, so that their offsets have no divisors
+/// except those of the stride.
 const ANYWHERE: i64 = (1 << 20) + 1;
-/// About how large a size is taken to be that is known at launch alone.
+/// The approximate value that is assumed for a size that is known only at launch.
 const TYPICAL: i64 = 4096;
 
-/// Sizes of a program that its facts admit, each a multiple of nothing but what they say: about
-/// [`TYPICAL`], or smaller ones where tensors of such sizes have more elements than 64 bits count.
+/// Sizes that the facts of a program admit. A size has no divisors except those that its facts
+/// state. Sizes are about [`TYPICAL`], or smaller if the tensors would otherwise have more elements
+/// than fit in 64 bits.
 pub(crate) fn typical(program: &Program) -> Result<Values, TileError> {
     let mut found = sizes_of(program, TYPICAL)?;
     for size in [256, 16, 1] {
@@ -39,7 +41,7 @@ pub(crate) fn typical(program: &Program) -> Result<Values, TileError> {
     Ok(found)
 }
 
-/// Whether the elements that a tensor reaches can be counted at sizes.
+/// Whether the number of elements of a tensor fits in 64 bits at given sizes.
 fn is_counted(tensor: &Tensor, sizes: &Values) -> bool {
     let layout = tensor.layout.parse::<Layout<Expr>>().and_then(|layout| layout.numbers(sizes));
     layout.and_then(|layout| layout.cosize()).is_ok()
@@ -56,7 +58,7 @@ fn sizes_of(program: &Program, about: i64) -> Result<Values, TileError> {
         let refused = |error: LayoutError| Reason::from(error).at("tensor", *place);
         let layout: Layout<Expr> = tensor.layout.parse().map_err(refused)?;
         for name in layout.parameters().iter().filter_map(Parameter::name) {
-            // The facts of all tensors about it.
+            // The facts about this size, from all tensors.
             let facts = names.parameter(name).map_err(refused)?.facts();
             let divisor = facts.divisor().max(1);
             let value = divisor.saturating_mul((about / divisor) | 1);
@@ -68,46 +70,47 @@ fn sizes_of(program: &Program, about: i64) -> Result<Values, TileError> {
     Ok(values)
 }
 
-/// A tile that says the coordinates along a mode.
+/// A tile of coordinates along a mode.
 pub(crate) struct PickedMode<'p> {
     pub(crate) mode: usize,
-    /// Its shape: 1 along modes on which the coordinates do not depend.
+    /// Its shape. Modes on which the coordinates do not depend have extent 1.
     pub(crate) shape: &'p [i64],
     /// Its elements, if they are known.
     pub(crate) coordinates: Option<&'p [i64]>,
 }
 
-/// A tile of a tensor.
+/// Where the elements of a tile are in global memory.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
-    /// How far the elements are apart that differ in one bit of their number.
+    /// For each bit of an element's number, the distance in memory, in elements, of two elements
+    /// that differ in this bit.
     pub(crate) steps: Vec<i64>,
     pub(crate) element: Element,
-    /// The bits of the modes along which other tiles say the coordinates: each coordinate has an
-    /// access of its own.
+    /// The bits of modes whose coordinates come from other tiles. Each coordinate is a separate
+    /// access.
     picked: BTreeSet<usize>,
-    /// Whether these coordinates are not known, and taken to be far apart.
+    /// Whether these coordinates are unknown, and assumed to be far apart.
     pub(crate) assumed: bool,
-    /// A number that divides the offset at which the tile begins, where it begins at an element; 0
-    /// for whole tiles, whose offsets the steps divide.
+    /// For a tile whose index counts elements: a divisor of the offset of its first element. 0 for
+    /// a tile whose index counts tiles, because the steps divide its offset.
     aligned: i64,
 }
 
 /// The cost of an access by all threads of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AccessCost {
-    /// Sectors of 32 bytes that the tile has.
+    /// The sectors of 32 bytes that contain the tile. They are the traffic of device memory.
     pub sectors: i64,
-    /// Sectors that the first cache moves: those of each instruction.
+    /// The sectors that L1 moves, summed over all instructions.
     pub moved: i64,
-    /// Lines of 128 bytes.
+    /// The lines of 128 bytes that instructions access.
     pub lines: i64,
-    /// Loads or stores, of all warps.
+    /// The load or store instructions of all warps.
     pub instructions: i64,
 }
 
 impl Place {
-    /// A tile of a tensor, at sizes.
+    /// A tile of a tensor at given sizes.
     pub(crate) fn new(
         program: &Program,
         tensor: usize,
@@ -141,8 +144,8 @@ impl Place {
         Ok(Place { steps, element: tensor.element, picked: BTreeSet::new(), assumed: false, aligned })
     }
 
-    /// A tile of a tensor, where other tiles say the coordinates along modes: these, or ones that
-    /// are not known. Those are taken to be far apart, each multiple of the stride.
+    /// A tile of a tensor whose coordinates along some modes come from other tiles. Unknown
+    /// coordinates are assumed to be far apart, by a multiple of the stride.
     pub(crate) fn gathered(
         program: &Program,
         tensor: usize,
@@ -162,7 +165,7 @@ impl Place {
         for PickedMode { mode, shape: extents, coordinates } in rows {
             let own = if layout.profile().is_leaf() { Some(layout.clone()) } else { layout.mode(*mode) };
             let Some(own) = own else { continue };
-            // The bits of the tile along which it says coordinates.
+            // The bits of the modes along which the tile of coordinates varies.
             let along = extents.iter().enumerate().filter(|(_, extent)| **extent > 1);
             let bits: Vec<usize> = along.flat_map(|(mode, _)| bits_of(mode)).collect();
             let offsets = coordinates.and_then(|all| all.iter().map(|at| own.eval(at).ok()).collect());
@@ -177,8 +180,7 @@ impl Place {
         Ok(place)
     }
 
-    /// How many elements a thread takes at once: values side by side, from multiples of their
-    /// number on.
+    /// The number of elements of a thread's access: contiguous values, aligned to their number.
     pub(crate) fn vector(&self, held: &Held) -> i64 {
         let most = (VECTOR_BYTES / i64::from(self.element.bytes())).trailing_zeros();
         let beside = |bits: u32| {
@@ -191,13 +193,13 @@ impl Place {
         1 << (0..=most).rev().find(|bits| beside(*bits)).unwrap_or(0)
     }
 
-    /// Whether elements that differ in a bit are so far apart that one access takes both, as the
-    /// `at`-th bit of its elements.
+    /// Whether two elements that differ in a bit can be in one access of a thread, in which this
+    /// bit is bit `at` of the position.
     fn is_beside(&self, bit: usize, at: usize) -> bool {
         self.steps[bit] == 1 << at && !self.picked.contains(&bit)
     }
 
-    /// Whether 16 bytes side by side, from multiples of 16 on, are of this mode of a tile alone.
+    /// Whether aligned chunks of 16 bytes in memory hold elements along this mode of a tile alone.
     pub(crate) fn is_wide_along(&self, shape: &[i64], mode: usize) -> bool {
         let first: u32 = shape[..mode].iter().map(|extent| extent.trailing_zeros()).sum();
         let vector = (VECTOR_BYTES / i64::from(self.element.bytes())).trailing_zeros();
@@ -208,9 +210,10 @@ impl Place {
             && self.steps.iter().enumerate().all(|(bit, step)| own(bit as u32) || step % (1 << vector) == 0)
     }
 
-    /// The cost of an access in which each thread takes the elements that it holds.
+    /// The cost of an access in which each thread loads or stores the elements that it holds.
     pub(crate) fn cost(&self, held: &Held) -> Result<AccessCost, Reason> {
-        // The order of the values of a thread is free: accesses take contiguous ones.
+        // The order of a thread's values is free, so an access can combine those that are
+        // contiguous.
         let mut held = held.clone();
         held.values.sort_by_key(|bit| (self.picked.contains(&usize::from(*bit)), self.steps[usize::from(*bit)].abs()));
         let held = &held;
@@ -224,14 +227,15 @@ impl Place {
         let access = Access::new("tile", &held.layout()?, bits, vector).map_err(refuse)?;
         let report = global_access(&Storage::from(&storage), &access).map_err(refuse)?;
         let instructions = report.requests().len() as i64;
-        // The next instruction finds the rest of a sector in L1.
+        // If instructions share a sector, L1 serves all but the first.
         let far = |step: &&i64| step.abs() * i64::from(self.element.bytes()) >= SECTOR_BYTES;
         let sectors = 1 << self.steps.iter().filter(far).count().min(62);
         Ok(AccessCost { sectors, moved: report.sectors(), lines: report.lines(), instructions })
     }
 
-    /// Layouts whose lanes are coalesced, for a number of thread bits: by the width of a thread's
-    /// access, and by whether warps have the nearest parts or the farthest.
+    /// Layouts with coalesced lanes, for a number of thread bits. They differ in the width of a
+    /// thread's access, and in whether the warps split the nearest or the farthest parts of the
+    /// tile.
     pub(crate) fn coalesced(&self, thread_bits: usize) -> Vec<Held> {
         let mut near: Vec<u8> = (0..self.steps.len() as u8).collect();
         near.sort_by_key(|bit| {
@@ -284,7 +288,7 @@ fn divisor(a: i64, b: i64) -> i64 {
     i64::try_from(a).unwrap_or(1)
 }
 
-/// The step of each bit of an index, where offsets are sums of steps.
+/// If the offsets are linear in the bits of their index: the step of each bit. None otherwise.
 fn linear(offsets: &[i64]) -> Option<Vec<i64>> {
     let first = offsets.first()?;
     let bits = offsets.len().trailing_zeros();
@@ -296,7 +300,8 @@ fn linear(offsets: &[i64]) -> Option<Vec<i64>> {
     offsets.iter().enumerate().all(|(index, offset)| sum(index) == Some(*offset)).then_some(steps)
 }
 
-/// A layout for a tile that no tensor and no instruction asks for: elements one after another.
+/// A layout for a tile if no tensor and no instruction asks for one: the first coalesced layout, as
+/// if the elements were contiguous in memory.
 pub(crate) fn plain(bits: usize, thread_bits: usize) -> Held {
     let steps = (0..bits).map(|bit| 1 << bit).collect();
     let place = Place { steps, element: Element::F32, picked: BTreeSet::new(), assumed: false, aligned: 0 };
@@ -316,7 +321,8 @@ mod tests {
         }
     }
 
-    /// Sectors and lines of an access, from the bytes that each lane of each warp touches.
+    /// The sectors and lines of an access, counted from the bytes that each lane of each warp
+    /// touches.
     fn counted(place: &Place, held: &Held) -> AccessCost {
         let mut held = held.clone();
         held.values.sort_by_key(|bit| place.steps[usize::from(*bit)]);
@@ -348,7 +354,7 @@ mod tests {
         for round in 0..2000 {
             let element = [Element::F32, Element::Bf16, Element::U8][chance.below(3)];
             let bits = 5 + chance.below(5);
-            // Rows side by side, and columns a power of two farther apart.
+            // Rows are contiguous, and columns are a larger power of two apart.
             let (beside, apart) = (chance.below(bits + 1), chance.below(4));
             let steps: Vec<i64> =
                 (0..bits).map(|bit| if bit < beside { 1 << bit } else { 1 << (bit + apart) }).collect();
@@ -375,7 +381,7 @@ mod tests {
             };
             let found = place.coalesced(8);
             assert_eq!(found.iter().map(|held| place.vector(held)).max(), Some(vector));
-            // Each instruction of a warp takes the sectors that it fills.
+            // In some layout, each instruction of a warp fills the sectors that it accesses.
             let best = found.iter().map(|held| place.cost(held).unwrap()).min_by_key(|cost| cost.instructions).unwrap();
             assert_eq!(best.moved, best.sectors);
             assert_eq!(best.instructions * 32 * vector, 1 << 12);

@@ -1,51 +1,52 @@
-//! The cheapest choice for many variables at once.
+//! Finds the cheapest combination of choices for many variables.
 //!
 //! Law: a network has variables with a few options each, and costs that depend on one or several
-//! variables; each cost belongs to a part of the whole. A solution chooses an option for each
-//! variable; its cost is the sum. Variables are eliminated one after another: the best cost of a
-//! variable becomes a cost of the variables that it is connected with. That is exact. If a table
-//! would have more than [`MAX_TABLE`] entries, the costs of the variable are split, and each part
-//! may choose its own option: the result is then a lower bound, and the solution that is read off
-//! is improved variable by variable. So the least cost is between [`Solution::bound`] and
-//! [`Solution::cost`], and if both are equal the solution is optimal.
+//! variables. Each cost belongs to a part of the program. A solution chooses an option for each
+//! variable, and its cost is the sum. Variables are eliminated one after another: the best cost of
+//! a variable becomes a cost of the variables that it is connected with. That is exact. If a table
+//! would have more than [`MAX_TABLE`] entries, the costs of the variable are split, and each group
+//! may choose its own option. The result is then a lower bound, and the solution that follows from
+//! it is improved variable by variable. So the least cost is between [`Solution::bound`] and
+//! [`Solution::cost`]; if both are equal, the solution is optimal.
 
 use std::collections::BTreeSet;
 
-/// The most entries of a table.
+/// The most entries of a cost table.
 pub(crate) const MAX_TABLE: usize = 1 << 16;
 
 /// The cost of an impossible option.
 pub(crate) const NEVER: u64 = u64::MAX / 1024;
 
-/// Costs that depend on variables: one for each combination of options, the first variable fastest.
+/// A cost table over some variables: one cost for each combination of options, the first variable
+/// fastest.
 #[derive(Debug, Clone)]
 pub(crate) struct Factor {
-    /// The variables, ascending.
+    /// The variables of the table, in ascending order.
     scope: Vec<usize>,
     costs: Vec<u64>,
-    /// The part of the whole.
+    /// The part of the program to which the cost belongs.
     part: usize,
 }
 
-/// Variables with options, and what combinations of them cost.
+/// Variables with options, and the costs of their combinations.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Network {
     options: Vec<usize>,
     factors: Vec<Factor>,
-    /// Variables of two options, no two of which share a cost. The best option of each follows from
-    /// the other variables.
+    /// Variables with two options of which no two share a cost table. The best option of each
+    /// follows from the other variables.
     switches: Vec<usize>,
-    /// The part of the whole that further costs belong to.
+    /// The part of the program to which costs belong that are added from here on.
     part: usize,
 }
 
-/// A choice for each variable.
+/// An option for each variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Solution {
     pub(crate) choice: Vec<usize>,
-    /// Its cost.
+    /// The cost of these options.
     pub(crate) cost: u64,
-    /// A lower bound of the cost of every choice.
+    /// A lower bound of the cost of every combination.
     pub(crate) bound: u64,
 }
 
@@ -53,7 +54,7 @@ fn add(a: u64, b: u64) -> u64 {
     a.saturating_add(b).min(NEVER)
 }
 
-/// Says that variables are connected.
+/// Connects variables that share a cost table.
 fn join(beside: &mut [BTreeSet<usize>], scope: &[usize]) {
     for variable in scope {
         beside[*variable].extend(scope);
@@ -61,7 +62,7 @@ fn join(beside: &mut [BTreeSet<usize>], scope: &[usize]) {
 }
 
 impl Factor {
-    /// The cost where variables have these options.
+    /// The cost of a choice, given the number of options of each variable.
     fn at(&self, options: &[usize], choice: &[usize]) -> u64 {
         let mut below = 1;
         let mut place = 0;
@@ -74,20 +75,21 @@ impl Factor {
 }
 
 impl Network {
-    /// A variable with this many options.
+    /// Adds a variable with this many options, and returns its number.
     pub(crate) fn variable(&mut self, options: usize) -> usize {
         self.options.push(options.max(1));
         self.options.len() - 1
     }
 
-    /// A variable of two options, which shares no cost with another one of this kind.
+    /// Adds a variable with two options that shares no cost table with another switch.
     pub(crate) fn switch(&mut self) -> usize {
         let switch = self.variable(2);
         self.switches.push(switch);
         switch
     }
 
-    /// A new part of the whole, to which the costs from here on belong; its number.
+    /// Begins a new part of the program, to which costs belong that are added from here on. Returns
+    /// its number.
     pub(crate) fn begin_part(&mut self) -> usize {
         self.part += 1;
         self.part
@@ -103,7 +105,7 @@ impl Network {
         self.together(&[a, b], |options| cost(options[0], options[1]));
     }
 
-    /// Adds the joint cost of several variables, which need not be distinct.
+    /// Adds the joint cost of several variables. A variable may be listed twice.
     pub(crate) fn together(&mut self, variables: &[usize], cost: impl Fn(&[usize]) -> u64) {
         let mut scope = variables.to_vec();
         scope.sort_unstable();
@@ -123,12 +125,12 @@ impl Network {
         self.factors.push(Factor { scope, costs, part: self.part });
     }
 
-    /// How many entries a table of such variables has.
+    /// The number of entries of a cost table over these variables.
     pub(crate) fn table(&self, scope: &[usize]) -> usize {
         scope.iter().fold(1, |size: usize, variable| size.saturating_mul(self.options[*variable]))
     }
 
-    /// The cost of each part of the whole, by its index.
+    /// The cost of each part of the program for a choice, by the number of the part.
     pub(crate) fn shares(&self, choice: &[usize]) -> Vec<u64> {
         let mut shares = vec![0; self.part + 1];
         for factor in &self.factors {
@@ -142,7 +144,7 @@ impl Network {
         self.factors.iter().fold(0, |sum, factor| add(sum, factor.at(&self.options, choice)))
     }
 
-    /// Gives each switch its cheapest option, with all other choices fixed.
+    /// Sets each switch to its cheapest option, while all other choices stay fixed.
     fn follow(&self, choice: &mut [usize]) {
         for switch in &self.switches {
             let own = || self.factors.iter().filter(|factor| factor.scope.contains(switch));
@@ -154,7 +156,7 @@ impl Network {
         }
     }
 
-    /// The cheapest choice, or a near one with a bound.
+    /// The cheapest choice; or, if the tables are too large, a good choice with a lower bound.
     pub(crate) fn solve(&self) -> Solution {
         self.solve_within(MAX_TABLE)
     }
@@ -169,7 +171,7 @@ impl Network {
         let mut buckets: Vec<(usize, Vec<Factor>)> = Vec::new();
         let mut bound = 0;
         while !left.is_empty() {
-            // The variable with the smallest table.
+            // Eliminates the variable with the smallest table next.
             let size = |variable: usize| {
                 let others = beside[variable].iter().filter(|own| **own != variable);
                 others.fold(self.options[variable], |size, own| size.saturating_mul(self.options[*own]))
@@ -194,7 +196,7 @@ impl Network {
             }
             buckets.push((variable, bucket));
         }
-        // Backwards: the variables on which a bucket depends have been chosen already.
+        // In reverse order: the variables on which a bucket depends have been chosen already.
         let mut choice = vec![0; self.options.len()];
         for (variable, bucket) in buckets.iter().rev() {
             let cost = |option: usize| {
@@ -205,7 +207,7 @@ impl Network {
             choice[*variable] = (0..self.options[*variable]).min_by_key(|option| cost(*option)).unwrap_or(0);
         }
         let mut cost = self.cost(&choice);
-        // One variable after another, as long as that helps.
+        // Improves one variable after another, as long as the cost decreases.
         while cost > bound {
             let before = cost;
             for variable in (0..self.options.len()).filter(|variable| !self.switches.contains(variable)) {
@@ -226,7 +228,7 @@ impl Network {
         Solution { choice, cost, bound }
     }
 
-    /// Costs in groups whose tables have a limited number of entries.
+    /// Splits cost tables into groups whose joint tables have at most `most` entries.
     fn parts(&self, bucket: &[Factor], most: usize) -> Vec<Vec<Factor>> {
         let mut parts: Vec<(Vec<usize>, Vec<Factor>)> = Vec::new();
         for factor in bucket {
@@ -248,7 +250,7 @@ impl Network {
         parts.into_iter().map(|(_, part)| part).collect()
     }
 
-    /// The best costs along a variable, for each choice of the others.
+    /// Eliminates a variable: a table of the best cost for each combination of the other variables.
     fn eliminated(&self, variable: usize, part: &[Factor]) -> Factor {
         let mut scope: Vec<usize> = part.iter().flat_map(|factor| factor.scope.clone()).collect();
         scope.sort_unstable();
@@ -342,7 +344,7 @@ mod tests {
                 let number = options.iter().fold(seed, |sum, option| sum.wrapping_mul(31) ^ *option as u64);
                 Chance(number).below(90) as u64
             });
-            // A conversion that is made once for two users.
+            // A conversion that two users share.
             let (switch, price) = (network.switch(), 1 + chance.below(60) as u64);
             network.costs(switch, |made| made as u64 * price);
             for _ in 0..2 {
@@ -368,7 +370,7 @@ mod tests {
             assert!(found.bound <= best && best <= found.cost, "network {round}: {found:?}, {best}");
             open += usize::from(found.bound < found.cost);
         }
-        // Some of them were taken apart, and most are solved all the same.
+        // Some networks were split, but most of those were still solved to optimality.
         assert!(open > 20 && open < 1000, "{open}");
     }
 }

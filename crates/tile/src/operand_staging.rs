@@ -1,12 +1,12 @@
 //! Staging of `dot` operands in shared memory.
 //!
 //! Law: a load whose tile is used only by `dot`, reshaped and transposed or not, becomes an
-//! [`Operation::Stage`] of the same matrix; the program means the same. Another tile may give the
-//! coordinate along one of its other modes, or the coordinates of rows, which threads copy one by
-//! one. Copies run ahead of their iterations, so coordinates must be computed ahead, too. It is
-//! done if 16 bytes of a row are contiguous in memory, so that copies are asynchronous, and if the
-//! threads of a block have a copy each. TMA needs no threads, and loads a tile once for several
-//! `dot`.
+//! [`Operation::Stage`] of the same matrix, and the meaning of the program stays the same. Another
+//! tile may hold the coordinate along one of the other modes, or the coordinates of rows, which
+//! threads copy one by one. Copies are issued iterations ahead, so their coordinates must be
+//! computed ahead, too. A load is staged if 16 bytes of a row are contiguous in memory, so that
+//! copies are asynchronous, and if there is a copy for each thread of a block. TMA needs no
+//! threads, and loads a tile once for several `dot`.
 
 use std::collections::{HashMap, HashSet};
 
@@ -19,16 +19,16 @@ use crate::program::ahead::is_repeatable;
 use crate::program::statement::{definitions, statements};
 use crate::program::{Index, Loop, Operation, Program, Role, Statement, ValueId};
 
-/// Where the matrix of a value is: the load, and the modes of its tile that are rows and columns.
+/// The matrix that a value holds: the load, and the modes of the loaded tile that are rows and
+/// columns.
 #[derive(Debug, Clone)]
 struct Matrix {
     load: ValueId,
-    /// For each mode of the value, which mode of the load's tile it is; none for those of one
-    /// element.
+    /// For each mode of the value, the mode of the loaded tile; None for modes of extent 1.
     modes: Vec<Option<usize>>,
 }
 
-/// The body in which each value is given, by its number; 0 is that of the program.
+/// Records the number of the body that defines each value. The program's body has number 0.
 fn bodies(body: &[Statement], number: usize, count: &mut usize, found: &mut HashMap<ValueId, usize>) {
     for statement in body {
         match statement {
@@ -47,8 +47,8 @@ fn bodies(body: &[Statement], number: usize, count: &mut usize, found: &mut Hash
     }
 }
 
-/// A tile of a tensor that is loaded: the tensor, the shape, the indices, the value past the edges,
-/// and the mode along which another tile gives the coordinates.
+/// A load of a tile: the tensor, the shape, the indices, the value past the edges, and the mode
+/// whose coordinates another tile holds.
 type Tile<'p> = (&'p usize, &'p Vec<i64>, &'p Vec<Index>, &'p f64, Option<usize>);
 
 fn tile(operation: &Operation) -> Option<Tile<'_>> {
@@ -62,7 +62,7 @@ fn tile(operation: &Operation) -> Option<Tile<'_>> {
     }
 }
 
-/// The replacement of the last operation before a `dot`, and the tile with the coordinates.
+/// The operation that replaces the last one before a `dot`, and the tile of coordinates.
 type StagedOperation = (Operation, Option<ValueId>);
 
 /// The replacement for each operand.
@@ -71,13 +71,13 @@ type Stages = HashMap<ValueId, StagedOperation>;
 /// How operands are copied.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Copies {
-    /// By threads, each its part.
+    /// By this many threads, each of which copies a part.
     Threads(i64),
-    /// TMA.
+    /// By TMA.
     Bulk,
 }
 
-/// The values of a program, and who uses them.
+/// The values of a program, and their users.
 struct Uses<'p> {
     program: &'p Program,
     copies: Copies,
@@ -98,17 +98,17 @@ impl<'p> Uses<'p> {
         Uses { program, copies, used, known, within }
     }
 
-    /// The operands of all products.
+    /// The A and B operands of all `dot`.
     fn multiplied(&self) -> impl Iterator<Item = ValueId> + '_ {
         let products = self.known.values().filter(|(operation, _)| matches!(operation, Operation::Dot));
         products.flat_map(|(_, operands)| operands[..2].iter().copied())
     }
 
-    /// The load that an operand comes from by transposing and reshaping only, if nothing else uses
-    /// it.
+    /// The load that an operand is a reshaped and transposed form of, if the load has no other
+    /// user.
     fn matrix(&self, operand: ValueId) -> Option<Matrix> {
         let (mut chain, mut value) = (Vec::new(), operand);
-        // Several `dot` may share what TMA loads.
+        // Several `dot` may share a tile that TMA loads.
         let shared = match self.copies {
             Copies::Threads(_) => 1,
             Copies::Bulk => self.multiplied().filter(|own| *own == operand).count().max(1),
@@ -126,7 +126,7 @@ impl<'p> Uses<'p> {
             }
             value = operands[0];
         }
-        // Forwards again: which mode is which.
+        // Follows the modes from the load to the operand.
         let mut modes: Vec<Option<usize>> = (0..self.program.type_of(value).shape.len()).map(Some).collect();
         for (from, to, operation) in chain.into_iter().rev() {
             let (from, to) = (&self.program.type_of(from).shape, &self.program.type_of(to).shape);
@@ -138,8 +138,8 @@ impl<'p> Uses<'p> {
         Some(Matrix { load: value, modes })
     }
 
-    /// Whether a value is known before the loop in which another one is given, or is computed from
-    /// such values.
+    /// Whether a value is known ahead of the loop body that defines `of`: it is defined before the
+    /// loop, or recomputed from such values.
     fn is_ahead(&self, value: ValueId, of: ValueId) -> bool {
         let within = [value, of].map(|value| self.within.get(&value));
         if within[0] != within[1] || within[1] == Some(&0) {
@@ -151,7 +151,7 @@ impl<'p> Uses<'p> {
         self.known.get(&value).is_some_and(repeats)
     }
 
-    /// The replacement of an operand that is staged, and its load.
+    /// For an operand that can be staged: its load, and the replacement.
     fn stage(
         &self,
         operand: ValueId,
@@ -169,20 +169,21 @@ impl<'p> Uses<'p> {
         if !ahead || by_threads || is_changed {
             return Ok(None);
         }
-        // Copies to shared memory are of whole tiles.
+        // Copies to shared memory require an index that counts tiles.
         if at.iter().any(|index| index.by_element) {
             return Ok(None);
         }
         let place = Place::new(self.program, *tensor, (shape, at), sizes)?;
         let inner = [rows, columns].into_iter().find(|mode| place.is_wide_along(shape, *mode));
-        // Matrices of 8 bits are read by threads as they lie: those in shared memory are of 16.
+        // Threads stage only elements of 16 bits in shared memory. They load 8-bit operands
+        // directly to registers.
         let bits = self.program.tensors[*tensor].element.bits();
         let fits = |mode: usize| match self.copies {
             Copies::Threads(_) if bits != 16 => false,
             Copies::Threads(threads) => shape.iter().product::<i64>() / 8 >= threads && shape[mode] <= 8 * threads,
             Copies::Bulk => true,
         };
-        // Rows at coordinates of their own are no tile that TMA loads.
+        // TMA does not load rows at separate coordinates.
         let can_pick = picked.is_none_or(|mode| {
             ![rows, columns].contains(&mode) || (matches!(self.copies, Copies::Threads(_)) && inner != Some(mode))
         });
@@ -195,7 +196,7 @@ impl<'p> Uses<'p> {
     }
 }
 
-/// The modes behind a reshape that only adds or takes away extents of 1; none behind others.
+/// The modes after a reshape that only adds or removes extents of 1; None after another reshape.
 fn reshaped(modes: &[Option<usize>], from: &[i64], to: &[i64]) -> Option<Vec<Option<usize>>> {
     let many = |shape: &[i64]| shape.iter().copied().filter(|extent| *extent > 1).collect::<Vec<_>>();
     if many(from) != many(to) {
@@ -205,9 +206,9 @@ fn reshaped(modes: &[Option<usize>], from: &[i64], to: &[i64]) -> Option<Vec<Opt
     Some(to.iter().map(|extent| if *extent > 1 { own.next().flatten() } else { None }).collect())
 }
 
-/// The program with its operands by way of shared memory.
+/// The program with its operands staged in shared memory.
 ///
-/// Errors: a tile staged by the author's atom is not an operand, or does not fit.
+/// Errors: a tile that the author's `atom` stages is not an operand, or cannot be staged.
 pub(crate) fn staged(program: &Program, copies: Copies, by_hand: &ByHand, sizes: &Values) -> Result<Program, Reason> {
     let uses = Uses::of(program, copies);
     let mut stages: Stages = HashMap::new();
@@ -229,7 +230,7 @@ pub(crate) fn staged(program: &Program, copies: Copies, by_hand: &ByHand, sizes:
     Ok(staged)
 }
 
-/// Statements with stages in place of the last operations before `dot`.
+/// The statements, with a stage in place of the last operation before each staged `dot` operand.
 fn written(body: &[Statement], stages: &Stages) -> Vec<Statement> {
     let one = |statement: &Statement| match statement {
         Statement::Let { result, place, .. } if stages.contains_key(result) => {

@@ -1,10 +1,11 @@
-//! Tiles whose extents are no powers of two, inside of larger ones.
+//! Pads tiles whose extents are not powers of two.
 //!
-//! Law: threads hold tiles whose extents are powers of two, so each tile is put at the beginning of
-//! the least such tile. A load gives the elements behind it as elements past an edge, a store skips
-//! them, and an operation that combines elements gets its neutral element there: the sum 0, a
-//! product of matrices 0 along K, a search the end of the order. Elsewhere their values do not
-//! matter. The program computes what it did; values keep their numbers.
+//! Law: threads hold tiles whose extents are powers of two, so each tile becomes the beginning of
+//! the smallest such tile. A load fills the padding like elements past an edge, and a store skips
+//! it. An operation that combines elements fills the padding of its operand with its identity: a
+//! sum with 0, a product of matrices with 0 along K, a search with the last number of its order. In
+//! other places the values of the padding do not matter. The program computes the same results, and
+//! values keep their numbers.
 
 use std::collections::HashMap;
 
@@ -17,10 +18,10 @@ use crate::program::{
     Binary, Comparison, Index, Loop, Operation, Program, Statement, Type, Unary, ValueId, padded as power,
 };
 
-/// The program with tiles of powers of two; itself, if it has no others.
+/// The program with padded tiles; the program itself, if all extents are powers of two.
 ///
-/// Errors: an operation would need elements in another order; an operand of a product is neither
-/// loaded nor converted, so that nothing makes it 0 behind its end.
+/// Errors: a reshape would reorder padded elements; an operand of `dot` is neither loaded nor
+/// converted, so that its padding cannot be set to 0.
 pub(crate) fn padded(program: &Program) -> Result<Program, TileError> {
     let is_power = |ty: &Type| ty.shape.iter().all(|extent| power(*extent) == *extent);
     if program.types.iter().all(is_power) && stores_are_powers(program) {
@@ -34,8 +35,8 @@ pub(crate) fn padded(program: &Program) -> Result<Program, TileError> {
     Ok(Program { body, ..padding.own })
 }
 
-/// Whether no statement has a shape of its own that is none of powers of two: loads do not either
-/// where their values do not.
+/// Whether all stored tiles have extents that are powers of two. If so, the loaded tiles have them,
+/// too.
 fn stores_are_powers(program: &Program) -> bool {
     statements(&program.body).all(|statement| match statement {
         Statement::Store { value, .. } => powers(&program.type_of(*value).shape) == program.type_of(*value).shape,
@@ -47,7 +48,7 @@ fn powers(shape: &[i64]) -> Vec<i64> {
     shape.iter().map(|extent| power(*extent)).collect()
 }
 
-/// The index of a tile inside of a larger one: from an element on, this many.
+/// The index of a tile inside of its padded tile: it counts elements, and limits their number.
 fn indices(at: &[Index], shape: &[i64]) -> Vec<Index> {
     let one = |(index, extent): (&Index, &i64)| match power(*extent) == *extent {
         true => index.clone(),
@@ -59,13 +60,13 @@ fn indices(at: &[Index], shape: &[i64]) -> Vec<Index> {
     at.iter().zip(shape).map(one).collect()
 }
 
-/// Whether the same elements in another shape stay in their order behind the padding: of modes that
-/// become others together, only the last one is padded.
+/// Whether a reshape keeps the order of elements despite the padding: if several modes are merged
+/// or split, only the last one may be padded.
 fn keeps_order(from: &[i64], to: &[i64]) -> bool {
     let (mut from, mut to) = (from.iter().copied().peekable(), to.iter().copied().peekable());
     while from.peek().is_some() || to.peek().is_some() {
         let (mut sizes, mut is_last) = ([1, 1], [true, true]);
-        // The least modes on both sides that have as many elements.
+        // The shortest groups of modes on both sides that have equally many elements.
         loop {
             let side = usize::from(sizes[0] > sizes[1]);
             let next = if side == 0 { from.next() } else { to.next() };
@@ -83,11 +84,11 @@ fn keeps_order(from: &[i64], to: &[i64]) -> bool {
     true
 }
 
-/// What stands behind the end of a tile.
+/// What fills the padding of a tile.
 #[derive(Clone, Copy)]
 enum Fill {
     Number(f64),
-    /// The least number of the order of `top`: a floating-point number that has all bits set.
+    /// The last number in the order of `top`: a floating-point number with all bits set.
     Least,
 }
 
@@ -110,7 +111,7 @@ impl Padding<'_> {
                     let shape = &self.source.type_of(*value).shape;
                     let of = |(mode, rows): &(usize, ValueId)| (*mode, self.coordinates(*rows, &mut out, *place));
                     let rows: Vec<(usize, ValueId)> = rows.iter().map(of).collect();
-                    // Coordinates that a tile says have no index.
+                    // A mode with a tile of coordinates has no index.
                     let mut own = indices(at, shape);
                     rows.iter().for_each(|(mode, _)| own[*mode] = at[*mode].clone());
                     let (tensor, with, value, place) = (*tensor, *with, *value, *place);
@@ -137,7 +138,7 @@ impl Padding<'_> {
         out.push(Statement::Let { result, operation, operands: operands.to_vec(), place });
     }
 
-    /// A value of an operation that the program did not have.
+    /// Adds an operation that the source program does not have, and returns its result.
     fn made(
         &mut self,
         (shape, element): (&[i64], Element),
@@ -150,13 +151,13 @@ impl Padding<'_> {
         result
     }
 
-    /// The modes of a value that are padded, of some.
+    /// The padded modes of a value, among some modes, with their extents before padding.
     fn ends(&self, shape: &[i64], modes: &[usize]) -> Vec<(usize, i64)> {
         let own = |mode: &usize| Some((*mode, *shape.get(*mode)?));
         modes.iter().filter_map(own).filter(|(_, extent)| power(*extent) != *extent).collect()
     }
 
-    /// A tile with something else behind its ends along modes. Its shape is that of the source.
+    /// A tile whose padding along some modes is filled. Its shape is that in the source program.
     fn filled(
         &mut self,
         value: ValueId,
@@ -186,7 +187,7 @@ impl Padding<'_> {
         found
     }
 
-    /// The number that stands behind the ends.
+    /// A tile of the number that fills the padding.
     fn filling(&mut self, fill: Fill, element: Element, (out, place): (&mut Vec<Statement>, Location)) -> ValueId {
         let mut constant = |element: Element, value: f64| {
             self.made((&[], element), Operation::Constant(element, value), &[], (&mut *out, place))
@@ -194,7 +195,8 @@ impl Padding<'_> {
         match (fill, element) {
             (Fill::Number(number), Element::I32) => constant(element, number.clamp(i32::MIN.into(), i32::MAX.into())),
             (Fill::Number(number), Element::I64) if number.is_infinite() => {
-                // The ends of the range are no numbers of f64 that a constant may be.
+                // The least and greatest integers of 64 bits cannot be written as a constant of
+                // f64.
                 let [one, places] = [1.0, 63.0].map(|value| constant(element, value));
                 let least = Operation::Binary(Binary::ShiftLeft);
                 let least = self.made((&[], element), least, &[one, places], (&mut *out, place));
@@ -209,7 +211,7 @@ impl Padding<'_> {
             (Fill::Least, Element::I32) => constant(element, f64::from(i32::MIN)),
             (Fill::Least, Element::I64) => self.filling(Fill::Number(f64::NEG_INFINITY), element, (out, place)),
             (Fill::Least, element) => {
-                // All bits set.
+                // A number with all bits set.
                 let whole = if element == Element::F64 { Element::I64 } else { Element::I32 };
                 let bits = constant(whole, -1.0);
                 self.made((&[], element), Operation::Recast(element), &[bits], (out, place))
@@ -217,14 +219,14 @@ impl Padding<'_> {
         }
     }
 
-    /// Whether what is behind the ends is known already: a load says it.
+    /// Whether the padding already has the fill value, because a load put it there.
     fn is_filled(&self, value: ValueId, ends: &[(usize, i64)], fill: Fill) -> bool {
         let Fill::Number(number) = fill else { return false };
         match self.known.get(&value) {
             Some((Operation::Load { other, at, .. }, _)) => {
                 other.to_bits() == number.to_bits() && ends.iter().all(|(mode, _)| at[*mode].length.is_some())
             }
-            // These are the same in every type of floating-point numbers.
+            // These values are the same in every floating-point type.
             Some((Operation::To(Element::F32), operands)) if number == 0.0 || number.is_infinite() => {
                 self.own.type_of(operands[0]).element.is_float() && self.is_filled(operands[0], ends, fill)
             }
@@ -232,14 +234,14 @@ impl Padding<'_> {
         }
     }
 
-    /// Coordinates that a tile says: behind its end there are none.
+    /// A tile of coordinates whose padding holds coordinates outside of the tensor.
     fn coordinates(&mut self, rows: ValueId, out: &mut Vec<Statement>, place: Location) -> ValueId {
         let shape = self.source.type_of(rows).shape.clone();
         let modes: Vec<usize> = (0..shape.len()).collect();
         self.filled(rows, (&shape, &modes), Fill::Number(-1.0), out, place)
     }
 
-    /// An operand of a product with zeros behind its end along K.
+    /// An operand of `dot` with zeros in its padding along K.
     fn operand(
         &mut self,
         value: ValueId,
@@ -267,7 +269,8 @@ impl Padding<'_> {
         Err(Reason::Shape { what, shape, wanted: wanted.to_string() }.at("dot", place))
     }
 
-    /// Whether a tile is 0 behind its ends: it is loaded so, and only moved or converted.
+    /// Whether the padding of a tile is 0: the load fills it with 0, and the tile is only moved or
+    /// converted.
     fn is_zero(&self, value: ValueId) -> bool {
         match self.known.get(&value) {
             Some((Operation::Load { other, .. } | Operation::Gather { other, .. }, _)) => other.to_bits() == 0,
@@ -361,7 +364,7 @@ impl Padding<'_> {
 mod tests {
     use super::*;
 
-    /// Each element by its index in the larger tiles.
+    /// The index of an element in the padded tile.
     fn place(shape: &[i64], index: i64) -> i64 {
         let (mut rest, mut below, mut found) = (index, 1, 0);
         for extent in shape {
@@ -398,8 +401,7 @@ mod tests {
                     continue;
                 }
                 let same = (0..size).all(|index| place(from, index) == place(to, index));
-                // Nothing is kept that would not be the same, and nothing that is the same is
-                // refused.
+                // `keeps_order` accepts exactly the reshapes that keep the order.
                 assert_eq!(keeps_order(from, to), same, "{from:?} {to:?}");
                 kept += i32::from(same);
             }

@@ -1,26 +1,30 @@
-//! Tiles along modes of which other tiles say the coordinates.
+//! Tiles whose coordinates along some modes are in other tiles (gathers and scatters).
 //!
-//! Law: the values of a thread are divided into groups with one coordinate along each of these
-//! modes. A group is a tile of the tensor like any other, at coordinates that the thread has read.
+//! Law: the values of a thread are divided into groups that share one coordinate along each of
+//! these modes. A group is a tile of the tensor like any other, at coordinates that the thread has
+//! read.
 
 use crate::held::{Held, bits};
 
-/// The layout in which a tile of coordinates is wanted, by its shape, where the tile has this one.
+/// The layout that a tile of coordinates of shape `own` should have, if the gathered tile has
+/// layout `held`.
 pub(crate) fn coordinates(shape: &[i64], own: &[i64], held: &Held) -> Held {
     let onto = bits::without(shape, &others(shape, own));
     held.mapped(|bit| onto[usize::from(bit)])
 }
 
-/// The modes along which a tile of coordinates says nothing.
+/// The modes on which a tile of coordinates does not depend.
 fn others(shape: &[i64], own: &[i64]) -> Vec<usize> {
     (0..shape.len()).filter(|mode| own.get(*mode).is_none_or(|extent| *extent == 1)).collect()
 }
 
-/// For each group of a thread, which value of a tile of coordinates of this shape it takes.
+/// For each group of a thread, the number of the thread's value that holds its coordinate in a tile
+/// of coordinates of shape `own`.
 pub(crate) fn values_of_groups(shape: &[i64], (modes, own): (&[usize], &[i64]), held: &Held) -> Vec<usize> {
     let whole = bits::without(shape, modes);
     let kept = bits::without(shape, &others(shape, own));
-    // The bits that count groups, and whether the tile of coordinates has them.
+    // The bits of a value's index that count groups, and whether the tile of coordinates varies
+    // along them.
     let along = held.values.iter().map(|bit| usize::from(*bit)).filter(|bit| whole[*bit].is_none());
     let counted: Vec<bool> = along.map(|bit| kept[bit].is_some()).collect();
     let value = |group: usize| {
@@ -30,7 +34,7 @@ pub(crate) fn values_of_groups(shape: &[i64], (modes, own): (&[usize], &[i64]), 
     (0..1 << counted.len()).map(value).collect()
 }
 
-/// The distribution of the tile of one group in a thread, and for each group, in order, its values.
+/// The distribution of one group's tile, and for each group the numbers of its values, in order.
 pub(crate) fn groups(shape: &[i64], modes: &[usize], held: &Held) -> (Held, Vec<Vec<usize>>) {
     let onto = bits::without(shape, modes);
     let part = held.mapped(|bit| onto[usize::from(bit)]);
@@ -47,7 +51,7 @@ pub(crate) fn groups(shape: &[i64], modes: &[usize], held: &Held) -> (Held, Vec<
     (part, found)
 }
 
-/// The shape of the tile of one group.
+/// The shape of one group's tile.
 pub(crate) fn part_shape(shape: &[i64], modes: &[usize]) -> Vec<i64> {
     shape.iter().enumerate().map(|(at, extent)| if modes.contains(&at) { 1 } else { *extent }).collect()
 }
@@ -58,7 +62,7 @@ mod tests {
 
     #[test]
     fn groups_have_one_coordinate_and_all_values() {
-        // A tile (4,16): rows by a bit of values and one of lanes.
+        // A tile (4,16). One bit of the row is a bit of the value, the other a bit of the lane.
         let held: Held = "((2,4,4),(2,2)):((2,4,0),(1,16))".parse().unwrap();
         assert_eq!(coordinates(&[4, 16], &[4, 1], &held).to_string(), "((2,16),2):((2,0),1)");
         let (part, values) = groups(&[4, 16], &[0], &held);
@@ -95,7 +99,7 @@ mod tests {
                     for value in group {
                         let element = held.element(thread, *value as i64);
                         let at = [element % 4, element / 4 % 8, element / 32];
-                        // The element of the tile of coordinates that stands for this one.
+                        // The element of the tile of coordinates for this element.
                         let (mut wanted, mut below) = (0, 1);
                         for (at, extent) in at.iter().zip(own) {
                             wanted += at % extent * below;

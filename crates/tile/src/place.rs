@@ -1,4 +1,4 @@
-//! Conversions where layouts meet.
+//! Inserts conversions where layouts differ.
 //!
 //! Law: the program does not change, except that each operation gets its operands in the layouts
 //! that it needs. A conversion is made once for a value and a layout, where the value is defined: a
@@ -31,10 +31,10 @@ pub(crate) struct Placed {
 const MOST_REGISTERS: i64 = 255;
 
 impl Placed {
-    /// The registers that a thread of the block may have, if the block is alone on a multiprocessor.
+    /// The registers that a thread may have if the block is alone on a multiprocessor.
     pub(crate) fn registers_of_thread(&self) -> i64 {
         let threads = self.layouts.values().next().map_or(WARP_LANES as i64, Held::threads);
-        // Every target has the same number.
+        // Every target has the same number of registers.
         let all = Multiprocessor::of(Target::Sm80).registers;
         (i64::from(all) / threads.max(1)).min(MOST_REGISTERS)
     }
@@ -47,16 +47,17 @@ struct Placer<'p> {
     placed: Placed,
     /// The bodies that are being written.
     bodies: Vec<Vec<Statement>>,
-    /// In which of them each value is given.
+    /// The depth of the body in which each value is defined.
     depths: HashMap<ValueId, usize>,
-    /// The converted values of each value: defined with the value, so known wherever it is.
+    /// The conversions of each value. They are defined with the value, so they are visible wherever
+    /// it is.
     others: HashMap<(ValueId, Held), ValueId>,
     /// Operations that are recomputed at each use.
     anywhere: HashMap<ValueId, (Operation, Vec<ValueId>)>,
     number: usize,
 }
 
-/// Writes the conversions of an assignment into a program.
+/// Inserts the conversions of an assignment into a program.
 pub(crate) fn place(program: &Program, pools: &Pools, assignment: &Assignment) -> Result<Placed, Reason> {
     let mut placer = Placer {
         source: program,
@@ -76,7 +77,7 @@ pub(crate) fn place(program: &Program, pools: &Pools, assignment: &Assignment) -
     Ok(placed)
 }
 
-/// Statements without dead code.
+/// Removes dead code.
 pub(crate) fn live(body: Vec<Statement>) -> Vec<Statement> {
     let mut used = HashSet::new();
     uses(&body, &mut used);
@@ -114,7 +115,7 @@ impl Placer<'_> {
         held.cloned().ok_or_else(|| Reason::Unknown { what: "layout of the value", name: format!("{value:?}") })
     }
 
-    /// Writes a statement into the body at a depth.
+    /// Adds a statement to the body at a depth.
     fn give(
         &mut self,
         depth: usize,
@@ -128,7 +129,7 @@ impl Placer<'_> {
         self.bodies[depth].push(Statement::Let { result, operation, operands: operands.to_vec(), place });
     }
 
-    /// A value in a layout.
+    /// A value in a layout; converts it if necessary.
     fn in_layout(&mut self, value: ValueId, held: &Held, place: Location) -> Result<ValueId, Reason> {
         if let Some(known) = self.others.get(&(value, held.clone())) {
             return Ok(*known);
@@ -214,7 +215,7 @@ impl Placer<'_> {
             });
         }
         if let Operation::Held(_) = operation {
-            // The operand is held so by now.
+            // The operand already has that layout.
             self.others.insert((result, held.clone()), taken[0]);
             self.give(depth, (result, held.clone()), Operation::Held(held), &taken, place);
             return Ok(());
@@ -223,7 +224,7 @@ impl Placer<'_> {
             self.give(depth, (result, held), operation.clone(), &taken, place);
             return Ok(());
         }
-        // The result of a reduction has a layout derived from its operand.
+        // The layout of the result of a reduction follows from that of its operand.
         let shape = &self.source.type_of(operands[0]).shape;
         let own = left(operation, shape, &self.layout(taken[0])?).unwrap_or(held.clone());
         if own == held {

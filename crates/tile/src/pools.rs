@@ -1,9 +1,9 @@
 //! The layouts that each value may have.
 //!
 //! Law: layouts originate where an operation asks for one: tensors ask for coalesced lanes, `dot`
-//! for the layouts of its instructions, the author for given ones. They are propagated to connected
-//! values through operations that map layouts exactly, as bits. A value has at most [`MOST`] of
-//! them, the nearest first.
+//! for the layouts of its instructions, the author for the layouts that the program gives. They are
+//! propagated to connected values through operations that map layouts exactly, as bits. A value has
+//! at most [`MOST`] of them, the nearest first.
 
 mod seeds;
 
@@ -32,12 +32,12 @@ const REGISTERS: i64 = 240;
 /// The assumed number of iterations of a loop whose count is known only at launch.
 const TURNS: u64 = 16;
 
-/// Registers that a value of this many numbers of a thread takes.
+/// The registers of a thread that a value takes, if the thread holds this many elements.
 pub(crate) fn registers(values: i64, ty: &Type) -> i64 {
     (values * i64::from(ty.element.bits()) + 31) / 32
 }
 
-/// A statement with how often it is executed.
+/// A statement, and how often it is executed.
 pub(crate) struct Node<'p> {
     pub(crate) statement: &'p Statement,
     pub(crate) weight: u64,
@@ -67,7 +67,7 @@ fn iterations(own: &Loop) -> u64 {
     known.unwrap_or(TURNS).max(1)
 }
 
-/// How often each value is given.
+/// How often the definition of each value is executed.
 pub(crate) fn weights(nodes: &[Node<'_>]) -> HashMap<ValueId, u64> {
     let mut found = HashMap::new();
     for node in nodes {
@@ -86,7 +86,7 @@ pub(crate) fn weights(nodes: &[Node<'_>]) -> HashMap<ValueId, u64> {
     found
 }
 
-/// Whether a value is made anew in any layout more cheaply than it is converted.
+/// Whether a value is cheaper to recompute in any layout than to convert.
 pub(crate) fn is_anywhere(program: &Program, operation: &Operation, operands: &[ValueId]) -> bool {
     match operation {
         Operation::Constant(..) | Operation::Number(_) | Operation::Size(_) | Operation::Arange { .. } => true,
@@ -99,34 +99,34 @@ pub(crate) fn is_anywhere(program: &Program, operation: &Operation, operands: &[
 /// The origin of a layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// A tile of a tensor that is read, or written, by its number.
+    /// A tile of a tensor that is loaded or stored, by the number of the tensor.
     Read(usize),
     Written(usize),
-    /// The instruction of the product that gives a value.
+    /// The instruction of the `dot` that computes a value.
     Product(ValueId),
-    /// The author, for a value.
+    /// The author, who gave this value a layout.
     Author(ValueId),
-    /// Another value, by the operation between both.
+    /// Another value, from which the layout was propagated through an operation.
     Value(ValueId),
-    /// Nothing asks for any.
+    /// Nothing asked for a layout.
     Plain,
 }
 
 /// The candidate layouts of each value.
 pub(crate) struct Pools {
-    /// The representative of each value: loop-carried values have the same layout in all
-    /// iterations.
+    /// The representative of each value. Loop-carried values share one, because they have the same
+    /// layout in all iterations.
     alike: HashMap<ValueId, ValueId>,
     pub(crate) layouts: BTreeMap<ValueId, Vec<Held>>,
-    /// The origin of each of them.
+    /// The origin of each candidate layout, and the layout at that origin.
     origins: HashMap<(ValueId, Held), (Origin, Held)>,
-    /// The layouts of stores, by the number of their statement.
+    /// The candidate layouts of each store, by the number of its statement.
     pub(crate) stores: HashMap<usize, Vec<Held>>,
     /// The tilings of each `dot`, by its result.
     pub(crate) tilings: HashMap<ValueId, Vec<Tiling>>,
-    /// The accesses with unknown coordinates: the tensor, the operation, and the location.
+    /// The accesses whose coordinates are unknown: the tensor, the operation, and the location.
     pub(crate) assumed: Vec<(usize, (&'static str, Location))>,
-    /// The memory of tiles, by the index of the load or store.
+    /// Where tiles are in memory, by the index of the load or store.
     pub(crate) places: HashMap<usize, Place>,
 }
 
@@ -135,16 +135,16 @@ impl Pools {
         self.alike.get(&value).copied().unwrap_or(value)
     }
 
-    /// The layouts of a value, and of all that are held alike.
+    /// The candidate layouts of a value, shared by all values with the same representative.
     pub(crate) fn layouts_of(&self, value: ValueId) -> &[Held] {
         self.layouts.get(&self.of(value)).map_or(&[], Vec::as_slice)
     }
 
-    /// The final origin of a layout of a value: the operation that asks for it, and the value that
-    /// it asks for.
+    /// The first origin of a layout of a value: the operation that asked for it, and the value for
+    /// which it asked.
     pub(crate) fn origin(&self, value: ValueId, held: &Held) -> Origin {
         let (mut value, mut held) = (self.of(value), held.clone());
-        // A layout was known before those that came from it, so this ends.
+        // A layout is older than those that were propagated from it, so this loop ends.
         for _ in 0..self.origins.len() {
             match self.origins.get(&(value, held.clone())) {
                 Some((Origin::Value(from), before)) => (value, held) = (*from, before.clone()),
@@ -160,7 +160,7 @@ impl Pools {
         self.add_from(value, held, (origin, before))
     }
 
-    /// Adds a layout with its origin, and the layout there.
+    /// Adds a layout with its origin, and with the layout at that origin.
     fn add_from(&mut self, value: ValueId, held: Held, origin: (Origin, Held)) -> bool {
         let value = self.of(value);
         let own = self.layouts.entry(value).or_default();
@@ -172,7 +172,7 @@ impl Pools {
         true
     }
 
-    /// The layouts of a program for this many warps.
+    /// The candidate layouts of a program for this many warps.
     pub(crate) fn new(
         program: &Program,
         nodes: &[Node<'_>],
@@ -192,7 +192,7 @@ impl Pools {
         pools.let_stores(nodes);
         pools.fit(program, nodes)?;
         pools.keep_operand_layouts(nodes)?;
-        // Layouts by hand stand alone.
+        // If the author gives a layout, it is the only candidate.
         for (value, held) in given {
             let own = pools.of(value);
             pools.origins.insert((own, held.clone()), (Origin::Author(value), held.clone()));
@@ -201,7 +201,7 @@ impl Pools {
         Ok(pools)
     }
 
-    /// None yet, but for which values stand for each other.
+    /// Pools without layouts; only the representatives of values are set.
     fn carried(nodes: &[Node<'_>]) -> Pools {
         let mut alike = HashMap::new();
         for node in nodes {
@@ -220,12 +220,13 @@ impl Pools {
         }
     }
 
-    /// Takes layouts through all operations, until there are no new ones.
+    /// Propagates layouts through all operations until no new ones appear.
     fn spread_all(&mut self, program: &Program, nodes: &[Node<'_>]) {
         while nodes.iter().fold(false, |any, node| any | self.spread(program, node)) {}
     }
 
-    /// Gives values without a candidate a layout: broadcasts backwards, then the rest.
+    /// Gives a layout to values without a candidate: first to operands of broadcasts, then to the
+    /// rest.
     fn fill(&mut self, program: &Program, nodes: &[Node<'_>], thread_bits: usize) {
         for node in nodes {
             let Statement::Let { result, .. } = node.statement else { continue };
@@ -237,7 +238,8 @@ impl Pools {
         }
     }
 
-    /// Leaves of words those layouts whose threads have all numbers of a word.
+    /// Restricts the layouts of unpacked 4-bit numbers to those in which a thread holds all numbers
+    /// of a word.
     fn keep_words(&mut self, program: &Program, nodes: &[Node<'_>], thread_bits: usize) {
         for node in nodes {
             let Statement::Let { result, operation: operation @ Operation::Unpack { .. }, operands, .. } =
@@ -253,7 +255,8 @@ impl Pools {
             if let (true, Some(begins)) = (layouts.is_empty(), begins) {
                 layouts.push(begins);
             }
-            // Where all have words that every thread has, they may take too many registers.
+            // If every layout holds more values than this one, for example because every thread
+            // holds all words, add this one: the others may take too many registers.
             let bits = program.type_of(operands[0]).bits() as usize;
             if let Some(parted) = forward(operation, from, &memory::plain(bits, thread_bits))
                 && layouts.iter().all(|held| held.values() > parted.values())
@@ -263,7 +266,7 @@ impl Pools {
         }
     }
 
-    /// Lets a store write in any layout that its value may have.
+    /// Lets a store use any layout that its value may have.
     fn let_stores(&mut self, nodes: &[Node<'_>]) {
         for (number, node) in nodes.iter().enumerate() {
             let Statement::Store { value, .. } = node.statement else { continue };
@@ -277,7 +280,7 @@ impl Pools {
         }
     }
 
-    /// Leaves operands the layouts of instructions.
+    /// Restricts staged operands to the layouts of instructions.
     fn keep_operand_layouts(&mut self, nodes: &[Node<'_>]) -> Result<(), Reason> {
         let multiplied: Vec<Held> =
             self.tilings.values().flatten().flat_map(|tiling| [tiling.a.clone(), tiling.b.clone()]).collect();
@@ -293,7 +296,7 @@ impl Pools {
         Ok(())
     }
 
-    /// Leaves of loads whose instruction the author names the layouts that it reads in.
+    /// Restricts loads whose instruction the author names to layouts with accesses of that width.
     fn read_so(&mut self, program: &Program, nodes: &[Node<'_>], by_hand: &ByHand) -> Result<(), Reason> {
         for (number, node) in nodes.iter().enumerate() {
             let (Statement::Let { result, .. }, Some(place)) = (node.statement, self.places.get(&number)) else {
@@ -315,7 +318,7 @@ impl Pools {
         Ok(())
     }
 
-    /// Leaves out layouts that take more registers than a thread has.
+    /// Removes layouts that take more registers than a thread has.
     fn fit(&mut self, program: &Program, nodes: &[Node<'_>]) -> Result<(), Reason> {
         let takes = |value: ValueId, held: &Held| registers(held.values(), program.type_of(value));
         let mut least = BTreeMap::new();
@@ -337,12 +340,13 @@ impl Pools {
             })
             .collect();
         takers.sort_by_key(|taker| -taker.takes);
-        // Operations on one line take alike.
+        // Operations on one line may take equally much. They are listed once.
         takers.dedup();
         Err(Reason::Room { what: "registers of a thread for one value", asked, limit: REGISTERS, takers })
     }
 
-    /// Takes layouts from one end of an operation to the other; whether any were new.
+    /// Propagates layouts between the operands and the result of an operation, both ways. Returns
+    /// whether any were new.
     fn spread(&mut self, program: &Program, node: &Node<'_>) -> bool {
         match node.statement {
             Statement::Let { result, operation, operands, .. } => {
@@ -391,7 +395,7 @@ impl Pools {
     }
 }
 
-/// The tiles that say the coordinates of other tiles.
+/// The values that hold coordinates for gathers and scatters.
 fn that_say_coordinates(nodes: &[Node<'_>]) -> HashSet<ValueId> {
     let own = |node: &Node<'_>| match node.statement {
         Statement::Let { operation: Operation::Gather { .. }, operands, .. } => operands.clone(),
@@ -401,7 +405,7 @@ fn that_say_coordinates(nodes: &[Node<'_>]) -> HashSet<ValueId> {
     nodes.iter().flat_map(own).collect()
 }
 
-/// The layout of a result where an operand has one, if the operation says it.
+/// The layout of a result that follows from the layout of its operand; None if it does not follow.
 pub(crate) fn forward(operation: &Operation, shape: &[i64], held: &Held) -> Option<Held> {
     match operation {
         Operation::Transpose(order) => {
@@ -431,8 +435,8 @@ pub(crate) fn forward(operation: &Operation, shape: &[i64], held: &Held) -> Opti
     }
 }
 
-/// The layout in which an operand is wanted where the result has one; none if the result says
-/// nothing about it.
+/// The layout in which an operand is wanted, given the layout of the result; None if it does not
+/// follow.
 pub(crate) fn wanted(operation: &Operation, from: &[i64], to: &[i64], held: &Held) -> Option<Held> {
     match operation {
         Operation::Transpose(order) => {
@@ -449,7 +453,7 @@ pub(crate) fn wanted(operation: &Operation, from: &[i64], to: &[i64], held: &Hel
             Some(StagedCopy::new(shape[*run], shape[*mode], held.threads()).of_lines(held.threads.len()))
         }
         Operation::Unpack { .. } => {
-            // A thread has words whole.
+            // A thread must hold whole words.
             let whole = (0..3).all(|bit| held.values.contains(&bit));
             whole.then(|| held.mapped(|bit| bit.checked_sub(3)))
         }

@@ -1,7 +1,7 @@
-//! How many registers the values of a program take at once.
+//! Estimates how many registers the values of a program take at the same time.
 //!
 //! Law: a value takes the registers of its layout from its definition to its last use. A value that
-//! is only reshaped shares registers; one that is recomputed at each use takes none, nor does a
+//! is only reshaped shares registers. A value that is recomputed at each use takes none, nor does a
 //! tile in shared memory. Values are counted where whole tiles must exist: at loops, and at
 //! operations that combine elements. Between these, elements are computed one after the other, and
 //! the assembler decides.
@@ -14,30 +14,32 @@ use crate::place::Placed;
 use crate::pools::{is_anywhere, registers};
 use crate::program::{Operation, Program, Statement, ValueId};
 
-/// The place of a program at which values take most registers.
+/// The statement of a program at which values take the most registers.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Pressure {
     pub(crate) place: Option<Location>,
     pub(crate) registers: i64,
-    /// The values that live there, and what each takes.
+    /// The values that are live there, and the registers that each takes.
     pub(crate) values: Vec<(ValueId, i64)>,
 }
 
-/// Whether an operation needs a whole tile before it gives any of its result.
+/// Whether an operation needs all elements of its operands before it computes the first element of
+/// its result.
 fn is_whole(operation: &Operation) -> bool {
     operation.combines() || matches!(operation, Operation::Dot | Operation::Held(_))
 }
 
 struct Walk<'p> {
     placed: &'p Placed,
-    /// The value whose registers each value has, if they are another's.
+    /// From a value to the value whose registers it shares.
     same: HashMap<ValueId, ValueId>,
     /// Values that take no registers.
     free: HashSet<ValueId>,
     most: Pressure,
 }
 
-/// Where the values of a program take most registers. Tiles in `shared` are in no thread's.
+/// The statement at which the values of a program take the most registers. Tiles in `shared` take
+/// none.
 pub(crate) fn pressure(placed: &Placed, shared: impl Fn(ValueId) -> bool) -> Pressure {
     let (same, free) = (HashMap::new(), HashSet::new());
     let mut walk = Walk { placed, same, free, most: Pressure::default() };
@@ -64,7 +66,7 @@ impl Walk<'_> {
                     }
                 }
                 Statement::Loop(own) => {
-                    // The results are what the parameters were.
+                    // The results share the registers of the parameters.
                     self.same.extend(own.results.iter().copied().zip(own.parameters.iter().copied()));
                     self.names(program, &own.body, shared);
                 }
@@ -85,7 +87,7 @@ impl Walk<'_> {
         live.extend(values.iter().map(|value| self.root(*value)));
     }
 
-    /// Looks at what lives behind a statement.
+    /// Counts the values that are live after a statement.
     fn look(&mut self, live: &HashSet<ValueId>, place: Location) {
         let takes = |value: &ValueId| -> Option<(ValueId, i64)> {
             let held = self.placed.layouts.get(value).filter(|_| !self.free.contains(value))?;
@@ -98,8 +100,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Goes through a body from its end. `live` has the values that live after the body, and at the
-    /// end those that live before it.
+    /// Walks a body backwards. `live` holds the values that are live after the body and, at the
+    /// end, those that are live before it.
     fn body(&mut self, body: &[Statement], live: &mut HashSet<ValueId>) {
         for statement in body.iter().rev() {
             match statement {
@@ -120,10 +122,10 @@ impl Walk<'_> {
                     rows.iter().for_each(|(_, rows)| self.uses(live, &[*rows]));
                 }
                 Statement::Loop(own) => {
-                    // The results are the parameters of an iteration that is not.
+                    // Before the loop, the parameters are not live.
                     live.retain(|value| !own.parameters.contains(value));
-                    // A value that an iteration uses from before the loop lives through all
-                    // iterations.
+                    // A value from before the loop that an iteration uses is live during all
+                    // iterations, so the body is walked twice.
                     for _ in 0..2 {
                         let mut iteration = live.clone();
                         self.uses(&mut iteration, &own.next);

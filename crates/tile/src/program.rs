@@ -1,4 +1,4 @@
-//! Tile programs.
+//! The representation of tile programs.
 //!
 //! Law: a program is executed once for each block of its grid. Values are tiles: a shape and an
 //! element type, without a layout. Each value is defined once, before it is used, and is visible to
@@ -29,13 +29,13 @@ pub(crate) use verify::{can_store, here, is_handed_on};
 
 use crate::held::Held;
 
-/// The most extents of a tile.
+/// The most modes of a tile.
 pub const MAX_RANK: usize = 5;
 /// The most elements of a tile.
 pub const MAX_ELEMENTS: i64 = 1 << 16;
 
-/// The type of a value: the shape of a tile, and the type of its elements. A tile without extents
-/// is a scalar.
+/// The type of a value: the shape of a tile, and the type of its elements. A tile without modes is
+/// a scalar.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Type {
     /// The extents.
@@ -45,18 +45,20 @@ pub struct Type {
 }
 
 impl Type {
-    /// How many elements there are.
+    /// The number of elements.
     pub fn size(&self) -> i64 {
         self.shape.iter().product()
     }
 
-    /// The logarithm of the number of elements, each extent up to a power of two.
+    /// The logarithm to base 2 of the number of elements, with each extent rounded up to a power of
+    /// two.
     pub(crate) fn bits(&self) -> u32 {
         self.shape.iter().map(|extent| padded(*extent).trailing_zeros()).sum()
     }
 }
 
-/// The least power of two that an extent fits in; the extent, if there is none.
+/// The least power of two that is not below an extent; the extent itself, if there is none in 64
+/// bits.
 pub(crate) fn padded(extent: i64) -> i64 {
     let power = u64::try_from(extent).ok().and_then(u64::checked_next_power_of_two);
     power.and_then(|power| i64::try_from(power).ok()).unwrap_or(extent)
@@ -78,7 +80,7 @@ impl ValueId {
     }
 }
 
-/// A tensor in memory of the device.
+/// A tensor in global memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tensor {
     /// Its name.
@@ -87,11 +89,11 @@ pub struct Tensor {
     pub element: Element,
     /// Its layout as text, with sizes known at launch as names: `(M,1024):(1024,1)`.
     pub layout: String,
-    /// Whether it is read, or written, or changed: then what it was counts, too.
+    /// Whether the program reads it, writes it, or both.
     pub role: Role,
 }
 
-/// A number that the launch passes to all blocks.
+/// A scalar argument that the launch passes to all blocks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scalar {
     /// Its name.
@@ -123,27 +125,26 @@ pub enum Unary {
     Tanh,
     /// The natural logarithm, as `log2(x) ln(2)`.
     Log,
-    /// The sine of radians. Up to a magnitude of 2^17 it is within 2 units in the last place;
-    /// beyond, within 2^-23.
+    /// The sine of an angle in radians. Up to a magnitude of 2^17, the error is at most 2 units in
+    /// the last place; beyond, at most 2^-23.
     Sin,
-    /// The cosine of radians, as precise as [`Unary::Sin`].
+    /// The cosine of an angle in radians, with the error bounds of [`Unary::Sin`].
     Cos,
-    /// The error function, within 2 units in the last place.
+    /// The error function, with an error of at most 2 units in the last place.
     Erf,
-    /// The greatest whole number up to `x`.
+    /// The greatest whole number that is at most `x`.
     Floor,
-    /// The least whole number from `x` on.
+    /// The least whole number that is at least `x`.
     Ceil,
     /// The nearest whole number, ties to even.
     Round,
-    /// The nearest number of tf32, which has 10 bits behind the first one, as f32; of two that are
-    /// as near, the one of greater magnitude (`cvt.rna.tf32.f32`). Products of f32 take such
-    /// numbers alone.
+    /// The nearest number of tf32 (10 fraction bits), as f32; ties away from 0
+    /// (`cvt.rna.tf32.f32`). `dot` of f32 accepts only operands that are rounded so.
     Tf32,
 }
 
 impl Unary {
-    /// All, by their names.
+    /// All functions, by their names.
     pub const NAMES: [(&'static str, Unary); 17] = [
         ("neg", Unary::Negate),
         ("abs", Unary::Abs),
@@ -174,32 +175,34 @@ pub enum Binary {
     Subtract,
     /// The product.
     Multiply,
-    /// The quotient. Of integers the greatest whole number up to it, as in Python: -7 over 2 is -4.
-    /// A number over 0 is 0.
+    /// The quotient. For integers it is rounded down, as in Python: -7 over 2 is -4. An integer
+    /// over 0 is 0.
     Divide,
-    /// What a quotient of integers leaves, `a - a / b * b`: it has the sign of the divisor, and is
-    /// the number itself where that is 0.
+    /// The remainder of integers, `a - a / b * b`. It has the sign of the divisor. If the divisor
+    /// is 0, it is `a`.
     Remainder,
     /// The lesser; NaN if one is NaN.
     Minimum,
     /// The greater; NaN if one is NaN.
     Maximum,
-    /// Bitwise and, of integers.
+    /// Bitwise and of integers.
     And,
     /// Bitwise or.
     Or,
     /// Bitwise exclusive or.
     Xor,
-    /// The first shifted left by the second, read as unsigned; 0 from the number of bits on.
+    /// The first operand shifted left by the second, which is read as unsigned. A shift by the
+    /// width or more gives 0.
     ShiftLeft,
-    /// The first shifted right by the second, filled with its sign (arithmetic shift).
+    /// The first operand shifted right by the second, filled with copies of the sign (arithmetic
+    /// shift).
     ShiftRight,
-    /// The first shifted right by the second, filled with zeros (logical shift).
+    /// The first operand shifted right by the second, filled with zeros (logical shift).
     ShiftDown,
 }
 
 impl Binary {
-    /// Operators that are written as functions, with their names.
+    /// The functions that are written by name and not as operators, with their names.
     pub const NAMES: [(&'static str, Binary); 8] = [
         ("min", Binary::Minimum),
         ("max", Binary::Maximum),
@@ -211,14 +214,14 @@ impl Binary {
         ("lshr", Binary::ShiftDown),
     ];
 
-    /// Whether it combines bits, which integers alone have.
+    /// Whether it is a bitwise function, which only integers have.
     pub fn is_of_bits(self) -> bool {
         use Binary::{And, Or, ShiftDown, ShiftLeft, ShiftRight, Xor};
         matches!(self, And | Or | Xor | ShiftLeft | ShiftRight | ShiftDown)
     }
 }
 
-/// Comparisons of two numbers. NaN compares as false with everything.
+/// Comparisons of two numbers. Every comparison with NaN is false.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Comparison {
     /// `<`.
@@ -230,7 +233,7 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    /// How it is written.
+    /// The sign of the comparison in programs.
     pub fn sign(self) -> &'static str {
         match self {
             Comparison::Less => "<",
@@ -240,21 +243,21 @@ impl Comparison {
     }
 }
 
-/// How elements along a mode are combined; in which order is open.
+/// How a reduction combines elements. The order is unspecified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Reduction {
     /// The sum.
     Sum,
     /// The product.
     Product,
-    /// The least.
+    /// The minimum.
     Minimum,
-    /// The greatest.
+    /// The maximum.
     Maximum,
 }
 
 impl Reduction {
-    /// All, by their names.
+    /// All reductions, by their names.
     pub const NAMES: [(&'static str, Reduction); 4] = [
         ("sum", Reduction::Sum),
         ("product", Reduction::Product),
@@ -267,7 +270,7 @@ impl Reduction {
         Reduction::NAMES.iter().find(|(_, own)| *own == self).map_or("", |(name, _)| name)
     }
 
-    /// The neutral element; for integers, the end of the range.
+    /// The identity. For minima and maxima of integers, infinity stands for the end of the range.
     pub fn neutral(self) -> f64 {
         match self {
             Reduction::Sum => 0.0,
@@ -277,7 +280,7 @@ impl Reduction {
         }
     }
 
-    /// The function of two numbers.
+    /// The function of two numbers that it applies.
     pub fn binary(self) -> Binary {
         match self {
             Reduction::Sum => Binary::Add,
@@ -291,13 +294,13 @@ impl Reduction {
 /// The operation that computes a value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Operation {
-    /// A number.
+    /// A constant.
     Constant(Element, f64),
     /// An index of the block or of a loop, as i32.
     Number(Index),
-    /// An expression of sizes, as i32: how many rows there are.
+    /// The value of an expression of sizes, as i32.
     Size(String),
-    /// A number that the launch passes, by its name: f32, i32, f64 or i64.
+    /// A scalar argument of the launch, by its name: f32, i32, f64 or i64.
     Scalar(String, Element),
     /// The coordinate of each element along a mode, as i32.
     Arange {
@@ -306,7 +309,7 @@ pub enum Operation {
         /// The mode.
         mode: usize,
     },
-    /// A tile of a tensor. Elements past the edges of the tensor are `other`.
+    /// Loads a tile of a tensor. Elements past the edges of the tensor are `other`.
     Load {
         /// The tensor, by its number.
         tensor: usize,
@@ -317,10 +320,11 @@ pub enum Operation {
         /// The value of elements past the edges.
         other: f64,
     },
-    /// A tile of a tensor, whose elements are where operands say: each operand says the coordinate
-    /// of each element along one of the modes. An operand has the extent of the tile along its own
-    /// mode, and that or 1 along the other modes for which there is an operand; else 1. Elements
-    /// past the edges are `other`, and negative coordinates are past them.
+    /// Gathers a tile from a tensor. Each operand holds, for one of the modes, the coordinate of
+    /// each element along it. An operand has the extent of the tile along its own mode. Along
+    /// another mode for which there is an operand, it has the extent of the tile or 1; along the
+    /// remaining modes it has 1. Elements past the edges, and elements at negative coordinates, are
+    /// `other`.
     Gather {
         /// The tensor, by its number.
         tensor: usize,
@@ -328,14 +332,14 @@ pub enum Operation {
         shape: Vec<i64>,
         /// The index of the tile, along each other mode.
         at: Vec<Index>,
-        /// The modes along which operands say where, one for each operand, in ascending order.
+        /// The modes whose coordinates the operands hold, one for each operand, in ascending order.
         modes: Vec<usize>,
         /// The value of elements past the edges.
         other: f64,
     },
-    /// Stages a matrix in a tile of a tensor in shared memory: rows are one mode of the tile,
-    /// columns another, and the other modes have extent 1. It is an operand of `dot`. An operand
-    /// may give the coordinate along one of the other modes, or the coordinates of the rows; rows
+    /// Stages a matrix, a tile of a tensor, in shared memory as an operand of `dot`. One mode of
+    /// the tile is its rows and another is its columns; the other modes have extent 1. An operand
+    /// may hold the coordinate along one of the other modes, or the coordinates of the rows. Rows
     /// past the edges are zeros.
     Stage {
         /// The tensor, by its number.
@@ -346,64 +350,68 @@ pub enum Operation {
         at: Vec<Index>,
         /// The modes of rows and of columns.
         modes: [usize; 2],
-        /// The mode along which the operand says where, if there is one.
+        /// The mode whose coordinates the operand holds; None without an operand.
         picked: Option<usize>,
     },
     /// A function of each element.
     Unary(Unary),
-    /// A function of each element and another's.
+    /// A function of the elements of two tiles.
     Binary(Binary),
     /// `a * b + c` of three tiles, rounded once.
     MultiplyAdd,
-    /// Where the first tile compares with the second, the third, elsewhere the fourth.
+    /// A selection: where the first tile compares with the second, the third tile, elsewhere the
+    /// fourth.
     Select(Comparison),
-    /// The elements in another type: rounded to nearest, to integers toward zero. e4m3 and e5m2
-    /// saturate, and so do integers that come from other numbers. Of an i64 that becomes an i32 the
-    /// lowest bits stay. NaN becomes the integer 0, or the least one where one of both types is f64
-    /// or i64.
+    /// Converts the elements to another type: to floating point to nearest, to integers toward
+    /// zero. e4m3 and e5m2 saturate, and so do integers that are converted from floating-point
+    /// numbers. An i64 that is converted to i32 keeps the lowest bits. NaN becomes the integer 0,
+    /// or the least integer if one of both types is f64 or i64.
     To(Element),
     /// The same bits as elements of another type: f32 and i32, or f64 and i64.
     Recast(Element),
-    /// Eight elements for each word of i32, along the first mode: its numbers of four bits, the
-    /// lowest bits first.
+    /// Unpacks 4-bit integers: eight elements along the first mode for each word of i32, the lowest
+    /// bits first.
     Unpack {
-        /// Their type, in which they are exact.
+        /// The type of the result, which represents them exactly.
         element: Element,
-        /// Whether they are -8 to 7; else they are 0 to 15.
+        /// Whether they are signed, -8 to 7. If not, they are 0 to 15.
         signed: bool,
     },
-    /// 32 random bits for each counter of the first tile and seed of the second: one of the four
-    /// words that Philox4x32-10 makes of the counter (c,0,0,0) and the key (s,0).
+    /// 32 random bits for each element: one of the four words that Philox4x32-10 computes from the
+    /// counter (c,0,0,0) and the key (s,0). The first tile holds the counters, the second the
+    /// seeds.
     Random(u8),
-    /// Modes of extent 1 get other extents by broadcasting. A scalar becomes any tile.
+    /// Broadcasts modes of extent 1 to other extents. A scalar can be broadcast to any shape.
     Broadcast(Vec<i64>),
     /// The same elements in another shape, in the same order, the first mode fastest.
     Reshape(Vec<i64>),
     /// Mode `i` of the result is mode `order[i]` of the tile.
     Transpose(Vec<usize>),
-    /// The tile combined along modes, which keep one element each.
+    /// Reduces the tile along modes, which keep extent 1.
     Reduce(Reduction, Vec<usize>),
-    /// Argmax along a mode, as i32: of equal elements the first. NaN is greater than every number.
-    /// The mode keeps extent 1.
+    /// Argmax along a mode, as i32. The first of equal elements wins, and NaN counts as greater
+    /// than every number. The mode keeps extent 1.
     ArgMax(usize),
-    /// Argmin along a mode, as i32: of equal elements the first. NaN is less than every number. The
-    /// mode keeps extent 1.
+    /// Argmin along a mode, as i32. The first of equal elements wins, and NaN counts as less than
+    /// every number. The mode keeps extent 1.
     ArgMin(usize),
-    /// The largest `k` elements along a mode, in descending order. For f32, NaN is greater than all
-    /// numbers (less, if its sign is set), and 0 greater than -0.
+    /// The largest `k` elements along a mode, in descending order. For f32, NaN counts as greater
+    /// than all numbers (as less, if its sign is set), and 0 as greater than -0.
     Top(usize, i64),
-    /// Where the elements of [`Operation::Top`] are along the mode, in the same order, as i32: of
-    /// equal elements the first comes first.
+    /// The positions along the mode of the elements of [`Operation::Top`], in the same order, as
+    /// i32. Among equal elements, the first comes first.
     TopPlaces(usize, i64),
-    /// A histogram: how often each of this many numbers, from 0 on, occurs in the tile.
+    /// A histogram: how often each number from 0 up to, but not including, this one occurs in the
+    /// tile.
     Histogram(i64),
-    /// Each element combined with all before it along a mode.
+    /// The inclusive scan along a mode: each element combined with all elements before it.
     Scan(Reduction, usize),
-    /// The exclusive scan: all before each element along a mode, combined; the identity at the
-    /// first.
+    /// The exclusive scan along a mode: the combination of all elements before each element, and
+    /// the identity for the first element.
     ScanBefore(Reduction, usize),
-    /// `a b + c` of matrices `(M,K)`, `(K,N)`, `(M,N)`: operands of 16 or 8 bits, or of f32 that
-    /// were rounded by [`Unary::Tf32`] and then only moved; sums of f32.
+    /// `a * b + c` of matrices `(M,K)`, `(K,N)` and `(M,N)`. The operands have elements of 16 or 8
+    /// bits, or of f32 that were rounded by [`Unary::Tf32`] and then only moved. The accumulators
+    /// are f32.
     Dot,
     /// The same tile, computed by the named instruction: see [`crate::Value::atom`].
     Atom(String),
@@ -412,7 +420,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// Whether it takes elements along modes together, and its result has fewer along them.
+    /// Whether it combines elements along modes, and its result has smaller extents along them.
     pub(crate) fn reduces(&self) -> bool {
         matches!(
             self,
@@ -430,8 +438,8 @@ impl Operation {
         counts || self.reduces()
     }
 
-    /// Whether every element of its result is a number of tf32: it rounds to one, or only moves
-    /// elements of a tile that is so.
+    /// Whether every element of its result is a number of tf32: it rounds to tf32, or only moves
+    /// elements of a tile of such numbers.
     pub(crate) fn is_tf32(&self, operands: &[ValueId], known: &HashSet<ValueId>) -> bool {
         match self {
             Operation::Unary(Unary::Tf32) => true,
@@ -467,23 +475,23 @@ impl Operation {
 pub struct Program {
     pub(crate) name: String,
     pub(crate) tensors: Vec<Tensor>,
-    /// The numbers that a launch passes.
+    /// The scalar arguments of a launch.
     pub(crate) scalars: Vec<Scalar>,
-    /// Where each tensor is declared, and how many modes it has.
+    /// For each tensor, the location of its declaration and its number of modes.
     pub(crate) declared: Vec<(Location, usize)>,
     pub(crate) grid: Vec<String>,
-    /// The location of the statement.
+    /// The location of the statement that sets the grid.
     pub(crate) grid_place: Option<Location>,
     pub(crate) warps: Option<u32>,
     /// The type of each value.
     pub(crate) types: Vec<Type>,
     pub(crate) body: Vec<Statement>,
-    /// How many loops were numbered.
+    /// The number of loops so far; the next loop gets this number.
     pub(crate) iterations: u32,
 }
 
 impl Program {
-    /// Whether elements along a mode of a tensor lie side by side.
+    /// Whether elements along a mode of a tensor are contiguous in memory.
     pub(crate) fn is_contiguous(&self, tensor: usize, mode: usize) -> bool {
         let layout = self.tensors[tensor].layout.parse::<Layout<Expr>>();
         let own = layout.ok().and_then(|layout| layout.mode(mode));
@@ -500,23 +508,23 @@ impl Program {
         &self.tensors
     }
 
-    /// The numbers that a launch passes, in the order in which they were declared.
+    /// The scalar arguments of a launch, in the order in which they were declared.
     pub fn scalars(&self) -> &[Scalar] {
         &self.scalars
     }
 
-    /// Whether a tensor, or a number of the launch, has this name.
+    /// Whether a tensor or a scalar argument has this name.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.tensors.iter().any(|own| own.name == name) || self.scalars.iter().any(|own| own.name == name)
     }
 
-    /// How many blocks there are along x, y and z, as expressions of sizes; 1 where nothing is
-    /// said.
+    /// The number of blocks along x, y and z, as expressions of sizes. Axes that are not given have
+    /// 1 block.
     pub fn grid(&self) -> &[String] {
         &self.grid
     }
 
-    /// Does what `statements` does if the grid is set.
+    /// Runs `statements` with the location of the statement that sets the grid.
     pub(crate) fn at_grid<R>(&self, statements: impl FnOnce() -> R) -> R {
         match self.grid_place {
             Some(place) => place.during(statements),
@@ -524,7 +532,7 @@ impl Program {
         }
     }
 
-    /// How many warps a block has, if that was set.
+    /// The number of warps of a block, if the program sets it.
     pub fn warps(&self) -> Option<u32> {
         self.warps
     }
@@ -534,7 +542,7 @@ impl Program {
         &self.body
     }
 
-    /// The values, in the order in which they were made.
+    /// The values, in the order in which they were defined.
     pub fn values(&self) -> impl Iterator<Item = ValueId> {
         (0..self.types.len() as u32).map(ValueId)
     }

@@ -1,7 +1,8 @@
-//! Programs from text.
+//! Reads programs from text.
 //!
-//! Law: reading is writing with [`Build`]: a text is refused where the same statements in Rust
-//! would be, at its line and column. A name may be given again; it stands for the last value then.
+//! Law: reading calls [`Build`], so a text is refused if the same statements in Rust would be, and
+//! the error has the line and column. A name may be defined again; from then on it means the new
+//! value.
 //!
 //! ```text
 //! program    tile NAME { declarations statements }
@@ -74,16 +75,17 @@ use crate::program::{Axis, Count, Index, Program, Reduction, Role, ValueId, atom
 struct Names {
     values: HashMap<String, ValueId>,
     iterations: HashMap<String, u32>,
-    /// Names of values that loops before did not hand on, and where the loop is written.
+    /// Names of values that an earlier loop defined and did not carry, and the location of the
+    /// loop.
     gone: HashMap<String, Location>,
 }
 
 /// The body of a loop that is being read.
 struct Body {
     place: Location,
-    /// The meaning of names before it.
+    /// The meaning of names before the loop.
     around: HashMap<String, ValueId>,
-    /// The names that it read; and those that it defined.
+    /// The names that the body reads, and those that it defines.
     read: HashSet<String>,
     given: HashSet<String>,
 }
@@ -93,18 +95,18 @@ struct Reader<'t, 'b> {
     build: &'b Build,
     names: Names,
     bodies: Vec<Body>,
-    /// How many parentheses and bodies are open.
+    /// The number of open parentheses and bodies.
     depth: u32,
-    /// The names that were read, where an editor asks for them.
+    /// Collects the names of the text, for an editor.
     outline: Option<&'b RefCell<Outline>>,
-    /// The values that conditions were given as.
+    /// For each value that is the tile of a named condition, the condition.
     conditions: RefCell<HashMap<ValueId, Mask<'b>>>,
 }
 
 /// The deepest nesting of expressions and bodies.
 const MAX_DEPTH: u32 = 64;
 
-/// The words that stand before the first statement.
+/// The keywords that must come before the first statement.
 const DECLARE: [&str; 6] = ["input", "output", "inout", "scalar", "grid", "warps"];
 
 impl FromStr for Program {
@@ -123,8 +125,8 @@ impl Program {
         Program::of_text(Text::new(file, text, &[]))
     }
 
-    /// Reads a program that was translated from another text: line `i` of the program has the
-    /// location `i` of a list, which messages name.
+    /// Reads a program that was translated from another text. Line `i` of the program has location
+    /// `i` of the list, and messages name that location.
     ///
     /// ```
     /// use tilewright_kernel::program::Location;
@@ -145,7 +147,7 @@ impl Program {
         Program::of_outlined(text, None)
     }
 
-    /// Reads a program, and keeps the names of its text as far as it is read.
+    /// Reads a program. Records the names of the text up to the end or to the refusal.
     fn of_outlined(mut text: Text<'_>, outline: Option<&RefCell<Outline>>) -> Result<Program, TileError> {
         text.word("tile")?;
         let name = text.name("the name of the program")?;
@@ -240,7 +242,7 @@ impl<'b> Reader<'_, 'b> {
                 self.mention(&name, place, Subject::Value(value), true);
                 self.gives(name, value, place)?;
             }
-            // Reports what an operator refused at once: later errors would only repeat it.
+            // Reports a refusal at once, because later errors would only repeat it.
             self.build.complaint()?;
         }
     }
@@ -266,8 +268,9 @@ impl<'b> Reader<'_, 'b> {
         Ok(value)
     }
 
-    /// Defines a name. If the iteration read the value from before the loop, it was meant to read
-    /// that of the previous iteration, which only a loop-carried value has.
+    /// Defines a name. If the body of a loop has already read this name from before the loop, the
+    /// author meant the value of the previous iteration, which requires a loop-carried value; so it
+    /// is refused.
     fn gives(&mut self, name: String, value: ValueId, place: Location) -> Result<(), TileError> {
         if let Some(body) = self.bodies.iter().find(|body| body.read.contains(&name)) {
             return Err(Reason::Forgotten { name, place: body.place }.at("value", place));
@@ -384,8 +387,8 @@ impl<'b> Reader<'_, 'b> {
         known.ok_or_else(|| Reason::Unknown { what: "tensor", name }.at("tensor", place))
     }
 
-    /// `(block.x, 2*i + 1)`, where indices may be tiles that say coordinates, and other indices
-    /// that are added to them.
+    /// Reads `(block.x, 2*i + 1)`. Instead of an index there may be a tile of coordinates, with an
+    /// index added to it.
     fn picked_place(&mut self) -> Result<Picked, TileError> {
         self.text.sign("(")?;
         let (mut found, mut rows) = (Vec::new(), Vec::new());
@@ -420,7 +423,7 @@ impl<'b> Reader<'_, 'b> {
         Ok((found, rows))
     }
 
-    /// A sum of products.
+    /// Reads an index: a sum of products.
     fn index(&mut self) -> Result<Index, TileError> {
         let mut sum = self.product()?;
         loop {
@@ -462,7 +465,7 @@ impl<'b> Reader<'_, 'b> {
         }
     }
 
-    /// A quotient or a remainder of an index by a number.
+    /// Reads the divisor of a quotient or a remainder of an index.
     fn part(&mut self, index: Index, place: Location, of: fn(Index, i64) -> Option<Index>) -> Result<Index, TileError> {
         if !self.text.sees_digit() {
             return Err(self.text.refuse("a number that divides the index"));
@@ -512,10 +515,10 @@ impl<'b> Reader<'_, 'b> {
     }
 }
 
-/// The index of a tile, and the mode along which another tile gives the coordinates.
+/// The index of a tile, and the tiles of coordinates with their modes.
 type Picked = (Vec<Index>, Vec<(usize, ValueId)>);
 
-/// Parts between commas that stand in no parentheses.
+/// Splits a line at commas that are not inside of parentheses.
 fn split(line: &str) -> Vec<&str> {
     let (mut depth, mut from, mut found) = (0, 0, Vec::new());
     for (at, letter) in line.char_indices() {

@@ -24,20 +24,20 @@ use crate::program::{Axis, Counter, Index, Loop, Name, Operation, Program, State
 
 pub(crate) use overlap::{Overlap, is_zero};
 
-/// Bytes of the shared memory of a block that are left for exchanges, and for the barriers of a
-/// ring, since the tiles behind them begin at a multiple.
+/// Bytes of shared memory that are reserved for exchanges between warps, for the mbarriers of the
+/// rings, and for the alignment of the tiles.
 const OTHER_BYTES: i64 = 1024;
 const BARRIER_BYTES: i64 = 1024;
 /// The most stages of a ring.
 const STAGES: i64 = 4;
-/// Rows of an instruction.
+/// Rows of a wgmma.
 const ROWS: i64 = 64;
-/// The most columns of an instruction.
+/// The most columns of a wgmma.
 const COLUMNS: i64 = 256;
-/// The most sums of a thread.
+/// The most accumulators of a thread.
 const SUMS: i64 = 128;
-/// Blocks along x that are taken side by side, where each axis says which tile of an operand it is:
-/// so blocks that run at once share both operands.
+/// The number of adjacent blocks along x in a band, if one operand depends on x alone and the other
+/// on y alone: blocks that run at the same time then share both operands.
 const BAND: i64 = 8;
 /// The most bytes that an iteration loads for each accumulator of `dot`, if concurrent blocks need
 /// not share operands. Measured on an H200: attention with heads of 128 loads 4 bytes, and is 2 %
@@ -47,7 +47,8 @@ const APART: i64 = 4;
 /// The most dimensions of a tensor map.
 const DIMENSIONS: usize = 5;
 
-/// A tile of a tensor that TMA loads or stores: which, and the modes that are rows and columns.
+/// A tile of a tensor that TMA loads or stores: the tensor, the shape of the tile, and its modes of
+/// rows and columns.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct TmaTile {
     pub(crate) tensor: usize,
@@ -56,18 +57,18 @@ pub(crate) struct TmaTile {
 }
 
 impl TmaTile {
-    /// The two modes in the order of the tensor.
+    /// The modes of rows and columns, in the order of the tensor.
     pub(crate) fn kept(&self) -> [usize; 2] {
         [self.modes[0].min(self.modes[1]), self.modes[0].max(self.modes[1])]
     }
 }
 
-/// Stages of shared memory for tiles that are loaded together.
+/// A ring of stages in shared memory, for tiles that are loaded together.
 #[derive(Debug, Clone)]
 pub(crate) struct Ring {
     pub(crate) parts: Vec<TmaTile>,
     pub(crate) stages: i64,
-    /// Whether a loop loads its tiles.
+    /// Whether the tiles are loaded in a loop.
     in_loop: bool,
 }
 
@@ -81,55 +82,58 @@ impl Ring {
     }
 }
 
-/// The roles in a block.
+/// The roles of the warps of a block.
 #[derive(Debug, Clone)]
 pub(crate) struct Roles {
-    /// Warpgroups that multiply.
+    /// The number of consumer warpgroups.
     pub(crate) groups: i64,
     pub(crate) rings: Vec<Ring>,
-    /// The ring of each tile that TMA loads, and which of its parts it is.
+    /// For each tile that TMA loads: the number of its ring, and the number of its part of a stage.
     pub(crate) of: HashMap<ValueId, (usize, usize)>,
-    /// Tiles that are loaded already, for another operand of the same body: that operand.
+    /// For each operand whose tile another operand of the same body has already loaded: that other
+    /// operand.
     pub(crate) again: HashMap<ValueId, ValueId>,
     /// B operands whose columns may be permuted in shared memory.
     pub(crate) crosses: HashSet<ValueId>,
     /// Whether 16-bit tiles in the accumulator layout are stored by TMA.
     pub(crate) bulk_stores: bool,
-    /// Blocks along x that are taken side by side; 1 where x goes first.
+    /// The number of adjacent blocks along x in a band; 1 if blocks are visited along x first.
     pub(crate) band: i64,
     /// The order of blocks if those further along x have more iterations; None if all have equal
     /// work.
     pub(crate) longest: Option<Longest>,
-    /// Numbers that determine iteration counts or the tile that is loaded, with their inputs:
-    /// producers compute them, too.
+    /// Values that determine an iteration count or the tile to load, and the values that they
+    /// depend on: producers compute them, too.
     pub(crate) places: HashSet<ValueId>,
 }
 
-/// The blocks that run together with a block with many iterations.
+/// Which blocks run at the same time as a block with many iterations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Longest {
-    /// Blocks of the same x: all of these come first, so the blocks of a wave have equal work.
+    /// Blocks with the same x. They come one after another, so the blocks of a wave have equal
+    /// work.
     Alike,
-    /// Blocks of the same y and z, which share operands.
+    /// Blocks with the same y and z, which share operands.
     Near,
 }
 
-/// A `dot`, and its body.
+/// A `dot`, and the number of its body.
 struct Product<'p> {
     result: ValueId,
     operands: &'p [ValueId],
     body: usize,
 }
 
-/// The bodies of loads, loops and `dot`.
+/// The statements that matter for roles, with the numbers of their bodies.
 #[derive(Default)]
 struct Seen<'p> {
     products: Vec<Product<'p>>,
-    /// Tiles that are loaded: the value, the tile, the index, and the body.
+    /// Tiles that TMA loads: the value, the tile, the index, and the number of the body.
     tma_loads: Vec<(ValueId, TmaTile, &'p [Index], usize)>,
     stores: Vec<(usize, &'p [Index], ValueId)>,
     loops: Vec<&'p Loop>,
-    /// The operation and operands of each value, and the values that say which tile is loaded.
+    /// The operation and the operands of each value, and the values that hold coordinates of loaded
+    /// tiles.
     given: HashMap<ValueId, (&'p Operation, &'p [ValueId])>,
     said: Vec<ValueId>,
     bodies: usize,
@@ -171,7 +175,8 @@ impl<'p> Seen<'p> {
         self.tma_loads.iter().find(|own| own.0 == value)
     }
 
-    /// The tiles that are loaded already in their bodies, as they are or transposed.
+    /// For each operand whose tile an earlier operand of the same body has loaded, as it is or
+    /// transposed: the earlier operand.
     fn again(&self) -> HashMap<ValueId, ValueId> {
         let coordinates = |value: &ValueId| self.given.get(value).map(|own| own.1);
         let mut found = HashMap::new();
@@ -187,7 +192,7 @@ impl<'p> Seen<'p> {
         found
     }
 
-    /// How many `dot` of its body take a tile, as it is or transposed.
+    /// The number of `dot` in the body of a load that use its tile, as it is or transposed.
     fn taken(&self, value: ValueId, again: &HashMap<ValueId, ValueId>) -> usize {
         let is_it = |own: &ValueId| *own == value || again.get(own) == Some(&value);
         let body = self.tma_load(value).map(|own| own.3);
@@ -196,13 +201,13 @@ impl<'p> Seen<'p> {
     }
 }
 
-/// Whether TMA keeps what it stores inside a tensor: it writes whole chunks of 16 bytes, and traps
-/// at negative coordinates. So all lines of the tensor begin and end at chunks, for every
-/// admissible size, and tiles are counted from 0 on.
+/// Whether TMA can store to a tensor without writing outside of it. TMA writes whole chunks of 16
+/// bytes, and traps at negative coordinates. So all lines of the tensor must begin and end at chunk
+/// boundaries, for every admissible size, and the index must count tiles.
 pub(crate) fn is_stored_in_bulk(program: &Program, tensor: usize, at: &[Index]) -> bool {
     let own = &program.tensors[tensor];
     let unit = Expr::from((i64::from(BULK_CHUNK_BYTES) / i64::from(own.element.bytes())).max(1));
-    // Facts of one size hold in all tensors.
+    // A fact about a size holds for all tensors that name it.
     let mut names = Declarations::new();
     if program.tensors.iter().try_for_each(|tensor| names.gather(&tensor.layout)).is_err() {
         return false;
@@ -214,8 +219,8 @@ pub(crate) fn is_stored_in_bulk(program: &Program, tensor: usize, at: &[Index]) 
         && at.iter().all(|index| !index.by_element && index.constant >= 0 && index.terms.iter().all(|(_, by)| *by >= 0))
 }
 
-/// The roles of a program whose operands are staged for TMA; or why there are none, if its `dot`
-/// cannot use wgmma.
+/// The roles of a program whose operands are staged for TMA; or the reason why its `dot` cannot use
+/// wgmma.
 pub(crate) fn plan(machine: &Machine, program: &Program) -> Result<Roles, String> {
     let mut seen = Seen::default();
     seen.walk(&program.body);
@@ -256,14 +261,14 @@ pub(crate) fn plan(machine: &Machine, program: &Program) -> Result<Roles, String
     })
 }
 
-/// The blocks that run together with a block with many iterations.
+/// Which blocks run at the same time as a block with many iterations.
 fn beside(program: &Program, seen: &Seen<'_>, rings: &[Ring]) -> Longest {
     let loaded_bytes: i64 = rings.iter().map(|ring| ring.bytes(program)).sum();
     let sums = seen.products.iter().filter(|own| own.body > 0).map(|own| program.type_of(own.result).size()).min();
     if loaded_bytes > APART * sums.unwrap_or(i64::MAX / APART) { Longest::Near } else { Longest::Alike }
 }
 
-/// Whether a body has tiles that TMA loads.
+/// Whether TMA loads tiles in a body.
 pub(crate) fn has_tma_loads(body: &[Statement]) -> bool {
     definitions(body).any(|own| matches!(own.1, Operation::Stage { .. }))
 }
@@ -307,7 +312,7 @@ fn places(program: &Program, seen: &Seen<'_>) -> Result<HashSet<ValueId>, String
 pub(crate) fn overlaps(program: &Program, roles: &Roles) -> HashMap<u32, Overlap> {
     let mut seen = Seen::default();
     seen.walk(&program.body);
-    // Tiles of one ring are used in the order in which they are loaded, iteration by iteration: so
+    // Tiles of one ring are used in the order in which they are loaded, iteration by iteration. So
     // the `dot` of two iterations can be reordered only if they use different rings.
     let ring = |value: &ValueId| roles.of.get(value).map(|own| own.0);
     let multiplied =
@@ -320,7 +325,7 @@ pub(crate) fn overlaps(program: &Program, roles: &Roles) -> HashMap<u32, Overlap
     found.filter(|(_, own)| apart(own)).collect()
 }
 
-/// Whether groups can carry out a product.
+/// Why wgmma cannot compute a `dot` with these roles; `Ok` if it can.
 fn fits(program: &Program, seen: &Seen<'_>, own: &Product<'_>, groups: i64) -> Result<(), String> {
     let shape = |at: usize| &program.type_of(own.operands[at]).shape;
     let [m, n, k] = [shape(0)[0], shape(1)[1], shape(0)[1]];
@@ -359,10 +364,10 @@ fn fits(program: &Program, seen: &Seen<'_>, own: &Product<'_>, groups: i64) -> R
     Ok(())
 }
 
-/// The B operand of `dot` if its columns may be permuted in shared memory: an 8-bit operand of only
-/// this `dot`, each column of which is a row of memory. TMA loads the columns by twos and fours, so
-/// their number in the tensor must be a multiple of four, and the tensor map has two more
-/// dimensions.
+/// The B operand of `dot`, if its columns may be permuted in shared memory: it is an 8-bit operand
+/// of only this `dot`, and each of its columns is a row in memory. TMA loads the columns by twos
+/// and fours, so their number in the tensor must be a multiple of four, and the tensor map has two
+/// more dimensions.
 fn crosses(
     program: &Program,
     seen: &Seen<'_>,
@@ -374,7 +379,7 @@ fn crosses(
     let ty = program.type_of(value);
     let uses = seen.products.iter().flat_map(|own| &own.operands[..2]).filter(|other| **other == value).count();
     let same = of.values().filter(|place| Some(*place) == of.get(&value)).count();
-    // Facts of one size hold in all tensors.
+    // A fact about a size holds for all tensors that name it.
     let mut names = Declarations::new();
     program.tensors.iter().try_for_each(|tensor| names.gather(&tensor.layout)).ok()?;
     let layout = names.layout(&program.tensors[tile.tensor].layout).ok()?;
@@ -388,8 +393,8 @@ fn crosses(
     (fits && uses == 1 && same == 1).then_some(value)
 }
 
-/// The rings of all tiles that TMA loads. A tile that several `dot` of its body take has a ring of
-/// its own, since its stage is held from the first to the last of them.
+/// The rings of all tiles that TMA loads. A tile that several `dot` of its body use has a ring of
+/// its own, because its stage is held from the first of them to the last.
 fn rings(seen: &Seen<'_>, again: &HashMap<ValueId, ValueId>) -> (Vec<Ring>, HashMap<ValueId, (usize, usize)>) {
     let (mut rings, mut of): (Vec<Ring>, HashMap<ValueId, (usize, usize)>) = Default::default();
     let is_shared = |value: ValueId| again.contains_key(&value) || seen.taken(value, again) > 1;
@@ -401,7 +406,7 @@ fn rings(seen: &Seen<'_>, again: &HashMap<ValueId, ValueId>) -> (Vec<Ring>, Hash
             of.insert(*value, place);
             continue;
         }
-        // Both operands of one `dot` of the same body are loaded together.
+        // The operands of one `dot` that are loaded in the same body are loaded together.
         let product =
             seen.products.iter().find(|product| product.body == *body && product.operands[..2].contains(value));
         let product = product.filter(|_| !is_shared(*value));
@@ -430,7 +435,7 @@ fn rings(seen: &Seen<'_>, again: &HashMap<ValueId, ValueId>) -> (Vec<Ring>, Hash
     (rings, of)
 }
 
-/// Gives the rings as many stages as fit; returns whether there is also room for TMA stores.
+/// Gives the rings as many stages as fit. Returns whether there is also room for stores by TMA.
 fn stages(machine: &Machine, program: &Program, seen: &Seen<'_>, rings: &mut [Ring]) -> Result<bool, String> {
     let barriers = BARRIER_BYTES * rings.len() as i64;
     let most = i64::from(machine.multiprocessor.block_shared_bytes) - OTHER_BYTES - barriers;
@@ -459,7 +464,7 @@ fn stages(machine: &Machine, program: &Program, seen: &Seen<'_>, rings: &mut [Ri
     Ok(has_room)
 }
 
-/// How many blocks along x are taken side by side.
+/// The number of adjacent blocks along x in a band.
 fn band(program: &Program, seen: &Seen<'_>) -> i64 {
     let hangs_on = |at: &[Index], axis: Axis| {
         at.iter().flat_map(|index| &index.terms).any(|(name, _)| name.counter() == Counter::Block(axis))
@@ -471,7 +476,7 @@ fn band(program: &Program, seen: &Seen<'_>) -> i64 {
 }
 
 impl Roles {
-    /// The roles of the warps, the pipelines and the schedule, one line each.
+    /// A description of the roles of the warps, the pipelines and the schedule, one line each.
     pub(crate) fn lines(&self, program: &Program) -> Vec<String> {
         let groups = self.groups;
         let name = |tile: &TmaTile| {

@@ -1,9 +1,9 @@
 //! Tile programs that run one after another.
 //!
-//! Law: tensors are joined by their names. A program reads what the programs before it wrote to the
-//! tensor of the same name. The first program that has a tensor says whether it is given. What is
-//! not given and is read by a later program is a workspace; every other tensor that is written is a
-//! result, as the last program that writes it leaves it.
+//! Law: tensors of different programs with the same name are the same tensor. A program reads what
+//! earlier programs wrote to it. The first program that has a tensor decides whether the caller
+//! passes it. A tensor that the caller does not pass and that a later program reads is a workspace.
+//! Every other tensor that is written is a result, with the contents that the last program leaves.
 
 mod kernels;
 
@@ -17,21 +17,21 @@ use crate::error::{Reason, TileError};
 use crate::interpret::{self, TensorNumbers, TensorValues};
 use crate::program::{Program, Role, Tensor};
 
-/// What a tensor is to the caller of a sequence.
+/// How the caller of a sequence uses a tensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TensorPurpose {
-    /// The caller gives it, and the programs only read it.
+    /// The caller passes it, and the programs only read it.
     Input,
-    /// The caller gives it, and the programs change it: its contents before count.
+    /// The caller passes it with contents, and the programs read and write it.
     Changed,
-    /// The programs write it; its contents before do not count.
+    /// The programs write it. Its contents before do not matter.
     Output,
-    /// A program writes it for a later one; the caller need not know of it.
+    /// A program writes it and a later one reads it. The caller does not pass it.
     Workspace,
 }
 
 impl TensorPurpose {
-    /// Whether its contents are those of the caller.
+    /// Whether the caller passes its contents.
     pub fn is_given(self) -> bool {
         matches!(self, TensorPurpose::Input | TensorPurpose::Changed)
     }
@@ -53,21 +53,22 @@ impl fmt::Display for TensorPurpose {
     }
 }
 
-/// A tensor of a sequence: of all programs that have one of its name.
+/// A tensor of a sequence, shared by all programs that have a tensor of this name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SequenceTensor {
     /// Its name.
     pub name: String,
     /// The type of its elements.
     pub element: Element,
-    /// Its layout as text, as the first program has it; with sizes known at launch as names.
+    /// Its layout as text, from the first program that declares it. Sizes known at launch have
+    /// names.
     pub layout: String,
-    /// What it is to the caller.
+    /// How the caller uses it.
     pub purpose: TensorPurpose,
 }
 
 impl fmt::Display for SequenceTensor {
-    /// `x`, an input of f32 (M,1024):(x_pitch,1)
+    /// Prints `x`, an input of f32 (M,1024):(x_pitch,1)
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let SequenceTensor { name, element, layout, purpose } = self;
         let purpose = match purpose {
@@ -114,7 +115,7 @@ pub struct Sequence {
 }
 
 impl Sequence {
-    /// These programs, in this order.
+    /// A sequence of these programs, in this order.
     pub fn new(programs: Vec<Program>) -> Sequence {
         Sequence { programs }
     }
@@ -174,8 +175,8 @@ impl Sequence {
         Ok(joined)
     }
 
-    /// The names of the workspaces: tensors that one program writes and a later one reads, and that
-    /// the caller does not give, in the order in which they are written.
+    /// The names of the workspaces, in the order in which they are written. A workspace is a tensor
+    /// that one program writes and a later one reads, and that the caller does not pass.
     pub fn workspaces(&self) -> Vec<&str> {
         let mut names = Vec::new();
         for (number, program) in self.programs.iter().enumerate() {
@@ -189,12 +190,12 @@ impl Sequence {
         names
     }
 
-    /// Whether a program behind this one has the tensor as an input.
+    /// Whether a later program has the tensor as an input.
     fn is_read_after(&self, number: usize, name: &str) -> bool {
         self.programs[number + 1..].iter().any(|later| has(later, name, |role| role == Role::Input))
     }
 
-    /// Whether a program behind this one changes the tensor.
+    /// Whether a later program both reads and writes the tensor.
     fn is_changed_after(&self, number: usize, name: &str) -> bool {
         self.programs[number + 1..].iter().any(|later| has(later, name, |role| role == Role::Both))
     }
@@ -208,7 +209,7 @@ impl Sequence {
         let workspaces = self.workspaces();
         let mut known = Vec::new();
         for (name, values) in inputs {
-            // The first program that has it says its type.
+            // The first program that has the tensor decides its type.
             let has = |program: &&Program| program.has(name);
             let Some(program) = self.programs.iter().find(has).or(self.programs.first()) else { continue };
             known.extend(interpret::numbers(program, &[(*name, values.clone())])?);
@@ -229,7 +230,7 @@ impl Sequence {
             }
             for (name, values) in interpret::values(program, written)? {
                 match results.iter_mut().find(|(own, _)| *own == name) {
-                    // What this program does not write stays.
+                    // Elements that this program does not write keep their values.
                     Some((_, before)) => {
                         before.iter_mut().zip(values).for_each(|(before, now)| *before = now.or(*before));
                     }

@@ -1,8 +1,9 @@
-//! Which thread copies what of a tile to shared memory.
+//! Which thread copies which elements of a tile to shared memory.
 //!
 //! Law: a tile consists of lines that are contiguous in memory. A thread copies chunks of 16 bytes,
-//! or of 8 where a warp has no more to copy. Consecutive threads copy the chunks of a line, then
-//! those of the next lines, then they begin again behind these lines.
+//! or of 8 bytes if a warp has no more to copy. Consecutive threads copy the chunks of a line, then
+//! those of the next lines. After the last thread, the first one continues with the line that
+//! follows.
 
 use crate::held::Held;
 
@@ -11,13 +12,13 @@ const LANES: i64 = tilewright_kernel::program::WARP_LANES as i64;
 /// The copy of a tile of 16-bit elements by the threads of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StagedCopy {
-    /// The elements of a chunk.
+    /// The number of elements of a chunk.
     pub(crate) chunk: i64,
-    /// The threads of a line.
+    /// The number of threads that copy one line.
     pub(crate) threads_of_line: i64,
-    /// The lines that threads copy at once.
+    /// The number of lines that all threads copy at once.
     pub(crate) lines_at_once: i64,
-    /// The lines of the tile.
+    /// The number of lines of the tile.
     lines: i64,
 }
 
@@ -29,12 +30,13 @@ impl StagedCopy {
         StagedCopy { chunk, threads_of_line, lines_at_once: (threads / threads_of_line).min(lines), lines }
     }
 
-    /// The threads that copy.
+    /// The number of threads that copy.
     pub(crate) fn movers(self) -> i64 {
         self.threads_of_line * self.lines_at_once
     }
 
-    /// The distribution of a number for each line: a thread has those of the lines that it copies.
+    /// The distribution of a tile with one number for each line: a thread holds the numbers of the
+    /// lines that it copies.
     pub(crate) fn of_lines(self, thread_bits: usize) -> Held {
         let at_once = self.lines_at_once.trailing_zeros() as u8;
         let mut threads = vec![None; self.threads_of_line.trailing_zeros() as usize];

@@ -1,26 +1,26 @@
-//! Integers that are sums of blocks, iterations, sizes and coordinates.
+//! Integers that are linear in blocks, iterations, sizes and coordinates.
 //!
-//! Law: such a value is, at each element of its tile, a multiple of each name, plus a multiple of
-//! the coordinate along each mode, plus a number between two bounds. These are exact integers: sums
-//! that overflow 32 bits are not compared ([`crate::interpret`] refuses them).
+//! Law: each element of such a tile is a multiple of each name, plus a multiple of the coordinate
+//! along each mode, plus a number between two bounds. These are exact integers: sums that overflow
+//! 32 bits are not compared ([`crate::interpret`] refuses them).
 
 use std::collections::{BTreeMap, HashMap};
 
 use crate::program::statement::definitions;
 use crate::program::{Binary, Comparison, Index, Name, Operation, Program, ValueId};
 
-/// A name with a value at launch, or in a block or an iteration.
+/// A variable of a sum: it has a value at launch, in a block, or in an iteration.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum SumTerm {
     Name(Name),
     Size(String),
 }
 
-/// A sum of terms and coordinates, and a number between two.
+/// A sum of terms and coordinates, plus a number between two bounds.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sum {
     pub(crate) terms: HashMap<SumTerm, i64>,
-    /// By mode: the number that its coordinate is taken times, and its extent.
+    /// For each mode, the factor of its coordinate, and its extent.
     pub(crate) coordinates: BTreeMap<usize, (i64, i64)>,
     least: i64,
     greatest: i64,
@@ -31,7 +31,7 @@ impl Sum {
         Sum { least: value, greatest: value, ..Sum::default() }
     }
 
-    /// A number times a term.
+    /// A factor times a term.
     pub(crate) fn of_term(term: SumTerm, by: i64) -> Sum {
         Sum { terms: HashMap::from([(term, by)]), ..Sum::default() }
     }
@@ -47,24 +47,25 @@ impl Sum {
         (self.least == self.greatest).then_some(self.least)
     }
 
-    /// The most that coordinates and the number come to.
+    /// The greatest sum of the coordinates and the number, without the terms; None if it overflows.
     pub(crate) fn greatest(&self) -> Option<i64> {
         let most = |by: i64, extent: i64| by.max(0).checked_mul(extent - 1);
         self.coordinates.values().try_fold(self.greatest, |sum, (by, extent)| sum.checked_add(most(*by, *extent)?))
     }
 
-    /// The most that it comes to, where each term has a number.
+    /// The greatest value of the sum, given a value for each term; None if a value is missing or it
+    /// overflows.
     pub(crate) fn most(&self, of: impl Fn(&SumTerm) -> Option<i64>) -> Option<i64> {
         let add = |sum: i64, (term, by): (&SumTerm, &i64)| sum.checked_add(of(term)?.checked_mul(*by)?);
         self.terms.iter().try_fold(self.greatest()?, add)
     }
 
-    /// Whether no part of it is negative.
+    /// Whether all factors, and the number, are non-negative.
     fn is_counted(&self) -> bool {
         self.least >= 0 && self.terms.values().all(|by| *by >= 0) && self.coordinates.values().all(|(by, _)| *by >= 0)
     }
 
-    /// Every part times a number.
+    /// The sum times a factor; None if it overflows.
     pub(crate) fn scaled(&self, by: i64) -> Option<Sum> {
         let times = |own: i64| own.checked_mul(by);
         let terms = self.terms.iter().map(|(name, own)| Some((name.clone(), times(*own)?))).collect::<Option<_>>()?;
@@ -73,7 +74,7 @@ impl Sum {
         Some(Sum { terms, coordinates: coordinates.collect::<Option<_>>()?, least: a.min(b), greatest: a.max(b) })
     }
 
-    /// The sum of both.
+    /// The sum of two sums; None if it overflows.
     pub(crate) fn plus(&self, other: &Sum) -> Option<Sum> {
         let mut sum = self.clone();
         for (name, by) in &other.terms {
@@ -90,7 +91,7 @@ impl Sum {
         Some(sum)
     }
 
-    /// The same, with only the range of coordinates.
+    /// The same sum without coordinates: their range becomes part of the number's range.
     fn without_modes(mut self) -> Option<Sum> {
         for (by, extent) in std::mem::take(&mut self.coordinates).into_values() {
             let end = by.checked_mul(extent - 1)?;
@@ -100,7 +101,7 @@ impl Sum {
     }
 }
 
-/// The operations of a program that give values.
+/// The definitions of a program's values.
 pub(crate) struct Sums<'p> {
     given: HashMap<ValueId, (&'p Operation, &'p [ValueId])>,
 }
@@ -110,7 +111,7 @@ impl<'p> Sums<'p> {
         Sums { given: definitions(&program.body).map(|(value, operation, from)| (value, (operation, from))).collect() }
     }
 
-    /// A value as a sum, where it is one.
+    /// A value as a sum; None if it is not linear.
     fn of(&self, value: ValueId) -> Option<Sum> {
         let (operation, operands) = self.given.get(&value)?;
         match operation {
@@ -125,7 +126,7 @@ impl<'p> Sums<'p> {
                 let coordinates = (extent > 1).then_some((*mode, (1, extent))).into_iter().collect();
                 Some(Sum { coordinates, ..Sum::default() })
             }
-            // Modes of extent 1, whose coordinate is 0, get other extents.
+            // Broadcast modes had extent 1, so their coordinate was 0.
             Operation::Broadcast(_) | Operation::Held(_) => self.of(operands[0]),
             Operation::Transpose(order) => {
                 let sum = self.of(operands[0])?;
@@ -140,7 +141,7 @@ impl<'p> Sums<'p> {
         }
     }
 
-    /// The number that a value is at all elements, where it is known.
+    /// The number that all elements of a value are equal to, if it is known.
     pub(crate) fn number(&self, value: ValueId) -> Option<i64> {
         let sum = self.of(value)?;
         sum.constant().filter(|_| sum.terms.is_empty() && sum.coordinates.is_empty())
@@ -152,7 +153,7 @@ impl<'p> Sums<'p> {
         Some([self.of(*left)?, self.of(*right)?])
     }
 
-    /// A comparison of two sums as their difference and the number that it is at most.
+    /// A comparison of two sums, as `difference <= bound`: the difference and the bound.
     pub(crate) fn difference(&self, comparison: Comparison, operands: &[ValueId]) -> Option<(Sum, i64)> {
         let bound = match comparison {
             Comparison::LessEqual => 0,
@@ -163,7 +164,7 @@ impl<'p> Sums<'p> {
         Some((left.plus(&right.scaled(-1)?)?, bound))
     }
 
-    /// The same, if no term of either side is negative.
+    /// The same; None if a term of either side may be negative.
     pub(crate) fn counted(&self, comparison: Comparison, operands: &[ValueId]) -> Option<(Sum, i64)> {
         let counted = self.sides(operands)?.iter().all(Sum::is_counted);
         self.difference(comparison, operands).filter(|_| counted)

@@ -1,54 +1,55 @@
-//! The greatest elements along a mode: which bits a sorting network goes along.
+//! Sorting networks for the greatest elements along a mode: which bits they sort and merge.
 //!
 //! Law: some bits of the mode, as many as the result has, are sorted: each set of elements that
 //! differ only in these bits becomes descending. Of two sorted sets, the maximum of each element
-//! and its opposite gives the largest elements of both, and steps along the sorted bits sort them
-//! again. So every other bit of the mode is merged away: first bits of values, which halves their
-//! number, then those of lanes, which leaves copies, and finally those of warps, which are moved to
-//! lanes with copies through shared memory once.
+//! and its mirror image gives the largest elements of both, and further steps along the sorted bits
+//! sort them again. So every other bit of the mode is merged away: first bits of values, which
+//! halves the number of values, then bits of lanes, which leaves copies, and finally bits of warps,
+//! which one conversion through shared memory moves to lanes that hold copies.
 
 use crate::held::Held;
 
-/// Where a bit of an element's number is.
+/// The position of a bit of an element's number in a layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Slot {
-    /// A bit of a value's number.
+    /// A bit of the value's index.
     Value(usize),
-    /// A bit of a thread's number.
+    /// A bit of the thread's index.
     Thread(usize),
 }
 
-/// A network for a tile in one layout.
+/// A sorting network for a tile in one layout.
 #[derive(Debug, Clone)]
 pub(crate) struct TopNetwork {
-    /// The layout in which it begins: that of the tile, or one to which the tile is converted
+    /// The layout in which the network starts. If the tile has another layout, it is converted
     /// first.
     pub(crate) begins: Held,
     /// The bits that are sorted, the lowest of the result first.
     pub(crate) sorted: Vec<Slot>,
-    /// The bits that are merged within warps, in their order.
+    /// The bits that are merged within warps, in order.
     pub(crate) merged: Vec<Slot>,
-    /// The rest, if bits are between warps: the layout of a tile whose mode has the sorted bits and
-    /// then those of warps, and the layout that it is converted to.
+    /// If bits remain between warps: the layout of the tile at that point, whose mode has the
+    /// sorted bits and then those of warps, and the layout to which it is converted.
     pub(crate) moved: Option<(Held, Held)>,
-    /// The bits that are merged there.
+    /// The bits that are merged after that conversion.
     pub(crate) merged_then: Vec<Slot>,
     /// The layout of the result.
     pub(crate) result: Held,
 }
 
-/// How many bits of a thread's number count lanes.
+/// The number of bits of a thread's index that belong to the lane.
 fn lanes(held: &Held) -> usize {
     held.threads.len().min(5)
 }
 
-/// The first bit of a mode, and how many it has.
+/// The first bit of a mode, and its number of bits.
 fn bits_of(shape: &[i64], mode: usize) -> (u8, u8) {
     let before: u32 = shape[..mode].iter().map(|extent| extent.trailing_zeros()).sum();
     (before as u8, shape[mode].trailing_zeros() as u8)
 }
 
-/// A layout in which lanes hold as many bits of the mode as fit, so that warps hold other bits.
+/// A layout in which lanes hold the first bits of the mode, as many as fit, and warps hold bits of
+/// other modes.
 fn arranged(held: &Held, (first, count): (u8, u8), total: u8) -> Held {
     let own = (first..first + count).collect::<Vec<u8>>();
     let others: Vec<u8> = (0..total).filter(|bit| !own.contains(bit)).collect();
@@ -62,7 +63,7 @@ fn arranged(held: &Held, (first, count): (u8, u8), total: u8) -> Held {
 }
 
 impl TopNetwork {
-    /// The network for the `1 << kept` greatest along a mode of a tile in a layout.
+    /// The network for the `1 << kept` greatest elements along a mode of a tile, in a layout.
     pub(crate) fn new(shape: &[i64], mode: usize, kept: u32, held: &Held) -> TopNetwork {
         let (first, count) = bits_of(shape, mode);
         let along = |bit: u8| first <= bit && bit < first + count;
@@ -82,7 +83,7 @@ impl TopNetwork {
         }
         let merged = within.split_off((kept as usize).min(within.len()));
         let sorted = within;
-        // The rest: the sorted bits are those of the mode, then those of warps.
+        // The mode then consists of the sorted bits, followed by those of warps.
         let gone = count - (sorted.len() + across.len()) as u8;
         let left = |slots: &[Slot], gone: u8| {
             let place = |slot: Slot, bit: u8| match slots.iter().position(|own| *own == slot) {
@@ -101,8 +102,7 @@ impl TopNetwork {
         }
         let all: Vec<Slot> = sorted.iter().chain(&across).copied().collect();
         let from = left(&all, gone);
-        // Lanes that have copies take the bits of warps, as many as there are; values take the
-        // rest.
+        // Lanes that hold copies take the bits of warps as far as possible; values take the rest.
         let mut to = from.clone();
         for slot in &across {
             let Slot::Thread(warp) = *slot else { continue };
@@ -130,7 +130,7 @@ impl TopNetwork {
         TopNetwork { begins, sorted, merged, moved: Some((from, to)), merged_then, result }
     }
 
-    /// Where the sorted bits are once some bits of values are merged away.
+    /// The positions of the sorted bits after some bits of values are merged away.
     pub(crate) fn after(slots: &[Slot], merged: &[Slot]) -> Vec<Slot> {
         let below = |at: usize| merged.iter().filter(|own| matches!(own, Slot::Value(gone) if *gone < at)).count();
         let one = |slot: &Slot| match slot {
@@ -140,7 +140,7 @@ impl TopNetwork {
         slots.iter().map(one).collect()
     }
 
-    /// About how many instructions a thread executes that has this many values.
+    /// The approximate number of instructions of a thread.
     pub(crate) fn instructions(&self) -> u64 {
         let each = |slot: &Slot| match slot {
             Slot::Value(_) => 1,

@@ -22,7 +22,8 @@ impl Conversions {
         Conversions { known: HashMap::new(), warps: warps.unsigned_abs() }
     }
 
-    /// How a tile is given from one layout to another, and in about how many instructions.
+    /// How threads convert a tile from one layout to another, and about how many instructions of a
+    /// warp that takes.
     pub(crate) fn route(&mut self, from: &Held, to: &Held, element: Element) -> Result<(Route, u32), Reason> {
         if from == to {
             return Ok((Route::Registers, 0));
@@ -38,7 +39,8 @@ impl Conversions {
             let words = |held: &Held| (held.values() >> beside) as u32;
             return Ok((Route::Shared, Route::through_shared(words(from), words(to))));
         }
-        // Within warps: which of them it is is of no account, nor is which bit is called what.
+        // The conversion stays within warps. Its cost depends neither on the warp nor on the
+        // numbering of the bits, so both are normalized to form the key.
         let kept = lanes;
         let mut order: Vec<u8> = from.values.iter().chain(from.threads[..kept].iter().flatten()).copied().collect();
         order.sort_by_key(|bit| from.values.iter().position(|own| own == bit).unwrap_or(usize::MAX));
@@ -67,8 +69,8 @@ impl Conversions {
 mod tests {
     use super::*;
 
-    /// Random layouts, many of which differ within warps alone: the route is that of the kernel
-    /// language between the whole layouts, and so are its instructions.
+    /// Law: for random layouts, of which many differ within warps alone, the route and its
+    /// instruction count are those that the kernel language computes for the whole layouts.
     #[test]
     fn conversions_go_as_the_kernel_language_says() {
         let mut state = 17_u64;
@@ -79,7 +81,8 @@ mod tests {
         let mut seen = [0; 3];
         for round in 0..600 {
             let bits = 7 + below(3);
-            // The bits of warps stay in two of three rounds, those of lanes in one of three.
+            // In two of three cases, the bits of the warp stay the same; in one of three, the bits
+            // of the lane.
             let fixed = [0, 1, 6][below(3)];
             let mut held = || {
                 let mut order: Vec<u8> = (0..bits as u8).collect();

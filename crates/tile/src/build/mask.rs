@@ -1,7 +1,7 @@
-//! Conditions: comparisons of tiles, and what is made of them.
+//! Conditions: comparisons of tiles, and their combinations.
 //!
-//! Law: a condition is no operation of a program. Where it chooses between two tiles, each of its
-//! comparisons becomes one selection, so that what is proved of comparisons holds in it too.
+//! Law: a condition is not an operation of a program. A selection by a condition becomes one
+//! selection for each comparison, so whatever is proved about a comparison also holds there.
 
 use std::ops;
 
@@ -11,11 +11,11 @@ use tilewright_kernel::program::Location;
 use super::{Build, Value};
 use crate::program::{Comparison, Operation, ValueId, here};
 
-/// The most comparisons of a condition; one with more becomes a tile first, so that a condition
-/// which names itself twice, again and again, stays short.
+/// The most comparisons of a condition. A condition with more becomes a tile first. Otherwise a
+/// condition that is built by repeatedly combining it with itself would grow exponentially.
 const MAX_COMPARISONS: usize = 32;
 
-/// A condition, by the numbers of its parts.
+/// A condition. It refers to its parts by their numbers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Condition {
     Compare(Comparison, ValueId, ValueId),
@@ -46,7 +46,7 @@ pub(crate) enum Condition {
 pub struct Mask<'t> {
     build: &'t Build,
     number: usize,
-    /// How many comparisons it has.
+    /// The number of comparisons of the condition.
     size: usize,
 }
 
@@ -73,13 +73,14 @@ impl<'t> Mask<'t> {
         Mask::of(self.build, of(a.number, b.number), a.size + b.size)
     }
 
-    /// The one tile where this is true, the other elsewhere.
+    /// `yes` where the condition is true, `no` elsewhere.
     #[track_caller]
     pub fn select(self, yes: Value<'t>, no: Value<'t>) -> Value<'t> {
         self.selected(yes, no, here())
     }
 
-    /// A tile of i32: 1 where this is true, 0 elsewhere. [`Value::is_set`] is the way back.
+    /// A tile of i32: 1 where the condition is true, 0 elsewhere. [`Value::is_set`] turns such a
+    /// tile into a condition again.
     #[track_caller]
     pub fn number(self) -> Value<'t> {
         self.number_at(here())
@@ -137,7 +138,7 @@ impl<'t> Value<'t> {
         Mask::compared(Comparison::Equal, self, other)
     }
 
-    /// Whether each element of i32 is another number than 0: a tile of 1 and 0 as a condition.
+    /// Whether each element of i32 is different from 0: turns a tile of 1 and 0 into a condition.
     #[track_caller]
     pub fn is_set(self) -> Mask<'t> {
         let zero = self.constant(0.0, here());

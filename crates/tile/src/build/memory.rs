@@ -1,7 +1,8 @@
-//! Tiles that come from tensors and go there.
+//! Loads and stores of tiles.
 //!
-//! Law: a tensor is read, or written, or changed, as it was declared. Which tile it is, an index
-//! says for each mode, counted in tiles, or for some modes other tiles, element by element.
+//! Law: a tensor is read or written only as its declaration allows. An index for each mode, counted
+//! in tiles, selects the tile. For gathers and scatters, tiles of coordinates select the elements
+//! along some modes.
 
 use tilewright_kernel::Element;
 use tilewright_kernel::program::Location;
@@ -13,15 +14,15 @@ use crate::program::{
 };
 
 impl Build {
-    /// A tile of a tensor: tile `at[i]` along mode `i`, counted in tiles. Elements past the edges
+    /// Loads tile `at[i]` along mode `i`, counted in tiles. Elements past the edges of the tensor
     /// are 0.
     #[track_caller]
     pub fn load(&self, tensor: TensorId, shape: &[i64], at: &[Index]) -> Value<'_> {
         self.loaded(tensor, shape, at, 0.0, here())
     }
 
-    /// As [`Build::load`], with a number for elements past the edges: one that is neutral in what
-    /// follows, such as minus infinity for a maximum.
+    /// As [`Build::load`], but elements past the edges have the value `other`. Choose the identity
+    /// of the operation that follows, such as minus infinity for a maximum.
     #[track_caller]
     pub fn load_or(&self, tensor: TensorId, shape: &[i64], at: &[Index], other: f64) -> Value<'_> {
         self.loaded(tensor, shape, at, other, here())
@@ -40,18 +41,18 @@ impl Build {
         self.apply("load", operation, &[], place)
     }
 
-    /// Stages a matrix in a tile of a tensor in shared memory, as an operand of `dot`: rows are one
-    /// mode of the tile, columns another, and the other modes have extent 1. A pass inserts this if
-    /// `dot` takes the result of [`Build::load`], reshaped and transposed or not; write it to be
-    /// sure.
+    /// Stages a matrix, a tile of a tensor, in shared memory as an operand of `dot`. `modes` are
+    /// the mode of its rows and the mode of its columns; the other modes have extent 1. A pass
+    /// inserts this statement if `dot` uses the result of [`Build::load`], reshaped and transposed
+    /// or not. Write it to make sure that the tile is staged.
     #[track_caller]
     pub fn stage(&self, tensor: TensorId, shape: &[i64], at: &[Index], modes: [usize; 2]) -> Value<'_> {
         self.staged(tensor, shape, (at, None), modes, here())
     }
 
     /// As [`Build::stage`], with a tile of one element as the coordinate along a mode: for example,
-    /// which of several matrices is multiplied. The index along that mode is added to it. In a
-    /// loop, that tile must be known before the loop, because copies run ahead of their iterations.
+    /// the number of the matrix to multiply. The index along that mode is added to it. In a loop,
+    /// that tile must be computed before the loop, because copies are issued iterations ahead.
     ///
     /// ```
     /// use tilewright_tile::{Axis, Element, Index, Program, interpret};
@@ -105,7 +106,8 @@ impl Build {
         self.apply("stage", operation, operands.as_slice(), place)
     }
 
-    /// Refuses to read an output, and to stage what is changed: copies to shared memory run ahead.
+    /// Refuses to read an output, and to stage a tensor that the program also writes, because
+    /// copies to shared memory are issued ahead.
     fn reads(&self, tensor: TensorId, statement: &'static str, place: Location) {
         let is_refused = |own: &&Tensor| own.role == Role::Output || (own.role == Role::Both && statement == "stage");
         let reads = self.program().tensors.get(tensor.0).filter(is_refused).map(|own| own.name.clone());
@@ -114,18 +116,19 @@ impl Build {
         }
     }
 
-    /// Writes a tile of a tensor: tile `at[i]` along mode `i`. What lies past the edges is left
-    /// out.
+    /// Stores a tile to a tensor: tile `at[i]` along mode `i`. Elements past the edges are not
+    /// stored.
     #[track_caller]
     pub fn store(&self, tensor: TensorId, at: &[Index], value: Value<'_>) {
         self.stored(tensor, (at, &[]), None, value.id, here());
     }
 
-    /// Gathers the elements of a tile of a tensor: each of `rows` is a mode, and a tile of i32 or
-    /// i64 that has the coordinate of each element along it. Such a tile has the extent of the
-    /// result along its mode, and along the others that or 1, which stands for all. Elements past
-    /// the edges become a number, and so do elements at a negative coordinate. The index along that
-    /// mode is 0, or added to the coordinate if there is one alone.
+    /// Gathers elements of a tensor. Each entry of `rows` is a mode, and a tile of i32 or i64 that
+    /// holds the coordinate of each element along that mode. Such a tile has the extent of the
+    /// result along its own mode. Along the other modes it has the extent of the result, or 1 to
+    /// broadcast. Elements past the edges, and elements at a negative coordinate, get the value
+    /// `other`. The index along a mode of `rows` is 0; if there is one such mode, the index is
+    /// added to the coordinate.
     ///
     /// ```
     /// use tilewright_tile::{Axis, Element, Index, Program, interpret};
@@ -146,8 +149,8 @@ impl Build {
     /// # Ok::<(), tilewright_tile::TileError>(())
     /// ```
     ///
-    /// Tiles for two modes meet as in a broadcast: rows `(4,1)` and columns `(1,8)` are each row
-    /// with each column.
+    /// Tiles of coordinates for two modes are broadcast against each other: rows `(4,1)` and
+    /// columns `(1,8)` gather each row with each column.
     ///
     /// ```
     /// use tilewright_tile::{Element, Program, interpret};
@@ -192,8 +195,8 @@ impl Build {
         self.apply("load", operation, &operands, place)
     }
 
-    /// Tiles of coordinates with those of the modes along which one of them varies: there an index
-    /// becomes a tile of coordinates, too. In ascending order of modes.
+    /// The tiles of coordinates, in ascending order of modes. If a tile of coordinates varies along
+    /// another mode, the index along that mode becomes a tile of coordinates, too.
     fn coordinated(
         &self,
         shape: &[i64],
@@ -229,21 +232,19 @@ impl Build {
         (at, rows)
     }
 
-    /// Writes a tile to elements of a tensor, which is an [`Build::inout`]: `rows` are modes and
-    /// tiles that say the coordinate of each element along them, as for [`Build::gather`].
-    /// Coordinates that the tensor does not have are passed over; no two places of all blocks may
-    /// be the same.
+    /// Scatters a tile to elements of a tensor, a [`Build::inout`]. `rows` holds modes and tiles of
+    /// coordinates, as for [`Build::gather`]. Elements at coordinates outside of the tensor are not
+    /// stored. No two elements, of any blocks, may have the same coordinates.
     #[track_caller]
     pub fn scatter(&self, tensor: TensorId, at: &[Index], rows: &[(usize, Value<'_>)], value: Value<'_>) {
         let rows: Vec<(usize, ValueId)> = rows.iter().map(|(mode, rows)| (*mode, rows.id)).collect();
         self.stored(tensor, (at, &rows), None, value.id, here());
     }
 
-    /// Atomically combines a tile with the elements of a tensor, an [`Build::inout`]: sums of f32,
-    /// f16, bf16, f64, i32 and i64, each rounded to that type, minimum and maximum of i32 and i64.
-    /// Sums of bf16 need sm_90a. `rows` are modes and tiles that say
-    /// coordinates along them, as for [`Build::gather`], or none. The order of blocks is
-    /// unspecified.
+    /// Atomically combines a tile with the elements of a tensor, a [`Build::inout`]. There are sums
+    /// of f32, f16, bf16, f64, i32 and i64, each rounded to that type, and minima and maxima of i32
+    /// and i64. Sums of bf16 need sm_90a. `rows` holds modes and tiles of coordinates, as for
+    /// [`Build::gather`]; it may be empty. The order in which blocks combine is unspecified.
     #[track_caller]
     pub fn atomic(
         &self,

@@ -1,7 +1,7 @@
 //! Values, with operators.
 //!
-//! Law: an operator makes one statement; if extents differ and one of them is 1, a broadcast comes
-//! before it.
+//! Law: an operator adds one statement. If two extents differ and one of them is 1, it adds a
+//! broadcast first.
 
 use std::ops;
 
@@ -13,11 +13,12 @@ use crate::error::Reason;
 use crate::held::Held;
 use crate::program::{Binary, Count, Operation, Reduction, Type, Unary, ValueId, broadcast_shape, here};
 
-/// A value of a program that is being written: a tile, with a shape and a type and no layout.
+/// A value of a program that is being written: a tile, with a shape and an element type, but no
+/// layout.
 ///
-/// Operators and methods write operations. Extents of 1 stand for all, as in `a - a.reduce(..)`.
-/// A method that is refused is remembered, and [`Program::build`](crate::Program::build) gives the
-/// first refusal with its line; so methods give values and not results.
+/// Operators and methods add operations to the program. Modes of extent 1 are broadcast, as in `a -
+/// a.reduce(..)`. A method returns a value and not a result: a refusal is kept, and
+/// [`Program::build`](crate::Program::build) returns the first one with its line.
 ///
 /// ```
 /// use tilewright_tile::{Axis, Element, Index, Program, Reduction};
@@ -49,12 +50,12 @@ impl From<Value<'_>> for Count {
 }
 
 impl<'t> Value<'t> {
-    /// The shape and the type of the elements.
+    /// The shape and the element type.
     pub fn type_of(self) -> Type {
         self.build.type_of(self.id)
     }
 
-    /// The value of an operation on this one.
+    /// Adds an operation on this value, and returns its result.
     pub(crate) fn apply(self, statement: &'static str, operation: Operation, place: Location) -> Value<'t> {
         self.build.apply(statement, operation, &[self.id], place)
     }
@@ -67,7 +68,7 @@ impl<'t> Value<'t> {
         self.apply(statement, Operation::Broadcast(shape.to_vec()), place)
     }
 
-    /// Several tiles in the shape in which they meet; as they are where there is none.
+    /// Broadcasts several tiles to their common shape. If they have none, returns them unchanged.
     pub(crate) fn together<const N: usize>(
         values: [Value<'t>; N],
         statement: &'static str,
@@ -126,8 +127,8 @@ impl<'t> Value<'t> {
         self.apply("log", Operation::Unary(Unary::Log), here())
     }
 
-    /// The sine of each element, in radians. It is as precise for large angles as for small ones:
-    /// see [`Unary::Sin`].
+    /// The sine of each element, in radians. The error bound is the same for large and small
+    /// angles: see [`Unary::Sin`].
     ///
     /// ```
     /// use tilewright_tile::{Axis, Element, Index, Program, Unary, interpret};
@@ -161,19 +162,20 @@ impl<'t> Value<'t> {
         self.apply("cos", Operation::Unary(Unary::Cos), here())
     }
 
-    /// The error function of each element, `2/sqrt(pi)` times the integral of `e^(-t^2)` up to it.
+    /// The error function of each element `x`: `2/sqrt(pi)` times the integral of `e^(-t^2)` from 0
+    /// to `x`.
     #[track_caller]
     pub fn erf(self) -> Value<'t> {
         self.apply("erf", Operation::Unary(Unary::Erf), here())
     }
 
-    /// The greatest whole number up to each element, as f32.
+    /// The floor of each element: the greatest whole number that is not above it, as f32.
     #[track_caller]
     pub fn floor(self) -> Value<'t> {
         self.apply("floor", Operation::Unary(Unary::Floor), here())
     }
 
-    /// The least whole number from each element on, as f32.
+    /// The ceiling of each element: the least whole number that is not below it, as f32.
     #[track_caller]
     pub fn ceil(self) -> Value<'t> {
         self.apply("ceil", Operation::Unary(Unary::Ceil), here())
@@ -205,7 +207,7 @@ impl<'t> Value<'t> {
         self.build.apply("fma", Operation::MultiplyAdd, &all.map(|value| value.id), place)
     }
 
-    /// The tile with extents of 1 become others.
+    /// The tile broadcast to a shape: modes of extent 1 get the extents of the shape.
     #[track_caller]
     pub fn broadcast(self, shape: &[i64]) -> Value<'t> {
         self.apply("broadcast", Operation::Broadcast(shape.to_vec()), here())
@@ -223,40 +225,42 @@ impl<'t> Value<'t> {
         self.apply("transpose", Operation::Transpose(order.to_vec()), here())
     }
 
-    /// The tile combined along modes, which keep one element each.
+    /// Reduces the tile along modes, which keep extent 1.
     #[track_caller]
     pub fn reduce(self, reduction: Reduction, modes: &[usize]) -> Value<'t> {
         self.apply("reduce", Operation::Reduce(reduction, modes.to_vec()), here())
     }
 
-    /// Each element combined with all before it along a mode.
+    /// The inclusive scan along a mode: each element combined with all elements before it.
     #[track_caller]
     pub fn scan(self, reduction: Reduction, mode: usize) -> Value<'t> {
         self.apply("scan", Operation::Scan(reduction, mode), here())
     }
 
-    /// The exclusive scan: all before each element along a mode, combined; the identity at the
-    /// first.
+    /// The exclusive scan along a mode: the combination of all elements before each element, and
+    /// the identity for the first element.
     #[track_caller]
     pub fn scan_before(self, reduction: Reduction, mode: usize) -> Value<'t> {
         self.apply("scan_before", Operation::ScanBefore(reduction, mode), here())
     }
 
-    /// Argmax along a mode, as i32; of equal elements the first, and NaN is greater than every
-    /// number.
+    /// Argmax along a mode, as i32. The first of equal elements wins, and NaN counts as greater
+    /// than every number.
     #[track_caller]
     pub fn argmax(self, mode: usize) -> Value<'t> {
         self.apply("argmax", Operation::ArgMax(mode), here())
     }
 
-    /// Argmin along a mode, as i32; of equal elements the first, and NaN is less than every number.
+    /// Argmin along a mode, as i32. The first of equal elements wins, and NaN counts as less than
+    /// every number.
     #[track_caller]
     pub fn argmin(self, mode: usize) -> Value<'t> {
         self.apply("argmin", Operation::ArgMin(mode), here())
     }
 
-    /// Where the elements of [`Value::top`] are along the mode, in the same order, as i32; of equal
-    /// elements the first comes first. Both together are sorted once.
+    /// The positions along the mode of the elements of [`Value::top`], in the same order, as i32.
+    /// Among equal elements, the first comes first. If a program uses both, the mode is sorted
+    /// once.
     ///
     /// ```
     /// use tilewright_tile::{Axis, Element, Index, Program, interpret};
@@ -296,15 +300,16 @@ impl<'t> Value<'t> {
         self.apply("histogram", Operation::Histogram(bins), here())
     }
 
-    /// The same bits as another type that has as many: f32 and i32, f64 and i64.
+    /// The same bits as another type of the same width: f32 and i32, or f64 and i64.
     #[track_caller]
     pub fn recast(self, element: Element) -> Value<'t> {
         let place = here();
         if self.type_of().element == element { self } else { self.apply("recast", Operation::Recast(element), place) }
     }
 
-    /// The numbers of four bits in words of i32, eight along the first mode for each, the lowest
-    /// bits first, as bf16, f16, f32 or i32: -8 to 7, or 0 to 15 without a sign.
+    /// Unpacks 4-bit integers from words of i32 to bf16, f16, f32 or i32. Each word holds eight
+    /// consecutive elements along the first mode, the lowest bits first. Signed integers are -8 to
+    /// 7, unsigned ones 0 to 15.
     #[track_caller]
     pub fn unpack(self, element: Element, signed: bool) -> Value<'t> {
         self.apply("unpack", Operation::Unpack { element, signed }, here())
@@ -316,8 +321,8 @@ impl<'t> Value<'t> {
         self.binary(other, binary, "bits", here())
     }
 
-    /// The nearest number of tf32 to each element of f32, as f32; ties away from 0. Products of f32
-    /// take tiles that are rounded so.
+    /// Each element of f32 rounded to tf32, to nearest with ties away from 0; the result has type
+    /// f32. `dot` of f32 requires operands that are rounded so.
     ///
     /// ```
     /// use tilewright_tile::{Element, Program, interpret};
@@ -341,16 +346,16 @@ impl<'t> Value<'t> {
         self.apply("tf32", Operation::Unary(Unary::Tf32), here())
     }
 
-    /// `self b + c` of matrices `(M,K)`, `(K,N)` and `(M,N)`: of 16 or 8 bits, or of f32 that
-    /// [`Value::tf32`] rounded.
+    /// `self * b + c` of matrices `(M,K)`, `(K,N)` and `(M,N)`. The operands have elements of 16 or
+    /// 8 bits, or of f32 that [`Value::tf32`] rounded.
     #[track_caller]
     pub fn dot(self, b: Value<'t>, c: Value<'t>) -> Value<'t> {
         self.build.apply("dot", Operation::Dot, &[self.id, b.id, c.id], here())
     }
 
-    /// The same tile, computed by the named instruction, if it is the result of `dot` or of a load:
-    /// the MMA instruction that multiplies, the width in bits of a thread's loads, or the copy that
-    /// stages an operand in shared memory.
+    /// The same tile, computed by the named instruction. The tile must be the result of `dot` or of
+    /// a load. The name is that of an MMA instruction, of a copy to registers with the width of a
+    /// thread's loads in bits, or of a copy that stages an operand in shared memory.
     ///
     /// ```
     /// use tilewright_tile::{Axis, Element, Index, Program};
@@ -371,7 +376,8 @@ impl<'t> Value<'t> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// [`Program::compile`](crate::Program::compile) refuses what an instruction cannot give.
+    /// [`Program::compile`](crate::Program::compile) refuses an instruction that cannot compute the
+    /// value.
     #[track_caller]
     pub fn atom(self, name: &str) -> Value<'t> {
         self.apply("atom", Operation::Atom(name.to_string()), here())

@@ -5,8 +5,8 @@ use tilewright_layout::nearest;
 
 use super::Reason;
 
-/// A hint for a refusal of the kernel that a program compiles to, in terms of tile programs if
-/// these differ.
+/// A hint for an error of the kernel language, in terms of tile programs; None if the error's own
+/// hint applies.
 fn of_kernel(error: &KernelError) -> Option<String> {
     Some(match error.reason() {
         KernelReason::NeverWritten { .. } => {

@@ -1,9 +1,9 @@
-//! Where the derivatives of loaded tiles go.
+//! Where the derivatives with respect to loaded tiles are stored.
 //!
-//! Law: each element of a derivative is written once. If the index of a loaded tile tells blocks
-//! and iterations apart, each stores its tile. If it does not depend on some axes of the grid, each
-//! block along them stores a part of its own, and the parts are added. What else overlaps is
-//! refused, unless atomics are allowed.
+//! Law: each element of a derivative is written once. If the index of a loaded tile differs for all
+//! blocks and iterations, each stores its tile. If it does not depend on some axes of the grid,
+//! each block along these axes stores a part of its own, and a second program adds the parts. Other
+//! overlaps are refused, unless atomics are allowed.
 
 use std::collections::HashMap;
 
@@ -18,31 +18,32 @@ use crate::error::{Reason, TileError};
 use crate::loads::read;
 use crate::program::{Axis, Count, Counter, Index, Loop, Name, Operation, Program, Role, Statement};
 
-/// How derivatives by an input are written.
+/// How the derivative with respect to an input is written.
 #[derive(Clone)]
 pub(super) enum Way {
     /// Each tile is stored by the block and the iteration that loads it.
     Own,
     /// Each block along these axes stores a part.
     Parts(Vec<Axis>),
-    /// They are added by atomics.
+    /// Each tile is added by atomics.
     Atomic,
 }
 
-/// Where the derivatives by an input go.
+/// Where the derivative with respect to an input is stored.
 #[derive(Clone)]
 pub(super) struct Destination {
     /// The input.
     pub(super) tensor: usize,
     pub(super) way: Way,
-    /// Loops whose derivatives are computed again in an earlier loop that loads the same tiles: the
-    /// loop, and that earlier one.
+    /// Loops that load the same tiles as an earlier loop. The loads of such a loop are reversed in
+    /// the reversal of the earlier one. From the number of the loop to that of the earlier one.
     pub(super) fused: HashMap<u32, u32>,
 }
 
-/// The parts of a derivative, which a program of its own adds.
+/// The parts of a derivative, which a separate program adds.
 pub(super) struct Parts {
-    /// The tensor of the parts, as an input: a mode for each shared axis, then those of the input.
+    /// The tensor of the parts, as an input of that program: one mode for each shared axis, then
+    /// the modes of the input.
     pub(super) name: String,
     pub(super) layout: String,
     /// How many parts there are along each shared axis.
@@ -54,13 +55,13 @@ pub(super) struct Parts {
     pub(super) place: Location,
 }
 
-/// A place where an input is loaded.
+/// A load of an input.
 struct Loaded<'p> {
     shape: Vec<i64>,
     at: &'p [Index],
-    /// The loops around, the outermost first.
+    /// The loops that enclose the load, the outermost first.
     around: Vec<&'p Loop>,
-    /// Whether another tile says coordinates.
+    /// Whether a tile of coordinates selects the elements, as in a gather.
     picked: bool,
     place: Location,
 }
@@ -91,7 +92,7 @@ fn loads<'p>(body: &'p [Statement], tensor: usize, around: &mut Vec<&'p Loop>, o
     }
 }
 
-/// How the derivatives by an input are written, or why they cannot be.
+/// How the derivative with respect to an input is written, or the reason why it cannot be.
 pub(super) fn destination(
     program: &Program,
     tensor: usize,
@@ -118,7 +119,7 @@ pub(super) fn destination(
         let because = "rows that a tile names may be the same rows, so their derivatives are added by atomics alone";
         return refuse(because.to_string());
     }
-    // Loops that load the same tiles, each with the first of them.
+    // From a loop to the first loop that loads the same tiles.
     let mut fused = HashMap::new();
     for (number, own) in all.iter().enumerate() {
         for earlier in &all[..number] {
@@ -138,7 +139,7 @@ pub(super) fn destination(
     let canonical = |index: &Index| {
         let name = |name: Name| match name {
             Name::Iteration(own) => Name::Iteration(fused.get(&own).copied().unwrap_or(own)),
-            // Parts are refused above.
+            // A program with parts has been refused already.
             name => name,
         };
         let mut index = index.clone();
@@ -155,7 +156,8 @@ pub(super) fn destination(
         if own.shape != first.shape || terms(own_at) != terms(&at[0]) {
             return refuse("it is loaded in tiles of two kinds, which may overlap".to_string());
         }
-        // Each loop around, once those that load the same tiles are one, tells tiles apart.
+        // Loops that load the same tiles count as one. Each enclosing loop must select different
+        // tiles.
         for around in &own.around {
             let name = Name::Iteration(fused.get(&around.iteration).copied().unwrap_or(around.iteration));
             if !depends(own_at, name) {
@@ -200,8 +202,8 @@ pub(super) fn destination(
     Ok(Some(Destination { tensor, way, fused }))
 }
 
-/// Whether different names, or different constants, make different sums: from the smallest
-/// coefficient on, each is larger than all that is below it comes to.
+/// Whether different values of the names, or different constants, always give different sums. They
+/// do if, in ascending order, each coefficient is larger than the largest sum of all smaller terms.
 fn tells_apart(terms: &[(Name, i64)], constants: &[i64], count: &dyn Fn(Name) -> Option<i64>) -> bool {
     let (least, greatest) = (constants.iter().min().copied(), constants.iter().max().copied());
     let mut below = greatest.unwrap_or(0).checked_sub(least.unwrap_or(0));
@@ -209,7 +211,7 @@ fn tells_apart(terms: &[(Name, i64)], constants: &[i64], count: &dyn Fn(Name) ->
     terms.sort_by_key(|(_, by)| by.unsigned_abs());
     terms.iter().all(|(name, by)| {
         let apart = below.is_some_and(|below| by.checked_abs().is_some_and(|by| by > below));
-        // Without a bound nothing larger can be told apart from it.
+        // If a name has no bound, no larger coefficient is large enough.
         let most = count(*name).and_then(|count| by.checked_abs()?.checked_mul((count - 1).max(0)));
         below = below.and_then(|below| below.checked_add(most?));
         apart
@@ -221,7 +223,8 @@ pub(super) fn parts_of(name: &str) -> String {
     format!("parts_of_{name}")
 }
 
-/// Declares the tensor of a derivative, and says which parts are to be added, if there are parts.
+/// Declares the tensor of a derivative. If the derivative is written in parts, declares the tensor
+/// of the parts instead, and returns it.
 pub(super) fn declare(
     program: &mut Program,
     source: &Program,

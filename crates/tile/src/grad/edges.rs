@@ -1,8 +1,9 @@
 //! Which elements of a derivative lie past the edge of an output.
 //!
-//! Law: if a mode of a derivative has an edge, its elements from the edge on are 0, up to what the
-//! program computes there: 0 times that may be NaN. A sum along the mode leaves these elements out.
-//! Elements past the edge of an input alone may count, so an input makes no edge.
+//! Law: if a mode of a derivative has an edge, the derivative is 0 from the edge on, but an element
+//! that the program computes there may be NaN, because 0 times a value may be NaN. A sum along the
+//! mode leaves these elements out. An input makes no edge, because elements past its edge may
+//! count.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,11 +13,11 @@ use tilewright_layout::{Extent, Layout};
 use crate::error::TileError;
 use crate::program::{Binary, Index, Operation, Reduction, Unary, ValueId};
 
-/// The edge along a mode: element `i` of the mode is at the coordinate `at * extent + i` along a
-/// mode of a tensor that has `end` elements.
+/// The edge along a mode. Element `i` of the mode has the coordinate `at * extent + i` along a mode
+/// of a tensor that has `end` elements.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Edge {
-    /// Which tile it is.
+    /// The index of the tile.
     pub(super) at: Index,
     /// The extent of the tile.
     pub(super) extent: i64,
@@ -24,13 +25,14 @@ pub(super) struct Edge {
     pub(super) end: String,
 }
 
-/// The edge along each mode of a value, where there is one.
+/// The edge along each mode of a value; None if a mode has no edge.
 pub(super) type Ends = Vec<Option<Edge>>;
 
-/// What is known of the values of a gradient.
+/// The known edges of the values of a gradient.
 #[derive(Default)]
 pub(super) struct Edges {
-    /// The extents of the tensors that hold derivatives by outputs, by their numbers.
+    /// The extents of the tensors that hold derivatives with respect to outputs, by the numbers of
+    /// the tensors.
     given: HashMap<usize, Vec<Expr>>,
     ends: HashMap<ValueId, Ends>,
     zeros: HashSet<ValueId>,
@@ -47,7 +49,7 @@ pub(super) fn extents(layout: &str) -> Result<Vec<Expr>, TileError> {
 }
 
 impl Edges {
-    /// Says that a tensor holds the derivative by an output.
+    /// Records that a tensor holds the derivative with respect to an output.
     pub(super) fn give(&mut self, tensor: usize, layout: &str) -> Result<(), TileError> {
         self.given.insert(tensor, extents(layout)?);
         Ok(())
@@ -58,8 +60,8 @@ impl Edges {
         self.ends.get(&value).and_then(|ends| ends.get(mode)?.as_ref())
     }
 
-    /// The edges of a sum of a value over the iterations of a loop, of those that are the same in
-    /// each.
+    /// Records the edges of the sum of a value over the iterations of a loop: those edges that are
+    /// the same in each iteration.
     pub(super) fn sum(&mut self, result: ValueId, value: ValueId, is_same: impl Fn(&Index) -> bool) {
         if let Some(ends) = self.ends.get(&value) {
             let kept = ends.iter().map(|own| own.clone().filter(|own| is_same(&own.at))).collect();
@@ -67,8 +69,8 @@ impl Edges {
         }
     }
 
-    /// Takes note of a value: the operation that computes it, its operands with their shapes, and
-    /// its shape.
+    /// Records the edges of a value, given the operation that computes it, its operands with their
+    /// shapes, and its shape.
     pub(super) fn note(
         &mut self,
         (result, shape): (ValueId, &[i64]),
@@ -96,7 +98,7 @@ impl Edges {
             Some((own, shape)) => self.ends.get(own).cloned().unwrap_or_else(|| vec![None; shape.len()]),
             None => none.clone(),
         };
-        // A tile is 0 where both parts of a sum are; and 0 is 0 everywhere.
+        // A sum is 0 where both operands are 0. A constant 0 is 0 everywhere.
         let both = |a: usize, b: usize| -> Ends {
             let is_zero = |operand: usize| operands.get(operand).is_some_and(|(own, _)| self.zeros.contains(own));
             match (is_zero(a), is_zero(b)) {
@@ -132,7 +134,8 @@ impl Edges {
             }
             Operation::Transpose(order) => order.iter().map(|mode| of(0).get(*mode).cloned().flatten()).collect(),
             Operation::Reshape(_) => {
-                // Extents of 1 come and go; others that stay in their order stay modes.
+                // A reshape may add or remove modes of extent 1. If the other extents keep their
+                // order, the modes correspond.
                 let real = |shape: &[i64]| -> Vec<usize> { (0..shape.len()).filter(|own| shape[*own] > 1).collect() };
                 let Some((_, from)) = operands.first() else { return none };
                 let (before, after, mut ends) = (real(from), real(shape), none.clone());
@@ -149,7 +152,8 @@ impl Edges {
         }
     }
 
-    /// The edges of a tile of a tensor, where it holds the derivative by an output.
+    /// The edges of a tile of a tensor, if the tensor holds the derivative with respect to an
+    /// output.
     fn loaded(&self, tensor: usize, shape: &[i64], at: &[Index], picked: &[usize]) -> Ends {
         let Some(ends) = self.given.get(&tensor) else { return vec![None; shape.len()] };
         let edge = |(mode, ((at, extent), end)): (usize, ((&Index, &i64), &Expr))| {

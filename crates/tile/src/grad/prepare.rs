@@ -1,7 +1,8 @@
-//! A program, made ready to be reversed.
+//! Transforms a program so that it can be reversed.
 //!
-//! Law: the program computes what it did. If blocks along an axis share a tile of an input, a loop
-//! executes several of them; and a statement stands outside each loop on which it does not depend.
+//! Law: the program computes the same results as before. If blocks along an axis share a tile of an
+//! input, a loop executes several of these blocks. A statement stands outside each loop on which it
+//! does not depend.
 
 use std::collections::HashSet;
 
@@ -14,7 +15,7 @@ use crate::loads::read;
 use crate::program::statement::statements;
 use crate::program::{Axis, Count, Counter, Index, Loop, Name, Operation, Program, Role, Statement, ValueId, here};
 
-/// A program that was made ready.
+/// A program that can be reversed.
 pub(super) struct Prepared {
     pub(super) program: Program,
     /// The loop over merged blocks, if blocks are merged.
@@ -27,9 +28,10 @@ pub(super) struct Merged {
     pub(super) iteration: u32,
     /// The axis along which blocks are merged.
     pub(super) axis: Axis,
-    /// How many blocks the program has along the axis, where the last iterations may lie past it.
+    /// The number of blocks that the program has along the axis, if it is no multiple of
+    /// `together`; None if it is. The last iterations must then be omitted.
     pub(super) blocks: Option<String>,
-    /// How many blocks there are in an iteration's loop.
+    /// How many blocks the loop executes.
     pub(super) together: i64,
 }
 
@@ -39,7 +41,7 @@ pub(super) fn prepared(program: &Program, of: &[usize], options: &GradientOption
     let mut merged = program.clone();
     if let Some(own) = merge(&mut merged, of, options.blocks_merged)? {
         merged.body = hoisted(merged.body);
-        // A stage whose place depends on the block cannot be in a loop over blocks.
+        // A stage whose coordinate depends on the block cannot be in a loop over blocks.
         if merged.verify().is_ok() {
             return Ok(Prepared { program: merged, merged: Some(own) });
         }
@@ -53,7 +55,8 @@ pub(super) fn axes(program: &Program) -> Vec<(Axis, &str)> {
     Axis::ALL.into_iter().zip(counts).filter(|(_, count)| *count != "1").collect()
 }
 
-/// Refuses tiles that begin at elements: they may overlap, and are not derived here.
+/// Refuses tiles whose index counts elements and not tiles: such tiles may overlap, and have no
+/// gradient here.
 pub(super) fn counts_tiles(program: &Program) -> Result<(), TileError> {
     let mut found = None;
     for statement in statements(&program.body) {
@@ -112,7 +115,8 @@ fn merge(program: &mut Program, of: &[usize], together: i64) -> Result<Option<Me
         }
         any && !in_loop
     };
-    // A part of a block's number is none of the sum that stands for it when blocks are merged.
+    // An index that uses a quotient or a remainder of the block's number cannot use the sum that
+    // replaces the number.
     let found = axes(program).into_iter().find(|(axis, _)| shared(*axis) && !takes_part(program, *axis));
     let Some((axis, count)) = found.map(|(axis, count)| (axis, count.to_string())) else { return Ok(None) };
     let blocks: Expr = count.parse()?;
@@ -144,7 +148,8 @@ fn merge(program: &mut Program, of: &[usize], together: i64) -> Result<Option<Me
     Ok(Some(Merged { iteration, axis, blocks: (!exact).then_some(count), together }))
 }
 
-/// Whether an index of a program has a quotient or a remainder of the block along an axis.
+/// Whether an index of a program uses a quotient or a remainder of the block's number along an
+/// axis.
 fn takes_part(program: &Program, axis: Axis) -> bool {
     let is_part =
         |index: &Index| index.terms.iter().any(|(name, _)| name.is_part() && name.counter() == Counter::Block(axis));
@@ -160,7 +165,7 @@ fn takes_part(program: &Program, axis: Axis) -> bool {
     found
 }
 
-/// An index with a sum in the place of a name.
+/// An index in which a sum replaces a name.
 fn replaced(index: &Index, name: Name, instead: &Index) -> Index {
     let by = index.terms.iter().find(|(own, _)| *own == name).map_or(0, |(_, by)| *by);
     let mut rest = index.clone();
@@ -189,7 +194,7 @@ fn renamed(body: &mut [Statement], with: &dyn Fn(&Index) -> Index) {
     }
 }
 
-/// A body whose loops hold only statements that depend on their iterations.
+/// Moves statements that do not depend on an iteration out of the loops of a body.
 fn hoisted(body: Vec<Statement>) -> Vec<Statement> {
     let mut out = Vec::new();
     for statement in body {

@@ -1,7 +1,7 @@
-//! Forward values, computed again.
+//! Recomputes forward values.
 //!
-//! Law: a value of the source program is computed at most once in a scope, in the scope of the loop
-//! that defines it, before what uses it.
+//! Law: a value of the source program is computed at most once in a scope. It is computed in the
+//! scope of the loop that defines it, before the statements that use it.
 
 use tilewright_kernel::program::Location;
 
@@ -11,9 +11,9 @@ use crate::error::TileError;
 use crate::program::{Count, Loop, Operation, ValueId};
 
 impl<'p> Reverse<'p> {
-    /// A value of the source program, computed again.
+    /// Recomputes a value of the source program in a scope.
     pub(super) fn primal(&mut self, value: ValueId, scope: ScopeId) -> Result<ValueId, TileError> {
-        // Operands first; chains of values may be long, so there is no recursion over them.
+        // Operands come first. Chains of values may be long, so this is a loop and not a recursion.
         let mut waiting = vec![value];
         while let Some(value) = waiting.last().copied() {
             let Some(Known { definition, home }) = self.known.get(&value).copied() else {
@@ -56,8 +56,8 @@ impl<'p> Reverse<'p> {
         own.ok_or_else(|| self.refuse("a value has no definition", crate::program::here()))
     }
 
-    /// Computes a value again, whose operands are known. Hints of layouts are left out: the
-    /// gradient has other uses of the value.
+    /// Recomputes a value whose operands are known. Layout hints are left out, because the gradient
+    /// uses the value in other ways.
     fn computed_again(
         &mut self,
         value: ValueId,
@@ -102,7 +102,7 @@ impl<'p> Reverse<'p> {
         })
     }
 
-    /// The values after a loop, computed again in the scope that it is in.
+    /// Recomputes the results of a loop, in the scope that encloses the loop.
     fn loop_again(&mut self, own: &'p Loop, scope: ScopeId) -> Result<(), TileError> {
         let spot = Spot { scope, place: own.place };
         let count = self.count(&own.count, spot)?;

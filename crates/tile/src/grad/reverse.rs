@@ -1,8 +1,8 @@
-//! From the last statement to the first.
+//! Reverses the statements of a program, from the last to the first.
 //!
-//! Law: when a statement is reversed, the derivative by its result is complete: every statement
-//! that uses the result comes after it. Derivatives are tiles of the shape of their value, of f64
-//! where that is, else of f32.
+//! Law: when a statement is reversed, the derivative with respect to its result is complete,
+//! because every statement that uses the result comes after it and was reversed before. Derivatives
+//! are tiles of the shape of their value, of f64 if the value is f64, and of f32 otherwise.
 
 use std::collections::{HashMap, HashSet};
 
@@ -24,29 +24,30 @@ pub(super) enum Definition<'p> {
     Let(&'p Operation, &'p [ValueId], Location),
     /// Carried by a loop, at the beginning of an iteration.
     Parameter(&'p Loop, usize),
-    /// After a loop.
+    /// The result of a loop, after it.
     Result(&'p Loop),
 }
 
-/// A value of the source program: its definition, and the loop whose body it is in.
+/// A value of the source program: its definition, and the loop whose body defines it.
 #[derive(Clone, Copy)]
 pub(super) struct Known<'p> {
     pub(super) definition: Definition<'p>,
     pub(super) home: Option<u32>,
 }
 
-/// A loop whose loads are reversed in the scope of an earlier one.
+/// A later loop whose loads are reversed in the scope of an earlier loop.
 struct Deferred<'p> {
     own: &'p Loop,
     seeds: Vec<Seed>,
 }
 
-/// The derivative by a value that a loop carries.
+/// The derivative with respect to a value that a loop carries.
 #[derive(Clone, Copy)]
 enum Seed {
-    /// Of a sum: that of its result.
+    /// For a sum: the derivative with respect to the result.
     Sum { number: usize, result: ValueId },
-    /// Of a minimum or maximum: its result, and the share of each iteration that has it.
+    /// For a minimum or maximum: the derivative with respect to the result, and the share of it
+    /// that each iteration with the extreme gets.
     Extreme { number: usize, result: ValueId, share: ValueId },
 }
 
@@ -65,21 +66,21 @@ pub(super) struct Reverse<'p> {
     pub(super) known: HashMap<ValueId, Known<'p>>,
     /// How often each value is used.
     uses: HashMap<ValueId, usize>,
-    /// The values that depend on an input by which is derived.
+    /// The values that depend on an input with respect to which the gradient is taken.
     active: HashSet<ValueId>,
     destinations: Vec<(Destination, usize)>,
-    /// The tensor of the derivative by each output, by the number of the output.
+    /// From the number of each output to the tensor that holds the derivative with respect to it.
     given: HashMap<usize, usize>,
     pub(super) writer: Writer,
-    /// Derivatives by values of the source program, by the scope that adds to them.
+    /// Derivatives with respect to values of the source program, by the scope that adds to them.
     derivatives: HashMap<ScopeId, HashMap<ValueId, ValueId>>,
     pending: HashMap<ScopeId, Vec<Pending>>,
     deferred: HashMap<u32, Vec<Deferred<'p>>>,
-    /// The loop that is reversed again for its loads alone.
+    /// The loop that is being reversed a second time, for its loads alone.
     again: Option<u32>,
     /// The outputs of the source program that are written too.
     outputs: HashSet<usize>,
-    /// Their stores, which come last: no load waits for them.
+    /// The stores of these outputs. They come last, so that no load waits for them.
     stored: Vec<Statement>,
 }
 
@@ -111,7 +112,7 @@ pub(super) fn reversed(
     };
     let outputs = outputs(source, options)?;
     for (number, tensor) in program.tensors.iter_mut().enumerate() {
-        // What the program wrote is not read again.
+        // No program reads what this program writes.
         tensor.role = if outputs.contains(&number) { Role::Output } else { Role::Input };
     }
     let mut destinations = Vec::new();
@@ -165,7 +166,7 @@ pub(super) fn reversed(
     let Reverse { mut writer, destinations, stored, .. } = reverse;
     stored.into_iter().for_each(|store| writer.push(ROOT, store));
     let program = writer.finish();
-    // An input without influence has no derivative to store.
+    // If an input does not influence the outputs, there is no derivative to store.
     for (own, _) in &destinations {
         let name = derivative(&source.tensors[own.tensor].name);
         let parts = super::destination::parts_of(&name);
@@ -205,13 +206,15 @@ fn definitions(program: &Program) -> (HashMap<ValueId, Known<'_>>, HashMap<Value
     (known, uses)
 }
 
-/// The values that depend on an input, as numbers that have a derivative.
+/// The values that depend on an input through differentiable operations.
 ///
-/// An integer that a number is rounded to has none. The bits of a number are no such integer: what
-/// is made of them and becomes a number again depends on the input, and its derivative is refused.
+/// A number that is rounded to an integer has no derivative. The bits of a number (`recast`) are
+/// different: a number that is computed from them depends on the input, so its derivative is
+/// refused.
 fn active(program: &Program, of: &[usize]) -> HashSet<ValueId> {
     let (mut active, mut bits) = (HashSet::new(), HashSet::new());
-    // A loop carries dependence from its end to its beginning, so until nothing changes.
+    // A loop carries dependence from the end of its body to the beginning, so repeat until nothing
+    // changes.
     loop {
         let before = active.len() + bits.len();
         for statement in statements(&program.body) {
@@ -246,7 +249,7 @@ fn active(program: &Program, of: &[usize]) -> HashSet<ValueId> {
 }
 
 impl<'p> Reverse<'p> {
-    /// The refusal of a statement.
+    /// The refusal to reverse a statement.
     pub(super) fn refuse(&self, because: impl Into<String>, place: Location) -> TileError {
         let of = self.source.name.clone();
         Reason::Gradient { of, because: because.into() }.at("the gradient", place)
@@ -352,7 +355,7 @@ impl<'p> Reverse<'p> {
         Ok(())
     }
 
-    /// The derivative by a tile that was loaded.
+    /// Collects the derivative with respect to a loaded tile.
     pub(super) fn loaded(
         &mut self,
         operation: &Operation,
@@ -398,8 +401,8 @@ impl<'p> Reverse<'p> {
         Ok(())
     }
 
-    /// The definition of the next value of a minimum or maximum over iterations: what each
-    /// iteration compares with. None: the value that the loop carries is another.
+    /// For a loop-carried minimum or maximum: the value that each iteration compares with it. None
+    /// if the loop-carried value is neither.
     fn compared(&self, own: &'p Loop, number: usize) -> Option<ValueId> {
         let (parameter, next) = (own.parameters[number], own.next[number]);
         let Definition::Let(Operation::Binary(Binary::Minimum | Binary::Maximum), operands, _) =
@@ -422,7 +425,7 @@ impl<'p> Reverse<'p> {
         self.writer.select(spot, (Comparison::Equal, tiles), [one, zero])
     }
 
-    /// The derivatives by what a loop carries.
+    /// The derivatives with respect to the values that a loop carries.
     fn seeds(&mut self, own: &'p Loop, scope: ScopeId) -> Result<Vec<Seed>, TileError> {
         let spot = Spot { scope, place: own.place };
         let mut seeds = Vec::new();
@@ -432,7 +435,8 @@ impl<'p> Reverse<'p> {
                 seeds.push(Seed::Sum { number, result });
                 continue;
             };
-            // Iterations that have the extreme share its derivative, as the elements of a tile do.
+            // Iterations whose value equals the extreme share the derivative, as equal elements of
+            // a tile do in a reduction.
             let (extreme, initial) = (self.primal(*after, scope)?, self.primal(own.initial[number], scope)?);
             let count = self.count(&own.count, spot)?;
             let body = self.writer.open(scope, own.iteration, count);
@@ -468,7 +472,7 @@ impl<'p> Reverse<'p> {
             self.add(value, derivative, spot)?;
         }
         self.body(&own.body, scope)?;
-        // A sum hands the derivative of its result to each iteration, unchanged.
+        // Each summand of a loop-carried sum gets the derivative of the result, unchanged.
         for (number, parameter) in own.parameters.iter().enumerate() {
             let found = self.taken(*parameter, scope);
             let sum = seeds.iter().find_map(|seed| match seed {
@@ -486,7 +490,7 @@ impl<'p> Reverse<'p> {
         Ok(())
     }
 
-    /// The share of a derivative where a tile has an extreme, elsewhere 0.
+    /// The share of a derivative where a tile equals an extreme, and 0 elsewhere.
     fn shared(
         &mut self,
         tile: ValueId,
@@ -503,7 +507,8 @@ impl<'p> Reverse<'p> {
         let count = self.count(&own.count, spot)?;
         let body = self.writer.open(scope, own.iteration, count);
         self.iteration(own, &seeds, body)?;
-        // Loads of tiles that an earlier loop loads too are reversed there.
+        // If an earlier loop loads the same tiles, the loads of this loop are reversed in the
+        // reversal of that loop.
         let earlier: HashMap<usize, u32> = self
             .destinations
             .iter()
@@ -520,7 +525,8 @@ impl<'p> Reverse<'p> {
                     self.deferred.entry(first).or_default().push(Deferred { own, seeds });
                 }
             }
-            // Only the loads of the loop itself are wanted.
+            // In this second pass, only the loads of the deferred loop itself are wanted, not those
+            // of loops inside it.
             Some(_) => {
                 self.pending.remove(&body);
             }
@@ -544,8 +550,8 @@ impl<'p> Reverse<'p> {
         Ok(())
     }
 
-    /// Reverses a later loop in the scope of the first one that loads the same tiles, for its loads
-    /// alone.
+    /// Reverses a later loop a second time, in the scope of the first loop that loads the same
+    /// tiles. Only the derivatives with respect to its loads are kept.
     fn reverse_again(&mut self, deferred: &Deferred<'p>, first: u32, body: ScopeId) -> Result<(), TileError> {
         let before = self.again.replace(deferred.own.iteration);
         let kept = self.pending.remove(&body).unwrap_or_default();
@@ -573,7 +579,7 @@ impl<'p> Reverse<'p> {
         Ok(())
     }
 
-    /// Derivatives by values from outside a loop: the sum over its iterations.
+    /// The derivatives with respect to values from outside of a loop: the sum over the iterations.
     fn handed_out(
         &mut self,
         own: &Loop,
@@ -586,7 +592,8 @@ impl<'p> Reverse<'p> {
         let name = self.writer.iteration(body);
         let mut sums = Vec::new();
         for (value, mut derivative) in outer {
-            // Iterations have different elements past an edge. The sum would mix them with others.
+            // If the edge depends on the iteration, the iterations have zeros in different
+            // elements. Elements past the edge must be cleared before the sum mixes them.
             for mode in 0..self.source.type_of(value).shape.len() {
                 let edge = self.writer.edges.of(derivative, mode);
                 if edge.is_some_and(|edge| name.is_some_and(|name| depends(std::slice::from_ref(&edge.at), name))) {
@@ -596,7 +603,8 @@ impl<'p> Reverse<'p> {
             if let Some(merged) = self.prepared.merged.as_ref().filter(|merged| merged.iteration == own.iteration)
                 && let Some(blocks) = &merged.blocks
             {
-                // The last iterations may lie past the last block.
+                // If the blocks are no multiple of the merged blocks, the last iterations stand for
+                // blocks that do not exist.
                 let at = (Index::block(merged.axis) * merged.together).plus(&Index::iteration(own.iteration));
                 let at = self.index(inside, &at)?;
                 let shape = self.writer.type_of(derivative).shape.clone();

@@ -1,9 +1,10 @@
 //! The derivative of each operation.
 //!
-//! Law: `d` is the derivative by the result of an operation. A rule adds, for each operand, `d`
-//! times the derivative of the result by the operand, as a function of real numbers. Where a
-//! function has a corner, equal elements share: half each of `min` and `max`, equal parts of the
-//! elements that are the extreme of a reduction; `abs` has 0 there.
+//! Law: `d` is the derivative with respect to the result of an operation. For each operand, a rule
+//! adds `d` times the derivative of the result with respect to the operand, as a function of real
+//! numbers. Where a function has a corner, equal elements share: `min` and `max` give half to each
+//! operand, a reduction gives equal parts to the elements that equal the extreme, and `abs` has the
+//! derivative 0 at 0.
 
 use std::f64::consts::{FRAC_2_SQRT_PI, LN_2};
 
@@ -87,7 +88,8 @@ impl Reverse<'_> {
                 let own = self.writer.select(spot, (Comparison::Equal, [tile, extreme]), [share, zero])?;
                 self.add(operands[0], own, spot)
             }
-            // What is after an element along the mode: all, less what is before.
+            // The sum of the elements after each one, along the mode: the sum of all, minus the
+            // elements before it.
             Operation::Scan(Reduction::Sum, mode) => {
                 self.reverse_scan(Operation::ScanBefore(Reduction::Sum, *mode), (operands[0], *mode), d, spot)
             }
@@ -116,7 +118,7 @@ impl Reverse<'_> {
         }
     }
 
-    /// Modes, and the tiles that say the coordinates along them.
+    /// Modes, with the tiles that hold the coordinates along them.
     pub(super) fn coordinates(
         &mut self,
         modes: &[usize],
@@ -208,9 +210,9 @@ impl Reverse<'_> {
                 let by = times(self, d, density)?;
                 self.writer.scaled(spot, by, FRAC_2_SQRT_PI)?
             }
-            // Rounded as conversions are.
+            // Rounding to tf32 counts as a conversion.
             Unary::Tf32 => d,
-            // Whole numbers do not change with what they are near to.
+            // A function that rounds to a whole number is constant between jumps.
             Unary::Floor | Unary::Ceil | Unary::Round => return Ok(()),
         };
         self.add(operand, own, spot)
@@ -265,7 +267,7 @@ impl Reverse<'_> {
                 }
                 Ok(())
             }
-            // Operations on bits have integers.
+            // Bitwise operations have integer operands.
             _ => Ok(()),
         }
     }

@@ -1,6 +1,7 @@
 //! The program that adds the parts of a derivative.
 //!
-//! Law: each element is the sum of its parts, added in an order that depends on their number alone.
+//! Law: each element is the sum of its parts. The order of the additions depends only on the number
+//! of parts.
 
 use tilewright_kernel::machine::Machine;
 use tilewright_layout::symbolic::Expr;
@@ -12,15 +13,16 @@ use crate::build::{Build, TensorId, Value};
 use crate::error::{Reason, TileError};
 use crate::program::{Axis, Index, Program, Reduction, padded};
 
-/// How many blocks a derivative shall have at least, for each multiprocessor.
+/// The least number of blocks of a derivative for each multiprocessor.
 const BLOCKS_OF_MULTIPROCESSOR: i64 = 2;
-/// The columns of the derivative that a block computes: a sector to a line of 512 bytes of f32.
+/// The number of columns of the derivative that a block computes, at least and at most: from a
+/// sector of 32 bytes to a line of 512 bytes of f32.
 const COLUMNS: [i64; 2] = [8, 128];
 /// The elements of parts that a block loads at once: 32 KiB in flight.
 const ELEMENTS_AT_ONCE: i64 = 8192;
 
-/// How a program is cut that adds the parts of a derivative, which the blocks of another program
-/// have written.
+/// Tile sizes of the program that adds the parts of a derivative. Blocks of another program have
+/// written the parts.
 ///
 /// ```
 /// use tilewright_kernel::machine::Machine;
@@ -35,12 +37,13 @@ const ELEMENTS_AT_ONCE: i64 = 8192;
 pub struct TotalTiles {
     /// The most columns of the derivative that a block computes: a power of two.
     pub columns: i64,
-    /// The elements of parts, in f32, that a block loads at once.
+    /// The number of elements of parts, in f32, that a block loads at once.
     pub elements_at_once: i64,
 }
 
 impl TotalTiles {
-    /// The tiles of a derivative of this many elements on a machine; without one, on an H200.
+    /// Tile sizes for a derivative with this many elements on a machine. Without a machine, those
+    /// for an H200.
     pub fn new(elements: i64, machine: Option<&Machine>) -> TotalTiles {
         let blocks = BLOCKS_OF_MULTIPROCESSOR * multiprocessors(machine);
         let columns = padded(elements / blocks).clamp(COLUMNS[0], COLUMNS[1]);
@@ -48,7 +51,7 @@ impl TotalTiles {
     }
 }
 
-/// The multiprocessors of a machine, at least 1; without a machine, those of an H200.
+/// The multiprocessors of a machine, at least 1. Without a machine, those of an H200.
 pub fn multiprocessors(machine: Option<&Machine>) -> i64 {
     let own = machine.map(|machine| machine.multiprocessors);
     let own = own.or_else(|| Machine::named("H200").map(|machine| machine.multiprocessors));
@@ -62,7 +65,7 @@ pub(super) fn total(parts: &Parts) -> Result<Program, TileError> {
         let because = "the grid that adds its parts would have more than three axes".to_string();
         return Err(Reason::Gradient { of: name.clone(), because }.at("input", parts.place));
     }
-    // The last mode is taken in tiles, the others one by one.
+    // The last mode is cut into tiles. The other modes have tiles of extent 1.
     let known = |mode: &usize| parts.extents[*mode].known().unwrap_or(1).max(1);
     let elements = real.iter().map(known).fold(1, i64::saturating_mul);
     let TotalTiles { columns, .. } = TotalTiles::new(elements, None);
@@ -89,7 +92,7 @@ pub(super) fn total(parts: &Parts) -> Result<Program, TileError> {
     })
 }
 
-/// A sum, and all parts along the axes that are left.
+/// A sum, plus all parts along the axes that remain.
 fn added<'t>(
     t: &'t Build,
     x: TensorId,
@@ -112,7 +115,7 @@ fn added<'t>(
     Ok(sums[0])
 }
 
-/// How many tiles of an extent there are.
+/// The number of tiles of an extent.
 fn tiles(extent: &Expr, tile: i64) -> Result<Expr, TileError> {
     extent.divide_up(&Expr::from(tile)).ok_or_else(|| LayoutError::Expression { op: "grid" }.into())
 }

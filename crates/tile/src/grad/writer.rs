@@ -1,8 +1,8 @@
-//! The gradient as it is written.
+//! Writes the gradient as a program with nested scopes.
 //!
-//! Law: a scope is the body of a loop, or of the program. A statement may be added to a scope
-//! around the one that is being written: the loop itself is added to it only when its scope is
-//! closed, so the statement comes before it.
+//! Law: a scope is the body of a loop, or of the program. A statement may also be added to a scope
+//! that encloses the one being written. It then comes before the inner loop, because a loop is
+//! added to its enclosing scope only when the scope of the loop is closed.
 
 use std::collections::{HashMap, HashSet};
 
@@ -22,7 +22,7 @@ use crate::program::{
 /// A scope, by its number.
 pub(super) type ScopeId = usize;
 
-/// The body of the program.
+/// The scope of the program's body.
 pub(super) const ROOT: ScopeId = 0;
 
 /// Where a statement is written: in a scope, for a line of the source program.
@@ -44,17 +44,17 @@ struct Carried {
 #[derive(Default)]
 struct Scope {
     parent: Option<ScopeId>,
-    /// The loops of the source program whose iteration is the iteration of this loop.
+    /// The loops of the source program whose iteration corresponds to the iteration of this loop.
     stands_for: Vec<u32>,
-    /// The number of this loop, and how often it is executed.
+    /// The number of this loop and its count; None for the program's body.
     repeated: Option<(u32, Count)>,
     statements: Vec<Statement>,
     carried: Vec<Carried>,
-    /// Values of the source program that are computed here.
+    /// From values of the source program to the values that this scope recomputed.
     known: HashMap<ValueId, ValueId>,
-    /// Tiles that were broadcast.
+    /// The tiles that were broadcast in this scope.
     broadcast: HashMap<(ValueId, Vec<i64>), ValueId>,
-    /// Tiles of one number.
+    /// The constant tiles of this scope.
     full: HashMap<(Vec<i64>, Element, u64), ValueId>,
 }
 
@@ -73,7 +73,7 @@ impl Writer {
         self.program.type_of(value)
     }
 
-    /// Opens a loop in a scope, which stands for a loop of the source program.
+    /// Opens a loop in a scope. It corresponds to a loop of the source program.
     pub(super) fn open(&mut self, parent: ScopeId, stands_for: u32, count: Count) -> ScopeId {
         let iteration = self.program.iterations;
         self.program.iterations += 1;
@@ -82,12 +82,13 @@ impl Writer {
         self.scopes.len() - 1
     }
 
-    /// Lets the iteration of a scope stand for that of another loop of the source program, too.
+    /// Records that the iteration of a scope also corresponds to that of another loop of the source
+    /// program.
     pub(super) fn stand_for(&mut self, scope: ScopeId, own: u32) {
         self.scopes[scope].stands_for.push(own);
     }
 
-    /// A value that the loop of a scope carries.
+    /// Adds a loop-carried value to the loop of a scope.
     pub(super) fn parameter(&mut self, scope: ScopeId, initial: ValueId) -> ValueId {
         let ty = self.type_of(initial).clone();
         let parameter = self.program.value(ty.clone());
@@ -96,7 +97,7 @@ impl Writer {
         parameter
     }
 
-    /// Says the next value of a parameter, and returns the value after the loop.
+    /// Sets the next value of a loop-carried value, and returns the value after the loop.
     pub(super) fn hand_on(&mut self, scope: ScopeId, parameter: ValueId, next: ValueId) -> ValueId {
         match self.scopes[scope].carried.iter_mut().find(|own| own.parameter == parameter) {
             Some(own) => {
@@ -107,7 +108,7 @@ impl Writer {
         }
     }
 
-    /// The iteration of the loop of a scope.
+    /// The iteration of the loop of a scope; None for the program's body.
     pub(super) fn iteration(&self, scope: ScopeId) -> Option<Name> {
         self.scopes[scope].repeated.as_ref().map(|(iteration, _)| Name::Iteration(*iteration))
     }
@@ -141,8 +142,8 @@ impl Writer {
         }));
     }
 
-    /// The scope, this one or one around it, whose iteration is that of a loop of the source
-    /// program; of no loop, the body of the program.
+    /// The innermost scope, from this one outwards, whose iteration corresponds to a loop of the
+    /// source program. Without a loop, the program's body.
     pub(super) fn scope_of(&self, mut scope: ScopeId, own: Option<u32>) -> Option<ScopeId> {
         let Some(own) = own else { return Some(ROOT) };
         loop {
@@ -154,7 +155,8 @@ impl Writer {
         }
     }
 
-    /// An index of the source program, in a scope. None: it names a loop that is not open.
+    /// Translates an index of the source program to a scope. None if the index names a loop that is
+    /// not open.
     pub(super) fn index(&self, scope: ScopeId, index: &Index) -> Option<Index> {
         let name = |name: Name| match name.counter() {
             Counter::Block(_) => Some(name),
@@ -179,7 +181,7 @@ impl Writer {
         self.scopes[scope].statements.push(statement);
     }
 
-    /// The value of an operation.
+    /// Adds an operation, and returns its result.
     pub(super) fn apply(
         &mut self,
         spot: Spot,
@@ -210,7 +212,7 @@ impl Writer {
         self.binary(spot, Binary::Multiply, [value, by])
     }
 
-    /// Where two tiles compare, one tile, elsewhere another.
+    /// A selection: one tile where the comparison is true, another tile elsewhere.
     pub(super) fn select(
         &mut self,
         spot: Spot,
@@ -231,7 +233,7 @@ impl Writer {
         self.filled(spot, &shape, (element, value))
     }
 
-    /// A tile of one number.
+    /// A constant tile.
     pub(super) fn filled(
         &mut self,
         spot: Spot,
@@ -286,7 +288,8 @@ impl Writer {
         }
     }
 
-    /// The program, without what no store needs and without the tensors that it does not use.
+    /// The finished program, without statements that no store needs and tensors that it does not
+    /// use.
     pub(super) fn finish(mut self) -> Program {
         let mut body = std::mem::take(&mut self.scopes[ROOT].statements);
         let mut used = HashSet::new();
@@ -333,7 +336,7 @@ fn needed(body: &mut Vec<Statement>, used: &mut HashSet<ValueId>) {
             Statement::Let { result, .. } if !used.contains(result) => continue,
             Statement::Let { .. } | Statement::Store { .. } => used.extend(statement.takes()),
             Statement::Loop(own) => {
-                // A value that a loop carries is needed if its result is, or if the body needs it.
+                // A loop-carried value is needed if its result is needed, or if the body needs it.
                 let mut alive: Vec<bool> = own.results.iter().map(|result| used.contains(result)).collect();
                 let all = own.body.clone();
                 loop {
@@ -367,8 +370,8 @@ fn needed(body: &mut Vec<Statement>, used: &mut HashSet<ValueId>) {
     *body = kept;
 }
 
-/// The sizes that an expression names; none of a text that is no expression, which is refused where
-/// it is used.
+/// Adds the sizes that an expression names. A text that is no expression adds none; it is refused
+/// where it is used.
 fn named_in(text: &str, names: &mut HashSet<String>) {
     if let Ok(expr) = text.parse::<Expr>() {
         names.extend(expr.parameters().iter().filter_map(|own| own.name().map(str::to_string)));
@@ -409,7 +412,7 @@ fn read_or_written(body: &mut [Statement], visit: &mut dyn FnMut(&mut usize)) {
     }
 }
 
-/// A tensor that a program declares.
+/// Declares a tensor of a program.
 pub(super) fn declare(
     program: &mut Program,
     (name, element): (String, Element),

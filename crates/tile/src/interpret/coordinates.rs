@@ -1,4 +1,4 @@
-//! Tiles of coordinates at one block, without the contents of tensors.
+//! Evaluates tiles of coordinates for one block, without the contents of tensors.
 //!
 //! Law: a coordinate is known if [`super::run`] computes it at these sizes in block (1,1,1) and in
 //! the first iteration of each loop. A coordinate that depends on the contents of a tensor is
@@ -12,9 +12,10 @@ use super::number::Number;
 use super::{number_of, tile};
 use crate::program::{Counter, Operation, Program, Statement, ValueId};
 
-/// The elements of each wanted value that is known.
+/// The elements of each wanted value, for those that are known.
 ///
-/// Block 1 represents the others: few blocks are at the edges, where coordinates are clipped.
+/// Block 1 represents the others, because only few blocks are at the edges, where coordinates are
+/// clamped.
 pub(crate) fn known(
     program: &Program,
     statements: &[&Statement],

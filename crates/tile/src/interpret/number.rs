@@ -1,24 +1,24 @@
-//! Numbers of the types of elements.
+//! Numbers of the element types.
 //!
-//! Law: every number of these types is one of f64, but for those of i64, which are kept as they
-//! are. A sum, difference, product, quotient or root of two of f32 that is rounded to f64 and then
-//! to f32 is rounded as once.
+//! Law: every number of these types is representable in f64, except those of i64, which are kept as
+//! bits. A sum, difference, product, quotient or square root of numbers of f32 that is rounded to
+//! f64 and then to f32 equals the result rounded once.
 
 use half::{bf16, f16};
 use tilewright_kernel::Element;
 
 use crate::program::{Binary, Comparison, Unary};
 
-/// The magnitude below which each whole number is one of f64, and each such number of f64 is that
-/// of no other one.
+/// 2^53: whole numbers below it in magnitude convert to f64 and back without loss.
 const WHOLE: f64 = 9_007_199_254_740_992.0;
 
-/// A number of a tile: the bits of an i64 if that is its type, else those of its value as f64.
+/// A number of a tile: the bits of an i64 for that type, and the bits of the value as f64 for all
+/// others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Number(u64);
 
 impl Number {
-    /// A number of any type but i64.
+    /// A number of any type except i64.
     pub(crate) fn real(value: f64) -> Number {
         Number(value.to_bits())
     }
@@ -28,7 +28,7 @@ impl Number {
         Number(value as u64)
     }
 
-    /// The value of a number that is none of i64.
+    /// The value of a number whose type is not i64.
     pub(crate) fn to_real(self) -> f64 {
         f64::from_bits(self.0)
     }
@@ -38,7 +38,7 @@ impl Number {
         self.0 as i64
     }
 
-    /// The nearest number of a type; integers of 64 bits end at their range, narrower ones wrap.
+    /// The nearest number of a type. Integers of 64 bits saturate, and narrower ones wrap.
     pub(crate) fn of(value: f64, element: Element) -> Number {
         match element {
             Element::I64 => Number::whole(value as i64),
@@ -46,13 +46,13 @@ impl Number {
         }
     }
 
-    /// The same; none for a number of i64 that f64 need not hold.
+    /// The nearest number of a type; None for an i64 that f64 may not represent exactly.
     pub(crate) fn exact(value: f64, element: Element) -> Option<Number> {
         let fits = element != Element::I64 || (value.fract() == 0.0 && value.abs() < WHOLE);
         fits.then(|| Number::of(value, element))
     }
 
-    /// The value; none for a number of i64 that f64 need not hold.
+    /// The value as f64; None for an i64 that f64 may not represent exactly.
     pub(crate) fn value(self, element: Element) -> Option<f64> {
         match element {
             Element::I64 => Some(self.to_whole() as f64).filter(|value| value.abs() < WHOLE),
@@ -60,17 +60,17 @@ impl Number {
         }
     }
 
-    /// The number with these bits, as memory has them.
+    /// The number with these bits in memory.
     pub(crate) fn of_bits(bits: u64, element: Element) -> Number {
         if element == Element::I64 { Number(bits) } else { Number::real(element.to_f64(bits)) }
     }
 
-    /// The bits that memory has.
+    /// The bits of the number in memory.
     pub(crate) fn to_bits(self, element: Element) -> u64 {
         if element == Element::I64 { self.0 } else { element.of_f64(self.to_real()) }
     }
 
-    /// An integer of i32 or i64.
+    /// The value of an i32 or i64.
     pub(super) fn integer(self, element: Element) -> i64 {
         if element == Element::I64 { self.to_whole() } else { self.to_real() as i64 }
     }
@@ -91,9 +91,9 @@ pub(super) fn rounded(value: f64, element: Element) -> f64 {
     }
 }
 
-/// A number of one type in another: to nearest, to integers toward zero and to the nearer end.
-/// Between integers the lowest bits stay. NaN becomes 0, or the highest bit alone where one of both
-/// types is f64 or i64.
+/// Converts a number to another type: to floating point to nearest, and from floating point to
+/// integers toward zero with saturation. Conversions between integers keep the lowest bits. NaN
+/// becomes 0, or only the highest bit set if one of both types is f64 or i64.
 pub(super) fn converted(value: Number, from: Element, to: Element) -> Number {
     if from == Element::I64 {
         let value = value.to_whole();
@@ -124,7 +124,7 @@ type Narrow = (i32, i32, f64);
 const E4M3: Narrow = (3, -6, 448.0);
 const E5M2: Narrow = (2, -14, 57344.0);
 
-/// The nearest number of a type, ties to even; saturates.
+/// The nearest number of a type, with ties to even. It saturates.
 fn narrowed(value: f64, (digits, least, greatest): Narrow) -> f64 {
     if value.is_nan() || value == 0.0 {
         return value;
@@ -134,17 +134,17 @@ fn narrowed(value: f64, (digits, least, greatest): Narrow) -> f64 {
     ((value / unit).round_ties_even() * unit).clamp(-greatest, greatest)
 }
 
-/// The same bits as a number of another type that has as many.
+/// The same bits as a number of another type of the same width.
 pub(super) fn recast(value: Number, to: Element) -> Number {
     match to {
         Element::I32 => Number::real(f64::from((value.to_real() as f32).to_bits() as i32)),
         Element::F32 => Number::real(f64::from(f32::from_bits(value.to_real() as i32 as u32))),
-        // An i64 is its bits, and so is an f64.
+        // An i64 and an f64 are stored as their bits.
         _ => value,
     }
 }
 
-/// Four bits of a word of i32.
+/// A 4-bit integer of a word of i32.
 pub(super) fn nibble(word: f64, at: usize, signed: bool) -> f64 {
     let bits = (word as i32 as u32) >> (4 * at) & 15;
     f64::from(if signed && bits > 7 { bits as i32 - 16 } else { bits as i32 })
@@ -166,8 +166,8 @@ pub(super) fn random(counter: f64, seed: f64, word: u8) -> f64 {
     f64::from(words.get(usize::from(word)).copied().unwrap_or(0) as i32)
 }
 
-/// The greater first: of floating-point numbers by sign, exponent and digits as if they were one
-/// number.
+/// A comparison for descending order. Floating-point numbers are ordered by their bits, as a
+/// sign-magnitude integer, so that NaNs have a place.
 pub(super) fn descending(element: Element) -> impl Fn(&Number, &Number) -> std::cmp::Ordering {
     move |a, b| match element {
         Element::I64 => b.to_whole().cmp(&a.to_whole()),
@@ -175,8 +175,8 @@ pub(super) fn descending(element: Element) -> impl Fn(&Number, &Number) -> std::
     }
 }
 
-/// The error function by its series `2/sqrt(pi) e^(-x^2) (x + 2x^3/3 + 4x^5/15 + ..)`, all of whose
-/// terms have one sign; from 6 on it is 1 in f64.
+/// The error function by the series `2/sqrt(pi) e^(-x^2) (x + 2x^3/3 + 4x^5/15 + ..)`, all of whose
+/// terms have the same sign. From 6 on, the result is 1 in f64.
 fn erf(x: f64) -> f64 {
     if x.is_nan() || x.abs() > 6.0 {
         return if x.is_nan() { x } else { x.signum() };
@@ -190,12 +190,12 @@ fn erf(x: f64) -> f64 {
     std::f64::consts::FRAC_2_SQRT_PI * (-x * x).exp() * sum
 }
 
-/// The nearest number with 11 binary digits, and the exponents of f32; ties away from 0.
+/// The nearest number with 11 significant bits and the exponent range of f32; ties away from 0.
 fn tf32(x: f64) -> f64 {
     if x == 0.0 || !x.is_finite() {
         return x;
     }
-    // Below the least normal number of f32 the distance stays the same.
+    // Below the smallest normal number of f32, the spacing stays the same.
     let exponent = ((x.abs().to_bits() >> 52) as i32 - 1023).max(-126);
     let unit = 2.0_f64.powi(exponent - 10);
     let near = (x / unit).round() * unit;
@@ -205,7 +205,7 @@ fn tf32(x: f64) -> f64 {
 pub(super) fn unary(function: Unary, x: Number, element: Element) -> Number {
     if element == Element::I64 {
         let x = x.to_whole();
-        // The program was refused where it is another function.
+        // Other functions of integers were refused.
         return Number::whole(if function == Unary::Negate { x.wrapping_neg() } else { x.wrapping_abs() });
     }
     let x = x.to_real();
@@ -228,19 +228,19 @@ pub(super) fn unary(function: Unary, x: Number, element: Element) -> Number {
         Unary::Round => x.round_ties_even(),
         Unary::Tf32 => tf32(x),
     };
-    // There is one zero among integers; among others the sign counts.
+    // Integers have one zero. For floating-point numbers, the sign of zero counts.
     let value = if element == Element::I32 { value + 0.0 } else { value };
     Number::real(rounded(value, element))
 }
 
-/// The greatest whole number up to a quotient, and 0 over 0.
+/// The quotient of integers, rounded down; 0 if the divisor is 0.
 fn quotient(a: i64, b: i64) -> i64 {
     let toward_zero = a.checked_div(b).unwrap_or(if b == 0 { 0 } else { i64::MIN });
     let is_below = b != 0 && a.wrapping_sub(toward_zero.wrapping_mul(b)) != 0 && (a < 0) != (b < 0);
     toward_zero - i64::from(is_below)
 }
 
-/// A function of integers of 32 or 64 bits, before it wraps.
+/// The result of a function of 32-bit or 64-bit integers, before it wraps.
 fn of_integers(function: Binary, a: i64, b: i64, bits: u32) -> i64 {
     let (own, shift) = match bits {
         64 => (a as u64, b as u64),
@@ -282,7 +282,7 @@ pub(super) fn binary(function: Binary, a: Number, b: Number, element: Element) -
         Binary::Multiply => a * b,
         Binary::Divide => a / b,
         Binary::Minimum | Binary::Maximum if a.is_nan() || b.is_nan() => f64::NAN,
-        // Of two zeros, the one whose sign decides.
+        // If both are zeros, their signs decide.
         Binary::Minimum if a == b => {
             if a.is_sign_negative() {
                 a
@@ -299,7 +299,7 @@ pub(super) fn binary(function: Binary, a: Number, b: Number, element: Element) -
         }
         Binary::Minimum => a.min(b),
         Binary::Maximum => a.max(b),
-        // Integers alone have these; the program was refused.
+        // These exist for integers alone. For other types, the program was refused.
         Binary::And | Binary::Or | Binary::Xor | Binary::ShiftLeft | Binary::ShiftRight | Binary::ShiftDown => f64::NAN,
         Binary::Remainder => f64::NAN,
     };
@@ -323,7 +323,7 @@ pub(super) fn compares(comparison: Comparison, a: Number, b: Number, element: El
     }
 }
 
-/// `a b + c` in f32 or f64, rounded once.
+/// `a * b + c` in f32 or f64, rounded once.
 pub(super) fn multiply_add([a, b, c]: [Number; 3], element: Element) -> Number {
     let [a, b, c] = [a, b, c].map(Number::to_real);
     Number::real(match element {

@@ -16,7 +16,7 @@ pub(super) fn coordinate(shape: &[i64], index: i64) -> Vec<i64> {
     shape.iter().map(digit).collect()
 }
 
-/// The index of a coordinate.
+/// The index of a coordinate in a shape, first mode fastest.
 pub(super) fn index(shape: &[i64], at: &[i64]) -> usize {
     let mut below = 1;
     let part = |(at, extent): (&i64, &i64)| {
@@ -27,13 +27,13 @@ pub(super) fn index(shape: &[i64], at: &[i64]) -> usize {
     at.iter().zip(shape).map(part).sum::<i64>() as usize
 }
 
-/// A tile each of whose elements is one of another, at a coordinate made of its own.
+/// A tile whose element at each coordinate is the element of another tile at a mapped coordinate.
 fn gathered(tile: &[Number], from: &[i64], to: &[i64], at: impl Fn(Vec<i64>) -> Vec<i64>) -> Vec<Number> {
     let size = to.iter().product::<i64>();
     (0..size).map(|own| tile[index(from, &at(coordinate(to, own)))]).collect()
 }
 
-/// The elements that an operation gives, of those of its operands.
+/// Computes the elements of an operation's result from those of its operands.
 pub(super) fn evaluate(operation: &Operation, given: &[(&[Number], &Type)], ty: &Type) -> Vec<Number> {
     let element = ty.element;
     let each = |function: &dyn Fn(usize) -> Number| (0..ty.size() as usize).map(function).collect::<Vec<Number>>();
@@ -111,7 +111,7 @@ pub(super) fn evaluate(operation: &Operation, given: &[(&[Number], &Type)], ty: 
             row
         }),
         Operation::ScanBefore(reduction, mode) => rows(given[0], *mode, |row| {
-            // An infinity stands for the end of the range of integers.
+            // Infinity stands for the least or greatest integer.
             let mut before = number::converted(Number::real(reduction.neutral()), Element::F32, element);
             let next = |value: Number| {
                 let after = number::binary(reduction.binary(), before, value, element);
@@ -130,7 +130,8 @@ pub(super) fn evaluate(operation: &Operation, given: &[(&[Number], &Type)], ty: 
                 Number::real((0..k).fold(c.0[place].to_real(), sum))
             })
         }
-        // The result depends on the block, and is computed where the block is known.
+        // These results depend on the block. The interpreter computes them where the block is
+        // known.
         Operation::Number(_)
         | Operation::Size(_)
         | Operation::Scalar(..)
@@ -140,7 +141,7 @@ pub(super) fn evaluate(operation: &Operation, given: &[(&[Number], &Type)], ty: 
     }
 }
 
-/// A tile with each row along a mode made into another one, all of them as long.
+/// A tile in which each row along a mode is replaced by a row of another length, the same for all.
 fn rows((tile, ty): (&[Number], &Type), mode: usize, made: impl Fn(Vec<Number>) -> Vec<Number>) -> Vec<Number> {
     let below: usize = ty.shape[..mode].iter().product::<i64>() as usize;
     let extent = ty.shape[mode] as usize;

@@ -1,12 +1,12 @@
-//! Loads of a loop that begin an iteration before the one that takes them.
+//! Prefetches the loads of a loop: issues them one iteration before their use.
 //!
 //! Law: each iteration computes the same as before, in the same order, but its loads are issued
 //! while the previous iteration computes (prefetching). It is done if the loop stores to outputs
-//! alone, which nothing loads, and the number of iterations is known, so that no load is in vain.
-//! It is also limited to loops in which the warps of a block synchronize in each iteration, or
-//! which carry so many registers that few warps are resident, because otherwise warps hide each
-//! other's latency with fewer registers. Iterations are unrolled in pairs, so that numbers in
-//! flight never move to another register.
+//! alone, which nothing loads, and the number of iterations is known, so that no load is wasted. It
+//! is limited to loops in which the warps of a block synchronize in each iteration, or which carry
+//! so many registers that few warps are resident. In other loops, warps hide each other's latency
+//! with fewer registers. Iterations are unrolled in pairs, so that numbers in flight never move to
+//! another register.
 
 use tilewright_kernel::{Fragment, KernelError};
 use tilewright_layout::Stride;
@@ -21,21 +21,21 @@ use crate::program::{Loop, Operation, Program, Role, Statement, ValueId};
 
 /// The number of iterations that are unrolled together.
 const TOGETHER: i64 = 2;
-/// The bits of a lane's number.
+/// The bits of a lane's index.
 const LANE_BITS: usize = 5;
-/// The most registers of a thread for what an iteration reads.
+/// The most registers of a thread for the loads of an iteration.
 const REGISTERS: i64 = 64;
-/// By how many registers whole tiles may exceed what a thread has: the assembler computes parts of
-/// them again, or spills a few.
+/// By how many registers whole tiles may exceed the registers of a thread: the assembler recomputes
+/// parts of them, or spills a few.
 const MORE_REGISTERS: i64 = 16;
-/// From how many registers of a thread on a loop carries many: sixteen warps or fewer are resident
-/// then, with what an iteration reads and computes.
+/// The number of loop-carried registers of a thread from which on a loop counts as carrying many.
+/// With the loads and values of an iteration, sixteen warps or fewer are then resident.
 const MANY_CARRIED: i64 = 16;
 
-/// The iteration of each loop around a statement that is written out within a loop.
+/// The iteration of each unrolled loop around a statement.
 pub(super) type Iterations = Vec<(u32, i64)>;
 
-/// A load, by its value, and the iterations in which it is meant.
+/// A load, identified by its result and by the iterations of the unrolled loops.
 pub(super) type Key = (ValueId, Iterations);
 
 /// A load, and the iterations of the loops inside the one whose loads are prefetched.
@@ -44,13 +44,13 @@ struct Early<'s> {
     inner: Iterations,
 }
 
-/// The registers that a block leaves a thread, and a few that the assembler may do without.
+/// The registers that a thread has for tiles, plus the few that the assembler can save.
 fn room(placed: &Placed) -> i64 {
     placed.registers_of_thread() + MORE_REGISTERS
 }
 
 impl Early<'_> {
-    /// The registers of a thread that it takes.
+    /// The registers of a thread that the load takes.
     fn registers(&self, placed: &Placed) -> i64 {
         match self.statement {
             Statement::Let { result, .. } => {
@@ -62,7 +62,7 @@ impl Early<'_> {
     }
 }
 
-/// The loads of an iteration of a loop, and the number of iterations; None if loads are not
+/// The loads of an iteration of a loop, and the number of iterations; None if the loads are not
 /// prefetched.
 fn early<'s>(own: &'s Loop, placed: &Placed) -> Option<(Vec<Early<'s>>, i64)> {
     let count = iterations_of(own).filter(|count| *count > 0 && count % TOGETHER == 0)?;
@@ -75,7 +75,7 @@ fn early<'s>(own: &'s Loop, placed: &Placed) -> Option<(Vec<Early<'s>>, i64)> {
     (may && fits()).then_some((loads, count))
 }
 
-/// Whether something that a body itself computes is given from warp to warp.
+/// Whether a body, without its inner loops, exchanges data between warps.
 fn meet(body: &[Statement], placed: &Placed) -> bool {
     let warps = |value: &ValueId| placed.layouts.get(value).and_then(|held| held.threads.get(LANE_BITS..));
     definitions(body).any(|(result, operation, operands)| match operation {
@@ -84,7 +84,7 @@ fn meet(body: &[Statement], placed: &Placed) -> bool {
     })
 }
 
-/// Whether a loop without products carries many registers.
+/// Whether a loop without `dot` carries many registers.
 fn carries_many(own: &Loop, placed: &Placed) -> bool {
     let is_product = |statement: &Statement| match statement {
         Statement::Let { operation, .. } => matches!(operation, Operation::Dot),
@@ -98,8 +98,8 @@ fn carries_many(own: &Loop, placed: &Placed) -> bool {
     !own.body.iter().any(is_product) && own.parameters.iter().map(takes).sum::<i64>() >= MANY_CARRIED
 }
 
-/// The loads of a body, those of loops that are written out within it too. False where loads may
-/// not go past something, or go through rings of their own.
+/// Collects the loads of a body, including those of the loops in it that are unrolled. Returns
+/// false if loads cannot be moved before some statement, or go through rings of their own.
 fn collect<'s>(body: &'s [Statement], inner: &mut Iterations, program: &Program, found: &mut Vec<Early<'s>>) -> bool {
     body.iter().all(|statement| match statement {
         Statement::Let { operation: Operation::Load { .. }, .. } => {
@@ -120,8 +120,8 @@ fn collect<'s>(body: &'s [Statement], inner: &mut Iterations, program: &Program,
     })
 }
 
-/// The most registers of a thread for loads of a loop that begin early, without groups of warps;
-/// None if those of no loop do.
+/// The most registers of a thread that prefetched loads of a loop take, in a kernel without roles;
+/// None if no loop prefetches.
 pub(crate) fn early_registers(placed: &Placed) -> Option<i64> {
     fn most(body: &[Statement], placed: &Placed) -> Option<i64> {
         let of = |statement: &Statement| match statement {
@@ -138,8 +138,8 @@ pub(crate) fn early_registers(placed: &Placed) -> Option<i64> {
 }
 
 impl<'k> Lowering<'k, '_> {
-    /// The iterations of a loop whose loads begin early; false where they do not, and nothing is
-    /// done.
+    /// Emits the iterations of a loop whose loads are prefetched. Returns false, and emits nothing,
+    /// if they are not prefetched.
     pub(super) fn early_iterations(&mut self, own: &Loop, carried: &[Fragment<'k>]) -> Result<bool, KernelError> {
         let placed = self.placed;
         let Some((loads, count)) = early(own, placed) else { return Ok(false) };
@@ -158,7 +158,8 @@ impl<'k> Lowering<'k, '_> {
         Ok(true)
     }
 
-    /// Two iterations, of which more follow or not.
+    /// Emits two iterations. If more follow, also prefetches the loads of the first one that
+    /// follows.
     fn pair(
         &mut self,
         own: &Loop,
@@ -197,7 +198,7 @@ impl<'k> Lowering<'k, '_> {
         kept.iter().zip(&taken).try_for_each(|(kept, from)| kept.assign(from))
     }
 
-    /// The loads of an iteration.
+    /// Issues the loads of an iteration.
     fn asked_for(
         &mut self,
         own: &Loop,
@@ -216,7 +217,7 @@ impl<'k> Lowering<'k, '_> {
         Ok(found)
     }
 
-    /// The same numbers in a new fragment, which keeps them.
+    /// A copy of a fragment in new registers.
     fn same(&self, from: &Fragment<'k>) -> Result<Fragment<'k>, KernelError> {
         let own = self.k.register(from.element(), &from.size().to_string())?;
         own.assign(from)?;

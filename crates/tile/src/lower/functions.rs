@@ -1,4 +1,4 @@
-//! Functions of numbers of a program as those of the kernel language.
+//! Lowers functions of numbers to those of the kernel language.
 
 use tilewright_kernel::{Element, Flag, Num};
 
@@ -13,7 +13,7 @@ pub(super) fn unary<'k>(function: Unary, x: Num<'k>) -> Num<'k> {
         Unary::Exp2 => x.exp2(),
         Unary::Log2 => x.log2(),
         Unary::Sqrt => x.sqrt(),
-        // Two operations that are rounded: the instruction for f64 approximates.
+        // Two rounded operations, because the instruction for f64 is approximate.
         Unary::Rsqrt if x.element() == Element::F64 => x.sqrt().recip(),
         Unary::Rsqrt => x.rsqrt(),
         Unary::Recip => x.recip(),
@@ -24,7 +24,7 @@ pub(super) fn unary<'k>(function: Unary, x: Num<'k>) -> Num<'k> {
         Unary::Ceil => x.ceil(),
         Unary::Round => x.round_even(),
         Unary::Tf32 => x.round_tf32(),
-        // All values of a thread are computed together: `smooth::sines`.
+        // All values of a thread are computed together, by `smooth::sines`.
         Unary::Sin | Unary::Cos => x,
     }
 }
@@ -52,8 +52,8 @@ pub(super) fn binary<'k>(function: Binary, a: Num<'k>, b: Num<'k>) -> Num<'k> {
     }
 }
 
-/// By how many places something is shifted: of 64 bits as many as 32 bits say, which is none or
-/// all of them beyond.
+/// A shift count. A count of 64 bits is clamped to 32 bits; a count beyond the width shifts all
+/// bits out.
 fn places(b: Num<'_>) -> Num<'_> {
     match b.element() {
         Element::I64 => {
@@ -64,8 +64,8 @@ fn places(b: Num<'_>) -> Num<'_> {
     }
 }
 
-/// Quotient and remainder of integers: the hardware rounds toward zero, and says nothing of 0 and
-/// of the least number over -1.
+/// Quotient and remainder of integers, rounded down. The hardware rounds toward zero, and its
+/// result is unspecified for a divisor of 0 and for the least number over -1.
 fn divided<'k>(a: Num<'k>, b: Num<'k>) -> [Num<'k>; 2] {
     let zero = a.like(0.0);
     let (is_zero, is_minus) = (b.eq(zero), b.eq(a.like(-1.0)));
@@ -78,7 +78,7 @@ fn divided<'k>(a: Num<'k>, b: Num<'k>) -> [Num<'k>; 2] {
     [quotient, is_zero.select(a, is_below.select(rest + by, rest))]
 }
 
-/// The same for a divisor that is known, from 1 on. `word` makes numbers of i32.
+/// Quotient and remainder for a divisor that is known and positive. `word` makes numbers of i32.
 pub(super) fn divided_by<'k>(a: Num<'k>, by: i32, word: impl Fn(u32) -> Num<'k>) -> [Num<'k>; 2] {
     let divisor = a.like(by.into());
     if by.count_ones() == 1 {
@@ -86,7 +86,7 @@ pub(super) fn divided_by<'k>(a: Num<'k>, by: i32, word: impl Fn(u32) -> Num<'k>)
     }
     let quotient = a / divisor;
     let rest = a - quotient * divisor;
-    // All ones where the rest is negative.
+    // All bits are 1 if the remainder is negative.
     let sign = rest.shift_right(word(a.element().bits() - 1));
     [quotient + sign, rest + sign.bit_and(divisor)]
 }

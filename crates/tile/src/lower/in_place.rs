@@ -1,17 +1,17 @@
-//! Tensors that a program loads from and stores to.
+//! Barriers for tensors that a program both loads from and stores to.
 //!
 //! Law: each element is loaded before it is stored to (see [`crate::interpret`]). A thread loads
-//! its elements when it comes to the statement, so all threads of the block wait for each other
+//! its elements when it reaches the statement. Therefore all threads of the block synchronize
 //! before a store, unless each thread has loaded exactly the elements that it stores, or the tiles
-//! are apart.
+//! do not overlap.
 
 use super::Lowering;
 use crate::loads::{loaded, loads};
 use crate::program::statement::{LetOf, statements};
 use crate::program::{Counter, Index, Operation, Role, Statement, ValueId};
 
-/// Whether two tiles have no coordinate along a mode in common, in whichever iterations: their
-/// indices are a known number apart, and depend on no iteration.
+/// Whether two tiles never overlap along a mode: their indices differ by a known number, and depend
+/// on no iteration.
 fn are_apart(a: &Index, b: &Index, extent: i64) -> bool {
     let is_fixed = |index: &Index| index.terms.iter().all(|(name, _)| matches!(name.counter(), Counter::Block(_)));
     let apart = a.clone().number().plus(&(b.clone().number() * -1)).known();
@@ -23,7 +23,7 @@ fn are_apart(a: &Index, b: &Index, extent: i64) -> bool {
 }
 
 impl Lowering<'_, '_> {
-    /// Whether all threads wait for each other before a statement of a body.
+    /// Whether all threads synchronize before a statement of a body.
     pub(super) fn waits(&self, body: &[Statement], number: usize) -> bool {
         let program = &self.placed.program;
         let is_both = |own: &&Statement| matches!(own, Statement::Store { tensor, .. } if program.tensors[*tensor].role == Role::Both);
@@ -31,7 +31,8 @@ impl Lowering<'_, '_> {
         if own.is_empty() {
             return false;
         }
-        // In a loop, what is loaded behind the statement comes before its next iteration.
+        // In a loop, a load after the statement also comes before the statement of the next
+        // iteration.
         let is_whole = std::ptr::eq(body, program.body.as_slice());
         let end = if is_whole { number } else { body.len() };
         let others = (0..end).filter(|at| *at != number);
@@ -39,7 +40,8 @@ impl Lowering<'_, '_> {
         own.iter().any(|store| before.iter().any(|load| self.may_differ(*load, store)))
     }
 
-    /// Whether a load and a store are of one tensor, and a thread may store what another one loads.
+    /// Whether a load and a store access the same tensor, and a thread may store an element that
+    /// another thread loads.
     fn may_differ(&self, (result, operation, picked): LetOf<'_>, store: &Statement) -> bool {
         let Statement::Store { tensor, at, rows, value, .. } = store else { return false };
         if loaded(operation) != Some(*tensor) {

@@ -15,18 +15,17 @@ use super::{Lowering, over};
 use crate::program::{Comparison, Counter, Index, ValueId};
 use crate::sums::{SumTerm, Sums};
 
-/// When the values of a selection are of the first tile.
+/// The condition under which each value of a thread selects the first tile.
 pub(super) struct Limits<'k> {
-    /// The constant of each value, and the limit up to which the first tile is selected.
+    /// For each value, a constant. The first tile is selected if the constant is at most `limit`.
     pub(super) constants: Vec<i64>,
     pub(super) limit: Num<'k>,
-    /// For each value, whether it is of the first tile, where all threads agree.
+    /// For each value, whether it selects the first tile; None if threads differ.
     pub(super) known: Vec<Option<bool>>,
 }
 
 impl<'k> Lowering<'k, '_> {
-    /// When the values of a selection are of the first tile; None if the comparison is not of sums
-    /// of coordinates.
+    /// The limits of a selection; None if the comparison is not between sums of coordinates.
     pub(super) fn limit(
         &self,
         result: ValueId,
@@ -40,7 +39,7 @@ impl<'k> Lowering<'k, '_> {
         let Some(constant) = difference.constant().filter(|_| !difference.coordinates.is_empty()) else {
             return Ok(None);
         };
-        // Terms that change in each iteration are added last: the rest is computed once.
+        // Terms that change in each iteration are added last, so that the rest is computed once.
         let (mut fixed, mut turned) = (Expr::from(bound - constant), Expr::from(0));
         for (term, by) in &difference.terms {
             let one = match term {
@@ -56,7 +55,8 @@ impl<'k> Lowering<'k, '_> {
         let held = self.held(result)?;
         let shape = &self.placed.program.type_of(result).shape;
         let mut constants = vec![0; held.values() as usize];
-        // What the bits of the number of a thread add, at least and at most.
+        // The least and the greatest sum of the terms that depend on the bits of the thread's
+        // index.
         let (mut least, mut most) = (0, 0);
         for (mode, (by, extent)) in &difference.coordinates {
             let coordinates = k.distributed_index(&self.distribution(result)?, *mode)?.fragment().numbers()?;

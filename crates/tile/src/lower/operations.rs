@@ -39,7 +39,7 @@ impl<'k> Lowering<'k, '_> {
         if let Operation::Gather { .. } = operation {
             return self.gathered(result, operation, operands);
         }
-        // A change of shape keeps the registers.
+        // A reshape or a transpose keeps the registers.
         if let (Operation::Reshape(_) | Operation::Transpose(_), Some(ThreadValue::Tile(tile))) =
             (operation, operands.first().and_then(|own| self.values.get(own)))
         {
@@ -93,7 +93,7 @@ impl<'k> Lowering<'k, '_> {
         let given = operands.iter().map(|value| self.numbers(*value)).collect::<Result<Vec<_>, _>>()?;
         let each = |function: &dyn Fn(usize) -> Num<'k>| (0..given[0].len()).map(function).collect::<Vec<_>>();
         Ok(ThreadValue::Numbers(match operation {
-            // `given` takes these.
+            // `given` lowers these.
             Operation::Load { .. } | Operation::Gather { .. } | Operation::Stage { .. } => Vec::new(),
             Operation::Dot | Operation::Unpack { .. } => Vec::new(),
             Operation::Atom(_) => given[0].to_vec(),
@@ -118,7 +118,8 @@ impl<'k> Lowering<'k, '_> {
             Operation::Binary(function) => each(&|at| binary(*function, given[0][at], given[1][at])),
             Operation::MultiplyAdd => each(&|at| given[0][at].multiply_add(given[1][at], given[2][at])),
             Operation::Select(comparison) => match self.limit(result, *comparison, operands)? {
-                // In place: a comparison costs less than a register that keeps its result.
+                // Recomputed at each use: a comparison costs less than a register that keeps its
+                // result.
                 Some(Limits { constants, limit, known }) => k.in_place(|| {
                     Ok(each(&|at| match known[at] {
                         Some(is_first) => given[if is_first { 2 } else { 3 }][at],
@@ -153,7 +154,8 @@ impl<'k> Lowering<'k, '_> {
                 places.convert(&self.distribution(result)?)?.fragment().numbers()?
             }
             Operation::ArgMin(mode) => {
-                // The order turned round: the bits of integers flipped, and the sign of others.
+                // Reverses the order: flips the bits of integers, and negates floating-point
+                // numbers.
                 let turned = |x: Num<'k>| if x.element().is_float() { -x } else { x.bit_xor(x.like(-1.0)) };
                 let turned: Vec<Num<'k>> = given[0].iter().map(|x| turned(*x)).collect();
                 let tile = self.tiled(&turned, &self.distribution(operands[0])?)?;
@@ -181,14 +183,14 @@ impl<'k> Lowering<'k, '_> {
         }))
     }
 
-    /// The divisor of a quotient of integers, if it is one known number.
+    /// The divisor of an integer division, if it is one known number.
     fn divisor(&self, operands: &[ValueId]) -> Option<i32> {
         let program = &self.placed.program;
         let by = *operands.get(1).filter(|by| !program.type_of(**by).element.is_float())?;
         i32::try_from(Sums::new(program).number(by)?).ok()
     }
 
-    /// The numbers of an operand, each where the result has it.
+    /// The numbers of a broadcast operand, in the order of the result's values.
     fn spread(
         &self,
         result: ValueId,
@@ -199,14 +201,15 @@ impl<'k> Lowering<'k, '_> {
         let from = &self.placed.program.type_of(operand).shape;
         let onto = bits::without(shape, &bits::broadcast(from, shape));
         let held = self.held(result)?;
-        // The bits of a value's number that the operand has, too.
+        // The bits of a value's index that the operand also has.
         let kept = held.values.iter().enumerate().filter(|(_, bit)| onto[usize::from(**bit)].is_some());
         let kept: Vec<usize> = kept.map(|(at, _)| at).collect();
         let own = |value: usize| kept.iter().enumerate().map(|(to, at)| (value >> at & 1) << to).sum::<usize>();
         Ok((0..held.values() as usize).map(|value| given[own(value)]).collect())
     }
 
-    /// 4-bit numbers: those of a word are distributed as bits of values, in any order.
+    /// Unpacks 4-bit numbers. The numbers of a word belong to one thread; their bits are bits of
+    /// the value's index, in any order.
     fn unpacked(
         &self,
         result: ValueId,
@@ -231,7 +234,7 @@ impl<'k> Lowering<'k, '_> {
         Ok(ThreadValue::Tile(fragment.distributed(&self.distribution(result)?)?))
     }
 
-    /// The accumulators of `dot`, step by step along K.
+    /// The accumulators of `dot`, one k-step at a time.
     fn multiplied(&mut self, result: ValueId, operands: &[ValueId]) -> Result<Vec<Num<'k>>, KernelError> {
         let k = self.k;
         let missing = || KernelError::from(tilewright_layout::LayoutError::Overflow { op: "product" });
@@ -289,7 +292,7 @@ impl<'k> Lowering<'k, '_> {
     }
 }
 
-/// The steps of an operand along K.
+/// The k-steps of an operand.
 enum Steps<'k> {
     /// In registers.
     Held(Vec<Fragment<'k>>),
@@ -297,8 +300,8 @@ enum Steps<'k> {
     InStage(ValueId, Rc<StageRing<'k>>, Expr),
 }
 
-/// The bytes of each cache line that a tile reads, if that is a part of the line, and the next
-/// iteration reads the next part.
+/// The bytes of each cache line that a tile reads, if the tile reads a part of the line and the
+/// next iteration reads the next part.
 fn part_of_line(program: &Program, tensor: usize, shape: &[i64], at: &[Index]) -> Option<i64> {
     let along = (0..shape.len()).find(|mode| program.is_contiguous(tensor, *mode))?;
     let bytes = shape[along] * i64::from(program.tensors[tensor].element.bytes());

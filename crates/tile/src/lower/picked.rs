@@ -1,8 +1,8 @@
-//! Tiles along whose modes other tiles say the coordinates.
+//! Gathers and scatters: tiles whose coordinates along some modes are in other tiles.
 //!
-//! Law: for each coordinate, or one along each of these modes, that a thread has read, its values
-//! there are a tile of the tensor at that place, so they are loaded or stored like any tile. Of
-//! threads with the same elements, one writes.
+//! Law: a thread has read a coordinate along each of these modes. The values of the thread that
+//! share these coordinates form a tile of the tensor at that place, so they are loaded or stored
+//! like any tile. If several threads hold the same elements, one of them writes.
 
 use tilewright_kernel::{Distributed, Element, KernelError, Num, View};
 use tilewright_layout::symbolic::Expr;
@@ -14,7 +14,7 @@ use crate::picked::{groups, part_shape, values_of_groups};
 use crate::program::{Index, Operation, Statement, ValueId};
 
 impl<'k> Lowering<'k, '_> {
-    /// The tile of a tensor at a place, along some modes at an index that the thread has.
+    /// The tile of a tensor at a place. Along some modes, the thread has computed the index.
     pub(super) fn tile(
         &self,
         tensor: usize,
@@ -29,7 +29,8 @@ impl<'k> Lowering<'k, '_> {
                 continue;
             }
             if index.by_element {
-                // The tile begins there: the first one of the tensor from this coordinate on.
+                // The tile starts there: it is the first tile of the tensor from this coordinate
+                // on.
                 moved[mode] = self.index(index)?;
                 slots.push(Slot::At(Expr::from(0)));
                 continue;
@@ -39,7 +40,7 @@ impl<'k> Lowering<'k, '_> {
         let mut view = self.tensors[tensor].clone();
         for (mode, index) in at.iter().enumerate() {
             if let Some(length) = index.length {
-                // Elements from there on are past an edge.
+                // Elements from this coordinate on are past the edge.
                 view = view.ending_at(mode, &Stride::plus(&moved[mode], &Expr::from(length)).ok_or_else(over)?)?;
             }
         }
@@ -52,17 +53,18 @@ impl<'k> Lowering<'k, '_> {
         }
     }
 
-    /// A coordinate that a thread has. One of 64 bits that 32 do not hold is past every edge.
+    /// A coordinate that a thread has read. A coordinate of 64 bits that does not fit in 32 bits is
+    /// past every edge.
     pub(super) fn place_at(&self, row: Num<'k>) -> Result<Expr, KernelError> {
         if row.element() != Element::I64 {
             return self.k.index_of(row);
         }
-        // Without a sign, negative numbers are greater than all others.
+        // As unsigned numbers, negative ones are greater than all others.
         let own = row.recast(Element::U64);
         self.k.index_of(own.min(own.like(f64::from(i32::MAX))).to(Element::U32))
     }
 
-    /// Where the tile of each group of a thread is, along each mode.
+    /// The coordinate of each group of values of a thread, along each mode.
     fn places(
         &self,
         shape: &[i64],
@@ -79,7 +81,7 @@ impl<'k> Lowering<'k, '_> {
             found.resize(taken.len(), Vec::new());
             for (group, value) in found.iter_mut().zip(taken) {
                 let number = *all.get(value).ok_or_else(over)?;
-                // Several groups may take one number.
+                // Several groups may have the same coordinate.
                 let place = match &known[value] {
                     Some(place) => place.clone(),
                     None => self.place_at(number)?,
@@ -91,7 +93,7 @@ impl<'k> Lowering<'k, '_> {
         Ok(found)
     }
 
-    /// Reads rows.
+    /// Gathers a tile.
     pub(super) fn gathered(
         &self,
         result: ValueId,
@@ -106,7 +108,8 @@ impl<'k> Lowering<'k, '_> {
         let held = part.distribution(&shape)?;
         let other = self.k.number_of(self.placed.program.tensors[*tensor].element, *other);
         let mut found: Vec<Option<Num<'k>>> = vec![None; groups.iter().map(Vec::len).sum()];
-        // A single row stays as it was read, several elements in a register.
+        // A single group keeps the form in which it was loaded, with several elements in a
+        // register.
         if let ([place], [_]) = (places.as_slice(), groups.as_slice()) {
             let view = self.tile(*tensor, &shape, at, place)?;
             let tile = view.load_distributed_or(&held, other)?;
@@ -122,7 +125,7 @@ impl<'k> Lowering<'k, '_> {
         Ok(ThreadValue::Numbers(found.into_iter().flatten().collect()))
     }
 
-    /// Writes a tile, or combines it with what is there.
+    /// Stores a tile, or combines it with the contents of the tensor.
     pub(super) fn store(&mut self, statement: &Statement, late: bool) -> Result<(), KernelError> {
         let k = self.k;
         if let Statement::Store { tensor, at, rows, with: None, value, .. } = statement

@@ -1,4 +1,4 @@
-//! A tile program whose warps have roles.
+//! Lowers a tile program with warp specialization.
 //!
 //! Law: producers and consumers execute the same program, block by block and iteration by
 //! iteration, so tiles arrive in the order in which they are used. A stage is released when the
@@ -23,31 +23,31 @@ use crate::place::Placed;
 use crate::program::{Axis, ValueId};
 use crate::roles::{self, Longest, Overlap, Roles};
 
-/// Producer warps: a warpgroup, which returns registers to the consumers.
+/// The number of producer warps: one warpgroup, which releases registers to the consumers.
 const BRINGERS: u32 = 4;
-/// Registers of a producer thread, and of one that also computes numbers from device memory, which
-/// would otherwise spill.
+/// Registers of a producer thread, and of a producer thread that also computes numbers from device
+/// memory, which would otherwise spill.
 const FEW: u32 = 24;
 const FOLLOWING: u32 = 40;
-/// The most registers of a thread of those who multiply.
+/// The most registers of a consumer thread.
 const MANY: u32 = 240;
 
-/// A ring in shared memory, `(first, second, stages)` for each of its parts.
+/// A ring in shared memory, with a view `(first, second, stages)` for each of its parts.
 pub(super) struct Live<'k> {
     pub(super) pipeline: Pipeline<'k>,
     pub(super) parts: Vec<View<'k>>,
 }
 
-/// The state of consumers besides values.
+/// The state of the consumers, apart from values.
 pub(super) struct Groups<'k, 'p> {
     pub(super) plan: &'p Roles,
     pub(super) rings: &'p [Live<'k>],
     pub(super) cursors: Vec<Cursor<'k>>,
     pub(super) overlaps: HashMap<u32, Overlap>,
-    /// Rings whose stage is held over statements, until this value is used no more in the body that
-    /// holds it: how many loops are open there.
+    /// Rings whose stage stays in use over several statements: the value, after whose last use the
+    /// stage is released, and the depth of the loop that holds it.
     pub(super) kept: BTreeMap<usize, (ValueId, usize)>,
-    /// Shared memory from which TMA stores results, by its extents.
+    /// Buffers in shared memory from which TMA stores results, by their extents.
     pub(super) bulk_stores: HashMap<[i64; 2], View<'k>>,
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn lower(
         }
         let warps = 4 * plan.groups as u32;
         k.threads(i64::from(warps + BRINGERS) * 32)?;
-        // The grid is persistent: a block for each multiprocessor.
+        // The grid is persistent: one block for each multiprocessor.
         let processors = i64::from(machine.multiprocessors);
         k.grid(Axis::X, processors)?;
         let mut extents = [Expr::from(1), Expr::from(1), Expr::from(1)];
@@ -84,7 +84,8 @@ pub(crate) fn lower(
         }
         let blocks = Blocks { k, processors, extents, band: plan.band, longest: plan.longest };
         let lowering = || Lowering::new(k, placed, tensors.clone(), taken);
-        // The registers that producers release, of those that threads have at launch.
+        // The registers of a consumer thread: those that a thread has at launch, and those that the
+        // producers release.
         let groups = plan.groups as u32;
         let all = machine.multiprocessor.registers / (groups + 1) / 1024 * 8 * (groups + 1);
         let few = if plan.places.is_empty() { FEW } else { FOLLOWING };
@@ -124,10 +125,10 @@ pub(crate) fn lower(
     })
 }
 
-/// The blocks of the grid of a program, and in which order they are taken.
+/// The blocks of a program's grid, and the order in which persistent blocks execute them.
 struct Blocks<'k> {
     k: &'k Build,
-    /// Blocks of the launch.
+    /// The number of blocks of the launch.
     processors: i64,
     extents: [Expr; 3],
     band: i64,
@@ -143,7 +144,7 @@ fn plus(a: &Expr, b: &Expr) -> Result<Expr, KernelError> {
 }
 
 impl<'k> Blocks<'k> {
-    /// Runs `body` for each block of the grid that this block of the launch takes.
+    /// Runs `body` for each block of the program's grid that this persistent block executes.
     fn each(&self, mut body: impl FnMut([Expr; 3]) -> Result<(), KernelError>) -> Result<(), KernelError> {
         if let (Some(longest), 1) = (self.longest, self.band) {
             return self.each_by_turns(longest, body);
@@ -151,7 +152,7 @@ impl<'k> Blocks<'k> {
         let k = self.k;
         let block = k.block_number(Axis::X);
         let [x, y, z] = &self.extents;
-        // Bands of blocks along x; the last one may be partial.
+        // Blocks are visited in bands along x. The last band may be partial.
         let bands = x.divide_up(&Expr::from(self.band)).ok_or_else(over)?;
         let across = times(&bands, &Expr::from(self.band))?;
         let plane = times(&across, y)?;
@@ -170,15 +171,15 @@ impl<'k> Blocks<'k> {
             let own = k.index(&x_at)?;
             let [none, one] = [0, 1].map(|number| own.like(f64::from(number)));
             let there = k.index_of(own.lt(k.index(x)?).select(one, none))?;
-            // A loop of at most one iteration: values made of the coordinates of a block stay
-            // inside.
+            // A loop of at most one iteration, so that values computed from the coordinates of a
+            // block are local to it.
             k.range(there, |zero| body([plus(&x_at, &zero)?, plus(&y_at, &zero)?, z_at]))
         })
     }
 
-    /// The same if blocks further along x have more iterations; these come first. A persistent
-    /// block takes tiles forwards in one wave and backwards in the next, so that a block with more
-    /// work gets less in the next wave.
+    /// As `each`, for programs in which blocks further along x have more iterations; these blocks
+    /// come first. A persistent block takes its tile in ascending order in one wave and in
+    /// descending order in the next, so that a block with more work gets less in the next wave.
     fn each_by_turns(
         &self,
         longest: Longest,
@@ -189,7 +190,7 @@ impl<'k> Blocks<'k> {
         let beside = times(y, z)?;
         let own = k.index(&k.block_number(Axis::X))?;
         let [none, one, processors] = [0, 1, self.processors].map(|number| own.like(number as f64));
-        // Maps an index to the reversed one.
+        // Added to an index, this gives the index in descending order.
         let turned = processors - one - own - own;
         let place = |round: Num<'k>| own + round.bit_and(one) * turned;
         let all = k.index(&times(x, &beside)?)?;
@@ -215,7 +216,7 @@ impl<'k> Blocks<'k> {
         })
     }
 
-    /// How often `by` is contained in a number, at most `several` times, and the rest.
+    /// The quotient of a number by `by`, which is below `several`, and the remainder.
     fn parted(&self, number: &Expr, by: &Expr, several: &Expr) -> Result<(Expr, Expr), KernelError> {
         if several.known() == Some(1) {
             return Ok((Expr::from(0), number.clone()));

@@ -1,20 +1,20 @@
 //! The sine, the cosine and the error function of f32.
 //!
-//! Law: apart from one `ex2` of the error function, these are polynomials in multiplications and
-//! additions that are rounded once, so the interpreter of kernels computes the bits of a device.
-//! The coefficients are minimax fits (Remez) of our own, rounded to f32; the tests measure the
+//! Law: apart from one `ex2` in the error function, these are polynomials of multiply-adds that are
+//! rounded once, so the interpreter of kernels computes the same bits as a device. The coefficients
+//! are minimax fits (Remez), computed for this crate and rounded to f32. Tests measure the error
 //! bounds that [`crate::Unary`] states.
 
 use tilewright_kernel::{Build, Element, KernelError, Num};
 
-/// The first 192 bits of `2/pi`, behind 32 zeros.
+/// 32 zero bits, followed by the first 192 bits of `2/pi`.
 const TWO_OVER_PI: [u32; 7] = [0, 0xa2f9_836e, 0x4e44_1529, 0xfc27_57d1, 0xf534_ddc0, 0xdb62_9599, 0x3c43_9041];
-/// `pi/2` as three numbers of f32. The product of the first and a quotient below 2^17 is subtracted
-/// exactly.
+/// `pi/2` as a sum of three numbers of f32. The product of the first with a quotient below 2^17 is
+/// subtracted exactly.
 const HALF_PI: [u32; 3] = [0x3fc9_0fdb, 0xb33b_bd2e, 0xa6f7_2ced];
-/// The magnitude from which on `pi/2` is subtracted by integers.
+/// The magnitude from which on multiples of `pi/2` are subtracted in integer arithmetic.
 const LARGE: f32 = 131_072.0;
-/// 1.5 times 2^23: added and subtracted, it rounds to a whole number.
+/// 1.5 times 2^23: adding and subtracting it rounds a number to a whole one.
 const WHOLE: f32 = 12_582_912.0;
 
 /// `(sin(r)/r - 1) / r^2` as a polynomial of `r^2`, for `|r| <= pi/4`; relative error 2^-28 of the
@@ -50,7 +50,8 @@ pub(super) fn erf<'k>(x: Num<'k>) -> Num<'k> {
     magnitude.lt(x.like(1.0)).select(near, far)
 }
 
-/// The sine of numbers plus quarters of a turn: 0 for the sine, 1 for the cosine.
+/// The sine of numbers plus a multiple of `pi/2`: `quarters` is 0 for the sine, and 1 for the
+/// cosine.
 pub(super) fn sines<'k>(k: &'k Build, numbers: &[Num<'k>], quarters: i32) -> Result<Vec<Num<'k>>, KernelError> {
     let reduced: Vec<[Num<'k>; 2]> = numbers.iter().map(|x| by_parts(*x)).collect();
     let count = numbers.len().to_string();
@@ -58,7 +59,7 @@ pub(super) fn sines<'k>(k: &'k Build, numbers: &[Num<'k>], quarters: i32) -> Res
     rests.set(&reduced.iter().map(|own| own[0]).collect::<Vec<_>>())?;
     let turns = k.register(Element::I32, &count)?;
     turns.set(&reduced.iter().map(|own| own[1]).collect::<Vec<_>>())?;
-    // Infinity has no sine, and its rest is NaN already.
+    // Infinity has no sine. The other path gives NaN for it already.
     let large = |x: Num<'k>| x.like(LARGE.into()).le(x.abs()).and(x.abs().lt(x.like(f64::INFINITY)));
     let Some(any) = numbers.iter().map(|x| large(*x)).reduce(|a, b| a.or(b)) else { return Ok(Vec::new()) };
     k.when(any, || {
@@ -85,8 +86,8 @@ pub(super) fn sines<'k>(k: &'k Build, numbers: &[Num<'k>], quarters: i32) -> Res
     Ok(numbers.iter().zip(rests.numbers()?).zip(turns.numbers()?).map(of).collect())
 }
 
-/// What is left of a number below 2^17 once the nearest multiple of `pi/2` is subtracted, and which
-/// multiple that is, by its lowest two bits.
+/// Reduces a number below 2^17 by the nearest multiple of `pi/2`: the remainder, and the lowest two
+/// bits of the quotient.
 fn by_parts<'k>(x: Num<'k>) -> [Num<'k>; 2] {
     let shifted = x.multiply_add(x.like(std::f64::consts::FRAC_2_PI), x.like(WHOLE.into()));
     let turns = shifted - x.like(WHOLE.into());
@@ -94,15 +95,15 @@ fn by_parts<'k>(x: Num<'k>) -> [Num<'k>; 2] {
     [rest, shifted.recast(Element::I32)]
 }
 
-/// The same for numbers from 2^8 on (Payne and Hanek, 1983). `2^E m` with `m` of 24 bits is
-/// multiplied by the 64 bits of `2/pi` that decide the quotient modulo 4: 2 bits of quotient, and
-/// 62 behind the point. The bits that are left out change the quotient by less than 2^-38.
+/// The same reduction for numbers from 2^8 on (Payne and Hanek, 1983). `2^E m` with `m` of 24 bits
+/// is multiplied by the 64 bits of `2/pi` that decide the quotient modulo 4: 2 bits of quotient,
+/// and 62 fraction bits. The bits that are left out change the quotient by less than 2^-38.
 fn by_integers<'k>(k: &'k Build, x: Num<'k>) -> [Num<'k>; 2] {
     let own = x.recast(Element::U32);
     let whole = |value: u32| k.number(value);
     let exponent = own.shift_right(whole(23)).bit_and(whole(0xff));
     let mantissa = own.bit_and(whole(0x007f_ffff)).bit_or(whole(0x0080_0000));
-    // The first of the 64 bits in the words above: exponent - 127 + 7.
+    // The position of the first of the 64 bits in the words above: exponent - 127 + 7.
     let first = exponent - whole(120);
     let (mut high, mut low) = (k.number(0_u64), whole(0));
     for (at, words) in TWO_OVER_PI.windows(3).enumerate() {
@@ -113,7 +114,7 @@ fn by_integers<'k>(k: &'k Build, x: Num<'k>) -> [Num<'k>; 2] {
     let by = first.bit_and(whole(31));
     let window = high.shift_left(by).bit_or(low.to(Element::U64).shift_right(whole(32) - by));
     let product = mantissa.to(Element::U64) * window;
-    // The 62 bits behind the point with a sign, and the nearest whole quotient.
+    // The 62 fraction bits as a signed number, and the nearest whole quotient.
     let behind = product.recast(Element::I64).shift_left(whole(2)).shift_right(whole(2));
     let quotient = (product - behind.recast(Element::U64)).shift_right(whole(62)).to(Element::U32);
     let unit = std::f64::consts::FRAC_PI_2 * 2.0_f64.powi(-62);

@@ -1,9 +1,10 @@
-//! Tiles that go through shared memory to matrix instructions.
+//! Stages operands of matrix instructions in shared memory, without roles.
 //!
-//! Law: the tile of an iteration is in one stage of a ring. Before threads read it, they wait for
-//! its copies and synchronize; before another tile is copied to the stage, all threads have read it
-//! and synchronized. Copies for later iterations are in flight meanwhile. A thread begins them
-//! behind the first instructions of a product: the tensor cores compute while it finds addresses.
+//! Law: the tile of an iteration is in one stage of a ring. Before threads read the tile, they wait
+//! for its copies and synchronize. Before another tile is copied to the stage, all threads have
+//! read the tile and synchronized. Copies for later iterations are in flight meanwhile. A thread
+//! issues them after the first instructions of a `dot`, so that the tensor cores compute while the
+//! thread computes addresses.
 
 use std::rc::Rc;
 
@@ -21,72 +22,72 @@ use crate::program::statement::definitions;
 use crate::program::{Index, Loop, Operation, Program, Statement, ValueId};
 use crate::staged_copy::StagedCopy;
 
-/// The most bytes of shared memory of all rings of a loop, and for each warp of the block. Blocks
-/// of few warps leave room for other blocks, whose warps compute while one waits. Measured on an
-/// H200.
+/// The most bytes of shared memory for all rings of a loop: of a block, and for each warp of the
+/// block. Blocks of few warps leave shared memory for other blocks, whose warps compute while one
+/// block waits. Measured on an H200.
 const BYTES: i64 = 96 << 10;
 const BYTES_OF_WARP: i64 = 48 << 10;
-/// Warps of a multiprocessor that multiply: two of each of its four schedulers, so that one
-/// multiplies while the other computes.
+/// The number of warps of a multiprocessor that should execute `dot`: two for each of its four
+/// schedulers, so that one executes `mma` while the other computes.
 const WARPS: i64 = 8;
-/// The warps of a block that multiplies more than it reads.
+/// The number of warps from which on a block counts as limited by `mma` and not by memory.
 const LEAST_WARPS: i64 = 4;
-/// The registers of a thread that are neither sums of products nor operands, about.
+/// The approximate number of registers of a thread that hold neither accumulators nor operands.
 const OTHER_REGISTERS: i64 = 95;
-/// The most stages of a ring, and the least where these fit: copies are under way while an
-/// iteration computes.
+/// The most stages of a ring, and the least number if they fit, so that copies are in flight while
+/// an iteration computes.
 const STAGES: i64 = 4;
 const LEAST_STAGES: i64 = 2;
-/// How many elements along K an instruction takes.
+/// The extent of an instruction along K.
 const STEP: i64 = 16;
 const LANES: i64 = tilewright_kernel::program::WARP_LANES as i64;
 
 /// The contents of a stage, and how it is filled and read.
 pub(super) struct StageRing<'k> {
-    /// The operands that it has: as it is, or transposed.
+    /// The operands that read the stage, as it is or transposed.
     values: Vec<ValueId>,
     tensor: usize,
     shape: Vec<i64>,
     at: Vec<Index>,
-    /// The mode along which a value says where, and the value: one number, or the coordinate of
-    /// each row.
+    /// For a tile with computed coordinates: the mode, and the value that holds the coordinate of
+    /// the tile, or that of each row.
     picked: Option<(usize, ValueId)>,
-    /// The two modes of the tile in the order of the tensor.
+    /// The modes of rows and columns, in the order of the tensor.
     kept: [usize; 2],
     /// `(rows, columns, stages)` in the order of the tensor.
     ring: View<'k>,
     copy: Copy,
     /// The warps that copy, if the tile is too small for all of them.
     movers: Option<u32>,
-    /// The loop's iteration, and how many stages there are; one stage outside of loops.
+    /// The number of stages; 1 outside of loops.
     stages: i64,
 }
 
 /// How a tile is copied.
 enum Copy {
-    /// All of it.
+    /// The whole tile at once.
     Tile(Box<TiledCopy>),
-    /// Row by row, each at a coordinate of its own.
+    /// Row by row, each row from its own coordinate.
     Rows(Box<CopyAtom>, StagedCopy),
 }
 
-/// The rings of a loop with one stage each, whose copies take turns: the tiles of one product are
-/// copied while the other product is computed.
+/// The rings of a loop with one stage each, whose copies alternate: the tiles of one `dot` are
+/// copied while another `dot` is computed.
 ///
-/// Law: a tile is copied behind a barrier that follows its last reader, and is read behind a
-/// barrier that follows its copy. At the beginning of an iteration the early tiles are there, and
-/// the late ones of this iteration are copied. Before the first product of late tiles these are
-/// there, and the early ones of the next iteration are copied.
+/// Law: a tile is copied after a barrier that follows its last reader, and is read after a barrier
+/// that follows its copy. At the beginning of an iteration, the early tiles have arrived, and the
+/// copies of the late tiles of this iteration are issued. Before the first `dot` that uses late
+/// tiles, these have arrived, and the copies of the early tiles of the next iteration are issued.
 pub(super) struct Turn<'k> {
     own: Rc<Loop>,
     early: Vec<Rc<StageRing<'k>>>,
     late: Vec<Rc<StageRing<'k>>>,
-    /// The iteration, until its second turn came.
+    /// The iteration, until the copies of its late tiles have been waited for; None after that.
     open: Option<Expr>,
 }
 
-/// Copies that begin behind the first instructions of a product, which compute meanwhile: the
-/// rings, their loop and the iteration that they are for, and the stage.
+/// Copies that are issued after the first instructions of a `dot`, so that the tensor cores compute
+/// meanwhile: the rings, their loop, the iteration whose tiles are copied, and the stage.
 pub(super) struct LateCopies<'k> {
     own: Rc<Loop>,
     rings: Vec<Rc<StageRing<'k>>>,
@@ -94,28 +95,28 @@ pub(super) struct LateCopies<'k> {
     stage: Expr,
 }
 
-/// A tile that is staged: its tensor, its shape, which tile it is, the modes of rows and columns,
-/// and the value that says where along a mode.
+/// A tile that is staged: the tensor, the shape, the index, the modes of rows and columns, and the
+/// mode and the value of computed coordinates, if any.
 type StagedTile<'s> = (usize, &'s Vec<i64>, &'s Vec<Index>, &'s [usize; 2], Option<(usize, ValueId)>);
 
-/// The operands that one tile is, and where it is written.
+/// The operands that read one staged tile, the tile, and the location of its statement.
 type StagedValues<'s> = (Vec<ValueId>, StagedTile<'s>, Location);
 
-/// The two modes of a tile in the order of the tensor.
+/// The modes of rows and columns, in the order of the tensor.
 fn kept(modes: &[usize; 2]) -> [usize; 2] {
     [modes[0].min(modes[1]), modes[0].max(modes[1])]
 }
 
-/// The tiles of a body whose copies may take turns: those of the first product that takes any, and
-/// the others; none if a product takes one of the first behind the first of the others, or a
-/// loop within takes one.
+/// Splits the tiles of a body whose copies can alternate: those that the first `dot` uses, and the
+/// others. None if a `dot` uses a tile of the first set after the first use of the second set, or
+/// if an inner loop uses one of the tiles.
 fn in_two(body: &[Statement], tiles: &[&[ValueId]]) -> Option<(Vec<usize>, Vec<usize>)> {
     let takes = |statement: &Statement, tile: &[ValueId]| match statement {
         Statement::Let { operands, .. } => operands.iter().any(|own| tile.contains(own)),
         _ => false,
     };
     let is_product = |own: &Statement| matches!(own, Statement::Let { operation: Operation::Dot, .. });
-    // Who takes each tile: products of this body alone.
+    // The statements that use each tile: they must all be `dot` of this body.
     let mut taken: Vec<Vec<usize>> = Vec::new();
     for tile in tiles {
         let all = (0..body.len()).filter(|at| takes(&body[*at], tile)).collect::<Vec<_>>();
@@ -132,7 +133,7 @@ fn in_two(body: &[Statement], tiles: &[&[ValueId]]) -> Option<(Vec<usize>, Vec<u
 }
 
 impl<'k> Lowering<'k, '_> {
-    /// The coordinate that the operand of a staged tile says.
+    /// The computed coordinate of a staged tile.
     pub(super) fn place_of(&self, statement: &Statement) -> Result<Expr, KernelError> {
         let Statement::Let { operands, .. } = statement else { return Err(over()) };
         let numbers = self.numbers(*operands.first().ok_or_else(over)?)?;
@@ -159,7 +160,7 @@ impl<'k> Lowering<'k, '_> {
             let picked = picked.zip(operands.first().copied());
             found.push((*result, (*tensor, shape, at, modes, picked), statement.place()));
         }
-        // A tile that is taken as it is and transposed is copied once.
+        // A tile that is used both as it is and transposed is copied once.
         let mut apart: Vec<StagedValues<'_>> = Vec::new();
         for (value, own, place) in found {
             let same = |(_, other, _): &&mut StagedValues<'_>| {
@@ -181,7 +182,7 @@ impl<'k> Lowering<'k, '_> {
                 let (run, rows) = if inner == 0 { (first, second) } else { (second, first) };
                 let layout = layout([first, second], inner, Some((stages, first * second)))?;
                 let element = self.placed.program.tensors[tensor].element;
-                // Behind the products, other arrays have the room.
+                // After the last `dot`, other arrays reuse this memory.
                 let ring = self.k.area_of(element, &layout)?;
                 self.note(place);
                 let own = StagedCopy::new(run, rows, threads);
@@ -219,14 +220,14 @@ impl<'k> Lowering<'k, '_> {
         apart.into_iter().map(ring).collect()
     }
 
-    /// The stages of rings whose tiles of an iteration have this many bytes: as many as fit while
-    /// as many blocks are resident as keep the schedulers busy; else with fewer blocks. One stage
-    /// is enough where copies take turns.
+    /// The number of stages of rings, of which one stage takes this many bytes. As many stages as
+    /// fit while enough blocks are resident to keep the schedulers busy; if that is impossible,
+    /// with fewer blocks. One stage is enough if copies alternate.
     fn stages(&self, bytes: i64, warps: i64, in_turns: bool) -> i64 {
         let least = if in_turns { 1 } else { LEAST_STAGES };
         let most = (BYTES / bytes.max(1)).min((BYTES_OF_WARP * warps / bytes.max(1)).max(LEAST_STAGES));
         let fit = |blocks: i64| (self.room.of_blocks(blocks) - self.kept_bytes) / bytes.max(1);
-        // Blocks of fewer warps wait for memory, and not for each other.
+        // Blocks with fewer warps are limited by memory latency.
         let wanted = if warps < LEAST_WARPS { 1 } else { (WARPS / warps).max(1) };
         let blocks = (1..=wanted).rev();
         let found = blocks.map(fit).find(|stages| *stages >= least).unwrap_or_else(|| fit(1));
@@ -244,7 +245,8 @@ impl<'k> Lowering<'k, '_> {
         iteration: Option<(&Loop, &Expr)>,
         stage: &Expr,
     ) -> Result<(), KernelError> {
-        // What the iteration that runs has of these values comes back afterwards.
+        // The values of the current iteration are saved here, and restored after the copies of a
+        // later iteration are issued.
         let mut kept = Vec::new();
         let mut before = None;
         if let Some((own, iteration)) = iteration {
@@ -279,7 +281,8 @@ impl<'k> Lowering<'k, '_> {
         Ok(())
     }
 
-    /// Copies a whole tile, at a coordinate along another mode where a number says it.
+    /// Copies a whole tile. If a value holds its coordinate along another mode, copies from that
+    /// coordinate.
     fn copy_tile(&self, ring: &StageRing<'k>, copy: &TiledCopy, stage: &Expr) -> Result<(), KernelError> {
         let number = |value: ValueId| self.place_at(*self.numbers(value)?.first().ok_or_else(over)?);
         let picked = ring.picked.map(|(mode, value)| Ok::<_, KernelError>((mode, number(value)?))).transpose()?;
@@ -290,8 +293,8 @@ impl<'k> Lowering<'k, '_> {
         self.k.copy_predicated(copy, &tile, &ring.ring.slice(staged(stage)?)?)
     }
 
-    /// Copies the rows of a tile, each from the coordinate that the thread has; zeros, where there
-    /// is none.
+    /// Copies the rows of a tile, each from the coordinate that the thread has read, and fills rows
+    /// outside of the tensor with zeros.
     fn copy_rows(
         &self,
         ring: &StageRing<'k>,
@@ -319,7 +322,7 @@ impl<'k> Lowering<'k, '_> {
         Ok(())
     }
 
-    /// The operands of an iteration are in this stage of their rings.
+    /// Records that the operands of an iteration are in this stage of their rings.
     fn has_staged(&mut self, rings: &[Rc<StageRing<'k>>], stage: &Expr) {
         for ring in rings {
             for value in &ring.values {
@@ -328,15 +331,15 @@ impl<'k> Lowering<'k, '_> {
         }
     }
 
-    /// Takes an operand of the iteration from its stage, where it is multiplied; false where it is
-    /// in none.
+    /// Marks an operand of the iteration to be loaded from its stage during the `dot`. Returns
+    /// false if it is in no stage.
     pub(super) fn take_staged(&mut self, value: ValueId) -> bool {
         let Some((ring, stage)) = self.in_stage.get(&value).cloned() else { return false };
         self.values.insert(value, super::ThreadValue::InStage(ring, stage));
         true
     }
 
-    /// All steps of an operand in a stage, as the product that takes it has them.
+    /// Loads all k-steps of an operand from a stage, in the layout of the instruction.
     pub(super) fn fragments(
         &self,
         value: ValueId,
@@ -354,7 +357,7 @@ impl<'k> Lowering<'k, '_> {
         Ok(found)
     }
 
-    /// A step along K of an operand in a stage; none behind the last.
+    /// One k-step of an operand in a stage; None after the last.
     pub(super) fn operand_step(
         &self,
         value: ValueId,
@@ -368,7 +371,7 @@ impl<'k> Lowering<'k, '_> {
         if step >= depth / STEP {
             return Ok(None);
         }
-        // Instructions have the rows of both operands first, and K behind.
+        // Instructions expect the rows of both operands first, and K second.
         let Operation::Stage { modes, .. } = self.stage_of(value)? else { return Err(over()) };
         let along = if left { modes } else { [modes[1], modes[0]] };
         let tile = ring.ring.slice(staged(stage)?)?;
@@ -393,8 +396,8 @@ impl<'k> Lowering<'k, '_> {
         found.map(|own| own.1.clone()).ok_or_else(over)
     }
 
-    /// An operand outside of loops: copied, waited for, and read if threads have the registers;
-    /// else it stays in shared memory, and is read wherever it is multiplied.
+    /// Stages an operand outside of loops: copies it, waits, and loads it to registers if a thread
+    /// has enough. Otherwise it stays in shared memory, and each `dot` loads it from there.
     pub(super) fn staged_at_once(&mut self, value: ValueId, statement: &Statement) -> Result<(), KernelError> {
         let rings = self.rings(std::iter::once(statement), (1, |_: &[StagedValues<'_>]| true))?;
         self.fetch(&rings, None, &Expr::from(0))?;
@@ -417,7 +420,7 @@ impl<'k> Lowering<'k, '_> {
         Ok(())
     }
 
-    /// The registers that the sums of all products take, and the operands outside of loops.
+    /// The registers that the accumulators of all `dot` and the operands outside of loops take.
     fn operand_registers(&self) -> Result<i64, KernelError> {
         let program = &self.placed.program;
         let products = definitions(&program.body).filter(|own| matches!(own.1, Operation::Dot)).map(|own| own.0);
@@ -431,10 +434,11 @@ impl<'k> Lowering<'k, '_> {
             .sum()
     }
 
-    /// The rings of a loop, the first iterations under way.
+    /// Allocates the rings of a loop, and issues the copies of the first iterations.
     pub(super) fn begin_rings(&mut self, own: &Loop, inner: bool) -> Result<Vec<Rc<StageRing<'k>>>, KernelError> {
         if self.depth == 0 && own.body.iter().any(is_stage) {
-            // What operands outside of the loop have read is free.
+            // After this barrier, the memory of operands that were loaded to registers can be
+            // reused.
             self.k.barrier();
         }
         let two = |tiles: &[StagedValues<'_>]| {
@@ -444,7 +448,8 @@ impl<'k> Lowering<'k, '_> {
         let rings = self.rings(own.body.iter(), (STAGES, two))?;
         let Some(first) = rings.first() else { return Ok(rings) };
         if inner {
-            // The loop was here before: all threads have read what it left.
+            // This loop may have run before. After this barrier, all threads have read its last
+            // tiles.
             self.k.barrier();
         }
         let tiles: Vec<&[ValueId]> = rings.iter().map(|own| own.values.as_slice()).collect();
@@ -462,8 +467,8 @@ impl<'k> Lowering<'k, '_> {
         Ok(rings)
     }
 
-    /// The beginning of an iteration: its operands are there, and copies of a later iteration
-    /// begin.
+    /// Begins an iteration: waits for its operands, and issues or prepares the copies of a later
+    /// iteration.
     pub(super) fn iteration_rings(
         &mut self,
         own: &Loop,
@@ -501,13 +506,13 @@ impl<'k> Lowering<'k, '_> {
         Ok(())
     }
 
-    /// Begins the copies that wait for a product.
+    /// Issues the copies that wait for a `dot`.
     pub(super) fn begin_copies(&mut self) -> Result<(), KernelError> {
         let Some(LateCopies { own, rings, iteration, stage }) = self.copies.take() else { return Ok(()) };
         own.place.during(|| self.fetch(&rings, Some((&own, &iteration)), &stage))
     }
 
-    /// The second turn of an iteration, if this operation is the first to take a late tile.
+    /// Switches to the late tiles of an iteration, if this operation is the first that uses one.
     pub(super) fn turns(
         &mut self,
         operation: &Operation,
@@ -535,7 +540,7 @@ impl<'k> Lowering<'k, '_> {
         Ok(())
     }
 
-    /// The end of a loop: no copy is under way, and others may have the room.
+    /// Ends a loop: waits until no copy is in flight, and frees the memory of the rings.
     pub(super) fn end_rings(&self, rings: &[Rc<StageRing<'k>>]) {
         if rings.is_empty() {
             return;
@@ -547,8 +552,8 @@ impl<'k> Lowering<'k, '_> {
         }
     }
 
-    /// Behind a loop of the program itself: operands in shared memory that no later statement takes
-    /// give their room to others.
+    /// After a loop of the program's body: frees the memory of operands outside of loops that no
+    /// later statement uses.
     pub(super) fn give_kept_back(&mut self, behind: &[Statement]) {
         if self.depth > 0 || self.kept.is_empty() {
             return;
@@ -564,7 +569,7 @@ impl<'k> Lowering<'k, '_> {
     }
 }
 
-/// Whether a statement takes a value.
+/// Whether a statement, or a loop among them, uses a value.
 fn takes(body: &[Statement], value: ValueId) -> bool {
     definitions(body).any(|own| own.2.contains(&value))
 }
@@ -573,11 +578,11 @@ fn is_stage(statement: &Statement) -> bool {
     matches!(statement, Statement::Let { operation: Operation::Stage { .. }, .. })
 }
 
-/// The layout of a tile in shared memory that is contiguous along `inner`, with a mode of stages if
-/// there are several. Chunks of 16 bytes are swizzled by row, so that eight rows are in different
-/// banks.
+/// The layout of a tile in shared memory. It is contiguous along mode `inner`, and has a mode of
+/// stages if there are several. Chunks of 16 bytes are swizzled by row, so that eight rows are in
+/// different banks.
 ///
-/// Errors: an element has no offset that is a number.
+/// Errors: the offset of an element is not a known number.
 fn layout([first, second]: [i64; 2], inner: usize, stages: Option<(i64, i64)>) -> Result<Composed, LayoutError> {
     let run = if inner == 0 { first } else { second };
     let bits = (run / 8).min(8).ilog2();
@@ -598,12 +603,12 @@ pub(crate) fn staged_layout(
     layout(kept.map(|mode| shape[mode]), inner, None)
 }
 
-/// The coordinate along a single mode.
+/// An index as the coordinate along a single mode.
 fn at(index: &Expr) -> Coord<Expr> {
     Coord::leaf(Slot::At(index.clone()))
 }
 
-/// `(_,_,stage)`.
+/// The coordinate `(_,_,stage)`.
 pub(super) fn staged(stage: &Expr) -> Result<Coord<Expr>, KernelError> {
     Ok(Tree::flat([Slot::All, Slot::All, Slot::At(stage.clone())])?)
 }

@@ -1,9 +1,9 @@
-//! Reductions that are made together.
+//! Merges reductions of a body, so that they are computed together.
 //!
-//! Law: a reduction gives the same numbers, in the same order, whether it is made alone or with
-//! others. Where operands of later reductions of a body do not depend on a reduction, they are
-//! computed before it, and all are made at once: the shuffles of one are in flight beside those of
-//! the others, and warps meet once for all of them.
+//! Law: a reduction gives the same numbers, computed in the same order, whether it is computed
+//! alone or with others. If operands of later reductions of a body do not depend on a reduction,
+//! they are computed before it, and all these reductions are computed at once: their shuffles are
+//! in flight at the same time, and one barrier serves all of them.
 
 use std::collections::HashSet;
 
@@ -15,7 +15,7 @@ use crate::pools::registers;
 use crate::program::ahead::{is_repeatable, statements_of};
 use crate::program::{Operation, Reduction, Statement, ValueId};
 
-/// The most registers of a thread for all operands together.
+/// The most registers of a thread for all operands of merged reductions.
 const REGISTERS: i64 = 128;
 
 /// A reduction of a body: its statement, its result, its operand, and how it combines.
@@ -40,8 +40,8 @@ impl<'s> Reduced<'s> {
 }
 
 impl<'k> Lowering<'k, '_> {
-    /// The reduction of a statement together with later ones of the body that do not depend on it;
-    /// false where there are none, and nothing is done.
+    /// Computes the reduction of a statement together with later reductions of the body that do not
+    /// depend on it. Returns false, and emits nothing, if there are none.
     pub(super) fn reduced_together(&mut self, body: &[Statement], number: usize) -> Result<bool, KernelError> {
         let Some(first) = Reduced::of(body, number) else { return Ok(false) };
         if self.groups.is_some() || !self.whole.is_empty() {
@@ -80,14 +80,15 @@ impl<'k> Lowering<'k, '_> {
         Ok(true)
     }
 
-    /// A value is known before its statement: the body takes it when it comes there.
+    /// Records a value that is computed before its statement. The body uses it when it reaches the
+    /// statement.
     fn is_known(&mut self, value: ValueId, own: ThreadValue<'k>) {
         self.early.insert((value, self.written.clone()), own.clone());
         self.values.insert(value, own);
     }
 
-    /// A reduction, and the later ones of a body that can be made with it: along the same modes of
-    /// tiles in the same layout.
+    /// A reduction, and the later ones of a body that can be computed with it: they combine the
+    /// same modes of tiles in the same layout.
     fn independent<'s>(&self, body: &'s [Statement], first: Reduced<'s>) -> Vec<Reduced<'s>> {
         let program = &self.placed.program;
         let layout = |value: ValueId| (self.placed.layouts.get(&value), &program.type_of(value).shape);

@@ -1,8 +1,8 @@
-//! Sorting networks, and numbers made of bits.
+//! Sorting networks, and random numbers.
 //!
-//! Law: a step of a sorting network compares elements whose indices differ in sorted bits; the one
-//! with the lower index gets the larger value. Floating-point numbers are compared as integers with
-//! the same order. With places, of equal keys the one from the lower place goes before.
+//! Law: a step of a sorting network compares elements whose indices differ in sorted bits; the
+//! element with the lower index gets the larger value. Floating-point numbers are compared as
+//! integers with the same order. If positions are sorted too, equal keys are ordered by position.
 
 use tilewright_kernel::{Build, Element, Flag, KernelError, Num};
 
@@ -11,26 +11,27 @@ use crate::program::statement::definitions;
 use crate::program::{Operation, Statement, ValueId};
 use crate::top::{Slot, TopNetwork};
 
-/// The bits of a floating-point number as an integer with the same order, and back: where the sign
-/// is set, the other bits are flipped.
+/// Converts the bits of a floating-point number to an integer with the same order, and back: if the
+/// sign is set, all other bits are flipped.
 fn ordered<'k>(k: &'k Build, x: Num<'k>) -> Num<'k> {
     let sign = x.shift_right(k.number(x.element().bits() - 1));
     let others = if x.element() == Element::I64 { k.number(i64::MAX) } else { k.number(i32::MAX) };
     x.bit_xor(sign.bit_and(others))
 }
 
-/// The integers that have as many bits.
+/// The integer type of the same width.
 fn whole(element: Element) -> Element {
     if element.bits() == 64 { Element::I64 } else { Element::I32 }
 }
 
-/// Keys that are sorted, and where they came from, if that is asked: lists as long.
+/// Keys to sort and, if they are wanted, their positions. Both lists have the same length.
 struct Keys<'k> {
     k: &'k Build,
     parts: Vec<Vec<Num<'k>>>,
 }
 
-/// The first of two, of equal keys the one from the lower place; then the last.
+/// Orders two keys with their positions: the first of the order, then the second. Of equal keys,
+/// the one with the lower position comes first.
 fn in_order<'k>(a: &[Num<'k>], b: &[Num<'k>]) -> [Vec<Num<'k>>; 2] {
     match (a, b) {
         ([a, from], [b, other]) => {
@@ -46,7 +47,7 @@ fn in_order<'k>(a: &[Num<'k>], b: &[Num<'k>]) -> [Vec<Num<'k>>; 2] {
 }
 
 impl<'k> Keys<'k> {
-    /// The mask of bits of values, and that of bits of lanes.
+    /// The mask of the bits of the value's index, and that of the bits of the lane's index.
     fn masks(slots: &[Slot]) -> (usize, u32) {
         slots.iter().fold((0, 0), |(values, lanes), slot| match slot {
             Slot::Value(at) => (values | 1 << at, lanes),
@@ -54,35 +55,35 @@ impl<'k> Keys<'k> {
         })
     }
 
-    /// How many keys a thread has.
+    /// The number of keys of a thread.
     fn count(&self) -> usize {
         self.parts.first().map_or(0, Vec::len)
     }
 
-    /// A key with its place.
+    /// A key, followed by its position if there is one.
     fn at(&self, at: usize) -> Vec<Num<'k>> {
         self.parts.iter().map(|part| part[at]).collect()
     }
 
-    /// A key of another lane with its place.
+    /// A key of another lane, followed by its position if there is one.
     fn other(&self, at: usize, lanes: u32) -> Vec<Num<'k>> {
         let moved = |own: Num<'k>| if lanes == 0 { own } else { self.k.shuffle_xor(own, lanes) };
         self.at(at).into_iter().map(moved).collect()
     }
 
-    /// Keys with their places as lists.
+    /// Replaces the keys and their positions.
     fn keep(&mut self, keys: &[Vec<Num<'k>>]) {
         self.parts = (0..self.parts.len()).map(|part| keys.iter().map(|key| key[part]).collect()).collect();
     }
 
-    /// Whether a bit of the lane's number is 0.
+    /// Whether a bit of the lane's index is 0.
     fn is_low(&self, lane: usize) -> Result<Flag<'k>, KernelError> {
         let thread = self.k.index(&self.k.thread()?)?;
         Ok(thread.bit_and(thread.like(f64::from(1_u32 << lane))).eq(thread.like(0.0)))
     }
 
-    /// Compares each element with the one whose index differs in these bits; by the last of them,
-    /// the lower index gets the larger value.
+    /// Compares each element with the one whose index differs in all of these bits. The last of the
+    /// bits decides which of both has the lower index and gets the larger value.
     fn compare(&mut self, slots: &[Slot]) -> Result<(), KernelError> {
         let (values, lanes) = Keys::masks(slots);
         let others: Vec<Vec<Num<'k>>> = (0..self.count()).map(|at| self.other(at ^ values, lanes)).collect();
@@ -105,21 +106,21 @@ impl<'k> Keys<'k> {
         Ok(())
     }
 
-    /// Makes what rises and then falls, or falls and then rises, along sorted bits fall.
+    /// Turns bitonic sequences along the sorted bits into descending ones.
     fn settle(&mut self, sorted: &[Slot]) -> Result<(), KernelError> {
         sorted.iter().rev().try_for_each(|slot| self.compare(&[*slot]))
     }
 
     fn sort(&mut self, sorted: &[Slot]) -> Result<(), KernelError> {
         for size in 1..=sorted.len() {
-            // Each with its opposite: the first half falls, and so does the second.
+            // Compares each element with its mirror image, as in a merge of two descending halves.
             self.compare(&sorted[..size])?;
             self.settle(&sorted[..size - 1])?;
         }
         Ok(())
     }
 
-    /// Merges bits away; returns where the sorted bits are then.
+    /// Merges bits away. Returns the new positions of the sorted bits.
     fn merge(&mut self, sorted: &[Slot], merged: &[Slot]) -> Result<Vec<Slot>, KernelError> {
         for (at, slot) in merged.iter().enumerate() {
             let now = TopNetwork::after(sorted, &merged[..at]);
@@ -141,14 +142,14 @@ impl<'k> Keys<'k> {
     }
 }
 
-/// Keys that a body sorted, with their places: of which value, along which mode, and how many.
+/// Keys that a body sorted, with their positions: the value, the mode, and the number of keys.
 pub(super) struct Sorted<'k> {
     of: (ValueId, usize, i64),
     parts: Vec<Vec<Num<'k>>>,
 }
 
 impl<'k> Lowering<'k, '_> {
-    /// The greatest along a mode, or where they are. A body that asks for both sorts once.
+    /// The greatest elements along a mode, or their positions. A body that uses both sorts once.
     pub(super) fn top(
         &mut self,
         result: ValueId,
@@ -181,7 +182,7 @@ impl<'k> Lowering<'k, '_> {
         tile.convert(&self.distribution(result)?)?.fragment().numbers()
     }
 
-    /// The greatest along a mode as keys, and where they were.
+    /// The greatest elements along a mode as keys, with their positions if these are wanted.
     fn sorted_keys(
         &self,
         network: &TopNetwork,
@@ -216,12 +217,12 @@ impl<'k> Lowering<'k, '_> {
     }
 }
 
-/// Whether a program asks where the greatest of a value are.
+/// Whether a program uses the positions of the greatest elements of a value.
 fn asks_for_places(body: &[Statement], (operand, mode, count): (ValueId, usize, i64)) -> bool {
     definitions(body).any(|own| *own.1 == Operation::TopPlaces(mode, count) && own.2.first() == Some(&operand))
 }
 
-/// A word of Philox4x32-10 of the counter `(c,0,0,0)` and the key `(s,0)`.
+/// A word of Philox4x32-10, from the counter `(c,0,0,0)` and the key `(s,0)`.
 pub(super) fn random<'k>(k: &'k Build, counter: Num<'k>, seed: Num<'k>, word: u8) -> Num<'k> {
     let of = |bits: u32| k.number(bits);
     let mut words = [counter.recast(Element::U32), of(0), of(0), of(0)];

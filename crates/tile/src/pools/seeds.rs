@@ -1,4 +1,4 @@
-//! The layouts that something asks for.
+//! The layouts that operations ask for.
 //!
 //! Law: a tensor asks for coalesced lanes of its tiles, `dot` asks for the layouts of its
 //! instructions for accumulators and operands, and the author asks for given layouts.
@@ -17,25 +17,25 @@ use crate::memory::{self, PickedMode, Place};
 use crate::program::{Index, Operation, Program, Statement, ValueId};
 use crate::roles::Roles;
 
-/// The context that determines which layouts are asked for.
+/// The inputs that determine which layouts operations ask for.
 pub(super) struct Seeds<'a> {
     pub(super) program: &'a Program,
     pub(super) warps: i64,
     pub(super) roles: Option<&'a Roles>,
     pub(super) by_hand: &'a ByHand,
     pub(super) sizes: &'a Values,
-    /// Tiles that say coordinates, as far as they are known.
+    /// Tiles of coordinates whose elements are known.
     pub(super) coordinates: HashMap<ValueId, Vec<i64>>,
 }
 
 impl Seeds<'_> {
-    /// Adds the layouts that all statements ask for: those that the author gives.
+    /// Adds the layouts that all statements ask for. Returns the layouts that the author gives.
     pub(super) fn all(&self, nodes: &[Node<'_>], pools: &mut Pools) -> Result<BTreeMap<ValueId, Held>, TileError> {
         let mut given = BTreeMap::new();
         for (number, node) in nodes.iter().enumerate() {
             let asked = self.statement((number, node.statement), &mut given, pools);
             asked.map_err(|reason| match reason {
-                // It names the statements that take most.
+                // This reason already names the statements that take most.
                 reason @ Reason::Room { .. } => reason.into(),
                 reason => reason.at(node.statement.word(), node.statement.place()),
             })?;
@@ -72,7 +72,7 @@ impl Seeds<'_> {
         5 + self.warps.trailing_zeros() as usize
     }
 
-    /// Refuses a layout that is none of the threads of a block.
+    /// Refuses a layout whose number of threads differs from that of the block.
     fn is_of_block(&self, held: &Held) -> Result<(), Reason> {
         if held.threads.len() == self.thread_bits() {
             return Ok(());
@@ -81,7 +81,7 @@ impl Seeds<'_> {
         Err(Reason::Held { layout: held.to_string(), because })
     }
 
-    /// A tile that is read.
+    /// Adds the layouts that a load asks for.
     fn tile(
         &self,
         pools: &mut Pools,
@@ -96,10 +96,10 @@ impl Seeds<'_> {
                 let rows: Vec<_> = modes.iter().copied().zip(operands.iter().copied()).collect();
                 (*tensor, self.gathered(*tensor, (shape, at), &rows)?)
             }
-            // It is staged in shared memory, so its lanes may have any order.
+            // The tile is staged in shared memory, so it does not restrict the order of lanes.
             Operation::Stage { tensor, shape, at, .. } => {
                 pools.places.insert(number, Place::new(self.program, *tensor, (shape, at), self.sizes)?);
-                // The threads that copy rows ask for the coordinates of these.
+                // The threads that copy rows need the coordinates of those rows.
                 let any = memory::plain(0, self.thread_bits());
                 if let (Some(rows), Some(held)) = (operands.first(), wanted(operation, &[], &[], &any)) {
                     pools.add(*rows, held, Origin::Read(*tensor));
@@ -118,7 +118,7 @@ impl Seeds<'_> {
         Ok(())
     }
 
-    /// A tile whose coordinates along modes other tiles say.
+    /// The memory of a tile whose coordinates along some modes are in other tiles.
     fn gathered(&self, tensor: usize, along: (&[i64], &[Index]), rows: &[(usize, ValueId)]) -> Result<Place, Reason> {
         let of = |(mode, rows): &(usize, ValueId)| PickedMode {
             mode: *mode,
@@ -128,7 +128,7 @@ impl Seeds<'_> {
         Place::gathered(self.program, tensor, along, &rows.iter().map(of).collect::<Vec<_>>(), self.sizes)
     }
 
-    /// A tile that is written.
+    /// Adds the layouts that a store asks for.
     fn store(&self, pools: &mut Pools, number: usize, statement: &Statement) -> Result<(), Reason> {
         let Statement::Store { tensor, value, rows, at: first, place: at, .. } = statement else { return Ok(()) };
         let shape = &self.program.type_of(*value).shape;
@@ -140,7 +140,7 @@ impl Seeds<'_> {
             pools.assumed.push((*tensor, ("the store to", *at)));
         }
         let found = place.coalesced(self.thread_bits());
-        // With roles, tiles are stored in their own layout.
+        // With roles, a store uses the layout that the tile has.
         if self.roles.is_none() {
             for held in &found {
                 pools.add(*value, held.clone(), Origin::Written(*tensor));
@@ -151,7 +151,7 @@ impl Seeds<'_> {
         Ok(())
     }
 
-    /// A product, and its operands.
+    /// Adds the layouts that a `dot` asks for, for its result and its operands.
     fn product(
         &self,
         pools: &mut Pools,
@@ -183,11 +183,11 @@ impl Seeds<'_> {
         let element = self.program.type_of(operands[0]).element;
         let Some(roles) = self.roles else {
             let mut found = matrix::tilings(element, extents, self.warps)?;
-            // Then each warp has all columns: registers of 32 bits of its 32 lanes.
+            // Each warp then holds all columns: 32-bit registers of its 32 lanes.
             let registers = extents[1] * extents[2] * i64::from(element.bits()) / (32 * 32);
             if registers <= MOST_REGISTERS_OF_COLUMNS && multiplies_products(&self.program.body) {
-                // The one with most rows of warps: accumulators become operands in the same warp,
-                // and no iteration waits for other warps to exchange them.
+                // The tiling with the most rows of warps: accumulators then become operands in the
+                // same warp, and iterations exchange no data between warps.
                 found.truncate(1);
             }
             return Ok(found);
@@ -209,11 +209,10 @@ impl Seeds<'_> {
     }
 }
 
-/// The most registers of a thread for an operand of which each warp has all columns.
+/// The most registers of a thread for an operand of which each warp holds all columns.
 const MOST_REGISTERS_OF_COLUMNS: i64 = 128;
 
-/// Whether a product multiplies what is computed of another product of the same body, as the second
-/// one of attention does.
+/// Whether a body computes an operand of `dot` from the result of another `dot`, as attention does.
 fn multiplies_products(body: &[Statement]) -> bool {
     let mut products: HashSet<ValueId> = HashSet::new();
     body.iter().any(|statement| match statement {

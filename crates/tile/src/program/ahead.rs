@@ -1,16 +1,15 @@
-//! Values that are computed ahead of their iteration.
+//! Values that can be computed ahead of their iteration.
 //!
-//! Law: a copy to shared memory that is issued some iterations early needs the coordinates of its
-//! tile then. They are computed again for the later iteration. So they depend on the number of the
-//! iteration, on values from before the loop and on tensors that no statement changes, and not on
-//! what an iteration hands to the next.
+//! Law: a copy to shared memory that is issued some iterations ahead needs the coordinates of its
+//! tile at that time. They are recomputed for the later iteration. So they may depend on the index
+//! of the iteration, on values from before the loop, and on tensors that no statement changes, but
+//! not on loop-carried values.
 
 use std::collections::HashSet;
 
 use super::{Operation, Program, Role, Statement, ValueId};
 
-/// Whether an operation has the same result whenever it is carried out on the same operands, and
-/// costs little.
+/// Whether an operation always has the same result for the same operands, and is cheap.
 pub(crate) fn is_repeatable(program: &Program, operation: &Operation) -> bool {
     match operation {
         Operation::Load { tensor, .. } | Operation::Gather { tensor, .. } => {
@@ -24,7 +23,7 @@ pub(crate) fn is_repeatable(program: &Program, operation: &Operation) -> bool {
     }
 }
 
-/// The statements of a body that compute values, in their order.
+/// The statements of a body that compute these values, in order.
 pub(crate) fn statements_of<'s>(body: &'s [Statement], values: &[ValueId]) -> Vec<&'s Statement> {
     let mut needed: HashSet<ValueId> = values.iter().copied().collect();
     let mut found: Vec<&Statement> = Vec::new();

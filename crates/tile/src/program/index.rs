@@ -1,7 +1,8 @@
 //! Indices of tiles, and iteration counts.
 //!
-//! Law: an index is a sum of numbers times blocks and iterations of loops, or times their quotients
-//! and remainders by a number, and a number. Blocks and iterations count from 0.
+//! Law: an index is a sum of terms and a constant. A term is an integer times the number of a
+//! block, times the iteration of a loop, or times the quotient or remainder of one of these by an
+//! integer. Blocks and iterations count from 0.
 
 use std::fmt;
 use std::ops;
@@ -10,7 +11,7 @@ pub use tilewright_kernel::program::operation::Axis;
 
 use super::ValueId;
 
-/// What counts blocks or iterations.
+/// A counter: a block's number, or a loop's iteration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Counter {
     /// The number of the block along an axis.
@@ -19,21 +20,21 @@ pub enum Counter {
     Iteration(u32),
 }
 
-/// A variable of an index.
+/// A variable of an index: a counter, or a part of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Name {
     /// The number of the block along an axis.
     Block(Axis),
     /// The iteration of a loop, by the number of the loop.
     Iteration(u32),
-    /// How often a number, from 2 on, goes into one of both.
+    /// The quotient of a counter by a number from 2 on, rounded down.
     Quotient(Counter, i64),
-    /// What is left of one of both by a number, from 2 on.
+    /// The remainder of a counter by a number from 2 on.
     Remainder(Counter, i64),
 }
 
 impl Name {
-    /// What it counts, or a part of it.
+    /// The counter that it depends on.
     pub fn counter(self) -> Counter {
         match self {
             Name::Block(axis) => Counter::Block(axis),
@@ -42,13 +43,13 @@ impl Name {
         }
     }
 
-    /// Whether it is a quotient or a remainder: then it is the same for several blocks or
-    /// iterations.
+    /// Whether it is a quotient or a remainder. Several blocks or iterations then have the same
+    /// value.
     pub(crate) fn is_part(self) -> bool {
         matches!(self, Name::Quotient(..) | Name::Remainder(..))
     }
 
-    /// What is counted, whole.
+    /// A counter as a variable.
     fn whole(counter: Counter) -> Name {
         match counter {
             Counter::Block(axis) => Name::Block(axis),
@@ -56,7 +57,7 @@ impl Name {
         }
     }
 
-    /// The same of another counter.
+    /// The same variable of another counter.
     pub(crate) fn with(self, counter: Counter) -> Name {
         match (self, counter) {
             (Name::Quotient(_, by), counter) => Name::Quotient(counter, by),
@@ -65,7 +66,7 @@ impl Name {
         }
     }
 
-    /// Its value for a number of the block or the iteration.
+    /// Its value, given the value of its counter.
     pub(crate) fn of(self, number: i64) -> i64 {
         match self {
             Name::Block(_) | Name::Iteration(_) => number,
@@ -75,8 +76,8 @@ impl Name {
     }
 }
 
-/// A sum of numbers times blocks and iterations of loops, and a number: which tile along a mode, or
-/// from which element on ([`Index::elements`]).
+/// A sum of integers times blocks and iterations of loops, plus a constant. Along a mode, it
+/// selects a tile, or the first element of a tile ([`Index::elements`]).
 ///
 /// ```
 /// use tilewright_tile::{Axis, Index};
@@ -88,15 +89,16 @@ impl Name {
 pub struct Index {
     pub(crate) terms: Vec<(Name, i64)>,
     pub(crate) constant: i64,
-    /// Whether it counts elements; else it counts tiles.
+    /// Whether it counts elements. If not, it counts tiles.
     pub(crate) by_element: bool,
-    /// How many elements of the tile are inside, from the first one on, if not all are.
+    /// The number of elements of the tile that count, from the first one on; None if all count.
     pub(crate) length: Option<i64>,
-    /// Whether a number of it did not fit in 64 bits: then it is refused where it is used.
+    /// Whether the arithmetic overflowed 64 bits. The statement that uses the index is then
+    /// refused.
     pub(crate) overflows: bool,
 }
 
-/// A result of arithmetic, or a mark that it did not fit.
+/// The result of checked arithmetic. If it is None, sets `overflows`.
 fn noted(result: Option<i64>, overflows: &mut bool) -> i64 {
     *overflows |= result.is_none();
     result.unwrap_or(0)
@@ -108,8 +110,8 @@ impl Index {
         Index { terms: vec![(Name::Block(axis), 1)], ..Index::from(0) }
     }
 
-    /// The same number as a count of elements: a tile begins at this coordinate along a mode, which
-    /// need not be a multiple of the tile.
+    /// The same number as a count of elements. The tile begins at this coordinate along the mode,
+    /// which need not be a multiple of the tile's extent.
     ///
     /// ```
     /// use tilewright_tile::{Axis, Element, Index, Program, interpret};
@@ -134,8 +136,8 @@ impl Index {
         Index { by_element: true, ..self }
     }
 
-    /// As [`Index::elements`], for a tile of which only this many elements are inside: a load gives
-    /// the others as elements past the edge, and a store skips them.
+    /// As [`Index::elements`], for a tile of which only this many elements count. A load fills the
+    /// others like elements past an edge, and a store skips them.
     ///
     /// ```
     /// use tilewright_tile::{Element, Index, Program, interpret};
@@ -156,8 +158,9 @@ impl Index {
         Index { by_element: true, length: Some(length), ..self }
     }
 
-    /// How often a number goes into this one: of a block, of an iteration, or of a sum whose parts
-    /// are all multiples of the number. None for others, and for a divisor below 1.
+    /// The quotient by a number, rounded down. It exists for a block, for an iteration, and for a
+    /// sum whose terms are all multiples of the number. None for other indices, and for a divisor
+    /// less than 1.
     ///
     /// ```
     /// use tilewright_tile::{Axis, Index};
@@ -189,8 +192,9 @@ impl Index {
         }
     }
 
-    /// What a quotient leaves: of a block, of an iteration, or of a sum whose other parts are all
-    /// multiples of the number. None for others, and for a divisor below 1.
+    /// The remainder by a number. It exists for a block, for an iteration, and for a sum whose
+    /// other terms are all multiples of the number. None for other indices, and for a divisor less
+    /// than 1.
     ///
     /// ```
     /// use tilewright_tile::{Axis, Index};
@@ -213,17 +217,17 @@ impl Index {
         }
     }
 
-    /// The coordinate at which a tile of an extent begins, for an index of this value.
+    /// The coordinate at which a tile with this extent begins, given the value of the index.
     pub(crate) fn first(&self, value: i64, extent: i64) -> Option<i64> {
         if self.by_element { Some(value) } else { value.checked_mul(extent) }
     }
 
-    /// The same number, of whatever it counts.
+    /// The same number, as a count of tiles.
     pub(crate) fn number(self) -> Index {
         Index { by_element: false, length: None, ..self }
     }
 
-    /// Whether an element of the tile is inside, by its coordinate in the tile.
+    /// Whether an element of the tile counts, given its coordinate in the tile.
     pub(crate) fn has(&self, at: i64) -> bool {
         self.length.is_none_or(|length| at < length)
     }
@@ -232,12 +236,12 @@ impl Index {
         Index { terms: vec![(Name::Iteration(number), 1)], ..Index::from(0) }
     }
 
-    /// The number, if it is nothing else.
+    /// The value of the index, if it is a constant.
     pub(crate) fn known(&self) -> Option<i64> {
         self.terms.is_empty().then_some(self.constant)
     }
 
-    /// The value where each name has one; none if it does not fit.
+    /// The value of the index, given the value of each variable; None if it overflows.
     pub(crate) fn value(&self, of: impl Fn(Name) -> i64) -> Option<i64> {
         self.terms.iter().try_fold(self.constant, |sum, (name, by)| sum.checked_add(of(*name).checked_mul(*by)?))
     }
@@ -340,14 +344,15 @@ impl fmt::Display for Index {
 pub enum Count {
     /// An expression of sizes: `ceil(K/64)`.
     Sizes(String),
-    /// A number that depends on the block, or on the iteration of a loop around.
+    /// An index: it may depend on the block, or on the iteration of an enclosing loop.
     Index(Index),
-    /// A scalar of type i32, which may come from a tensor; no iteration if it is negative.
+    /// A scalar of type i32, which may come from a tensor. If it is negative, there is no
+    /// iteration.
     Value(ValueId),
 }
 
 impl Count {
-    /// The value that says it, if one does.
+    /// The value that holds the count, if there is one.
     pub(crate) fn value(&self) -> Option<ValueId> {
         match self {
             Count::Value(value) => Some(*value),

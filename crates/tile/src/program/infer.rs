@@ -20,7 +20,8 @@ pub(crate) struct Source<'p> {
 }
 
 impl Program {
-    /// The tensor that an operation reads, if it reads one that there is.
+    /// The tensor that an operation loads from. None if it loads from none, or if the program has
+    /// no such tensor.
     pub(crate) fn source(&self, operation: &Operation) -> Option<Source<'_>> {
         let (Operation::Load { tensor, .. } | Operation::Stage { tensor, .. } | Operation::Gather { tensor, .. }) =
             operation
@@ -41,7 +42,7 @@ pub(crate) fn is_shape(what: &str, shape: &[i64]) -> Result<(), Reason> {
     if shape.iter().any(|extent| *extent < 1) {
         return Err(refuse("one of extents from 1 on".to_string()));
     }
-    // Threads hold tiles whose extents are powers of two.
+    // Extents need not be powers of two here: padding makes them so later.
     match shape.iter().try_fold(1_i64, |size, extent| size.checked_mul(padded(*extent))) {
         Some(size) if size <= MAX_ELEMENTS => Ok(()),
         size => Err(Reason::TooMuch {
@@ -52,7 +53,8 @@ pub(crate) fn is_shape(what: &str, shape: &[i64]) -> Result<(), Reason> {
     }
 }
 
-/// The shape in which two tiles meet: extents of 1 stand for all, and one number for any tile.
+/// The common shape of two tiles after broadcasting: modes of extent 1 are broadcast, and a scalar
+/// is broadcast to any shape. None if there is none.
 pub(crate) fn broadcast_shape(a: &[i64], b: &[i64]) -> Option<Vec<i64>> {
     match (a, b) {
         ([], other) | (other, []) => Some(other.to_vec()),
@@ -73,7 +75,8 @@ fn mismatch(what: &str, found: &[i64], wanted: &[i64]) -> Reason {
     Reason::Shape { what: what.to_string(), shape: found.to_vec(), wanted: crate::error::shape_text(wanted) }
 }
 
-/// Refuses a tile whose rank differs from its tensor, or an index whose rank differs from its tile.
+/// Refuses a tile whose rank differs from that of its tensor, and an index whose rank differs from
+/// that of its tile.
 pub(crate) fn is_tile_of(shape: &[i64], coordinates: usize, tensor: (&str, usize)) -> Result<(), Reason> {
     let extents = |count: usize| if count == 1 { "one extent".to_string() } else { format!("{count} extents") };
     let refuse = |wanted: String| Reason::Shape { what: "the tile".to_string(), shape: shape.to_vec(), wanted };
@@ -90,7 +93,7 @@ pub(crate) fn is_tile_of(shape: &[i64], coordinates: usize, tensor: (&str, usize
 fn is_number(value: f64, element: Element) -> Result<(), Reason> {
     let (least, greatest) = match element {
         Element::I32 => (f64::from(i32::MIN), f64::from(i32::MAX)),
-        // From 2^53 on, a number may stand for others that f64 does not hold.
+        // From 2^53 on, a number of f64 may stand for several integers.
         Element::I64 => (1.0 - 2.0_f64.powi(53), 2.0_f64.powi(53) - 1.0),
         Element::I8 => (f64::from(i8::MIN), f64::from(i8::MAX)),
         Element::U8 => (0.0, f64::from(u8::MAX)),
@@ -116,7 +119,7 @@ fn float(operation: &str, element: Element) -> Result<(), Reason> {
     }
 }
 
-/// Refuses functions of a type that has no instruction for them.
+/// Refuses a function for a type that has no instruction for it.
 fn function(function: Unary, element: Element) -> Result<(), Reason> {
     match function {
         Unary::Negate | Unary::Abs => computed("a function", element),
@@ -152,7 +155,7 @@ fn is_mode(mode: usize, shape: &[i64]) -> Result<(), Reason> {
     Err(Reason::Shape { what: "the tile".to_string(), shape: shape.to_vec(), wanted })
 }
 
-/// Elements that a tensor of a tile program may have.
+/// Refuses an element type that tensors of tile programs cannot have.
 pub(crate) fn is_stored(element: Element) -> Result<(), Reason> {
     match element {
         Element::F32 | Element::F16 | Element::Bf16 | Element::E4M3 | Element::E5M2 => Ok(()),
@@ -180,7 +183,7 @@ fn converted(from: Element, to: Element) -> Result<(), Reason> {
     Err(Reason::Element { operation, element: from, wanted: "f32, or f32, i32, f64 or i64 as the result" })
 }
 
-/// The type of the result; `source` is the tensor of a load.
+/// The type of the result of an operation. `source` is the tensor of a load.
 pub(crate) fn infer(operation: &Operation, types: &[&Type], source: Option<Source<'_>>) -> Result<Type, Reason> {
     let count = match operation {
         Operation::Constant(..) | Operation::Number(_) | Operation::Size(_) | Operation::Arange { .. } => 0,
@@ -420,7 +423,7 @@ fn integer(operation: &str, element: Element) -> Result<(), Reason> {
     }
 }
 
-/// Refuses a type that is not an iteration count.
+/// Refuses a type that cannot be an iteration count.
 pub(crate) fn is_count(count: &Type) -> Result<(), Reason> {
     whole("a count of iterations", count.element)?;
     if count.size() != 1 {
@@ -430,7 +433,7 @@ pub(crate) fn is_count(count: &Type) -> Result<(), Reason> {
     Ok(())
 }
 
-/// Refuses what does not say the coordinates along a mode of a tile.
+/// Refuses a tile that cannot hold the coordinates along a mode of a staged tile.
 pub(crate) fn are_places(shape: &[i64], mode: usize, rows: &Type) -> Result<(), Reason> {
     is_mode(mode, shape)?;
     integer("coordinates", rows.element)?;
@@ -441,7 +444,7 @@ pub(crate) fn are_places(shape: &[i64], mode: usize, rows: &Type) -> Result<(), 
     Ok(())
 }
 
-/// Refuses what does not say the coordinates along modes of a tile.
+/// Refuses tiles that cannot hold the coordinates along modes of a tile.
 pub(crate) fn are_coordinates(shape: &[i64], rows: &[(usize, &Type)], at: &[Index]) -> Result<(), Reason> {
     if rows.is_empty() || !rows.is_sorted_by(|a, b| a.0 < b.0) {
         let wanted = "one with tiles of coordinates along one mode or several, each once,".to_string();
@@ -450,7 +453,8 @@ pub(crate) fn are_coordinates(shape: &[i64], rows: &[(usize, &Type)], at: &[Inde
     for (mode, ty) in rows {
         is_mode(*mode, shape)?;
         integer("coordinates", ty.element)?;
-        // The extent that it may have along a mode: that of the tile, where it says something.
+        // The largest extent of the tile of coordinates along a mode: that of the tile, if some
+        // tile of coordinates belongs to the mode.
         let most = |own: usize| if rows.iter().any(|(other, _)| *other == own) { shape[own] } else { 1 };
         let wanted: Vec<i64> = (0..shape.len()).map(|own| if own == *mode { shape[own] } else { 1 }).collect();
         let fits = |(own, extent): (usize, &i64)| *extent == most(own) || (own != *mode && *extent == 1);
@@ -462,7 +466,8 @@ pub(crate) fn are_coordinates(shape: &[i64], rows: &[(usize, &Type)], at: &[Inde
     Ok(())
 }
 
-/// Refuses an index beside a tile of coordinates where it is not added to a single one of them.
+/// Refuses an index along a mode with a tile of coordinates, unless it can be added to the
+/// coordinates.
 pub(crate) fn is_moved(shape: &[i64], mode: usize, at: &[Index]) -> Result<(), Reason> {
     match (at.get(mode), shape.get(mode)) {
         (Some(index), Some(1)) if !index.by_element => Ok(()),
@@ -478,12 +483,13 @@ fn no_tensor(number: usize) -> Reason {
     Reason::Unknown { what: "tensor", name: number.to_string() }
 }
 
-/// Whether instructions multiply numbers of a type.
+/// Whether `dot` supports operands of a type.
 fn is_multiplied(element: Element) -> bool {
     matches!(element, Element::F16 | Element::Bf16 | Element::E4M3 | Element::E5M2)
 }
 
-/// Refuses operands of f32 of a product that are not rounded to tf32, by the values that are.
+/// Refuses operands of f32 of `dot` that are not rounded to tf32. `rounded` holds the values that
+/// are.
 pub(crate) fn are_multiplied(
     operation: &Operation,
     operands: &[ValueId],

@@ -14,7 +14,7 @@ pub(super) fn tuple<T: fmt::Display>(items: &[T]) -> String {
     format!("({})", items.iter().map(ToString::to_string).collect::<Vec<_>>().join(","))
 }
 
-/// A number that reads back as itself.
+/// A number as text that reads back as the same number.
 fn number(value: f64) -> String {
     match value {
         value if value.is_nan() => "nan".to_string(),
@@ -24,7 +24,7 @@ fn number(value: f64) -> String {
     }
 }
 
-/// The name of the statement that combines elements of a tensor.
+/// The name of the statement that atomically combines a tile with a tensor.
 pub(crate) fn atomic(reduction: Reduction) -> &'static str {
     match reduction {
         Reduction::Sum => "atomic_add",
@@ -34,7 +34,7 @@ pub(crate) fn atomic(reduction: Reduction) -> &'static str {
     }
 }
 
-/// The numbers of values and loops in the order in which they come.
+/// Numbers values and loops in the order in which they are printed.
 struct Printer<'p> {
     program: &'p Program,
     values: HashMap<ValueId, usize>,
@@ -68,7 +68,7 @@ impl Printer<'_> {
         format!("({})", at.iter().map(|index| self.index(index)).collect::<Vec<_>>().join(", "))
     }
 
-    /// The index of a tile, along modes of which other tiles give the coordinates.
+    /// The index of a tile, with the names of the tiles of coordinates along some modes.
     fn picked(&mut self, at: &[Index], rows: &[(usize, ValueId)]) -> String {
         let place = |(mode, index): (usize, &Index)| match rows.iter().find(|(own, _)| *own == mode) {
             Some((_, value)) if index.known() == Some(0) => self.named(*value),
@@ -197,7 +197,7 @@ impl Printer<'_> {
     }
 }
 
-/// The word that declares a tensor.
+/// The keyword that declares a tensor.
 pub(crate) fn role_name(role: Role) -> &'static str {
     match role {
         Role::Input => "input",
@@ -207,7 +207,7 @@ pub(crate) fn role_name(role: Role) -> &'static str {
 }
 
 impl Program {
-    /// The text with a remark beside each value.
+    /// The program as text, with a remark beside each value.
     pub(crate) fn with_remarks(&self, remark: &dyn Fn(ValueId) -> String) -> String {
         let mut out = format!("tile {} {{\n", self.name);
         for tensor in &self.tensors {

@@ -1,4 +1,4 @@
-//! The statements of a program, and walks over those of a body and of the loops in it.
+//! The statements of a program, and iterators over the statements of a body and of its inner loops.
 
 use tilewright_kernel::program::Location;
 
@@ -7,29 +7,30 @@ use super::{Count, Index, Operation, Reduction, ValueId};
 /// A statement of a body.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Statement {
-    /// Gives a value.
+    /// Defines a value.
     Let {
         /// The value.
         result: ValueId,
         /// The operation that computes it.
         operation: Operation,
-        /// From which values.
+        /// The operands of the operation.
         operands: Vec<ValueId>,
         /// Where it was written.
         place: Location,
     },
-    /// Writes a tile of a tensor; elements past the edges are skipped.
+    /// Stores a tile to a tensor. Elements past the edges are not stored.
     Store {
         /// The tensor, by its number.
         tensor: usize,
         /// The index of the tile, along each mode.
         at: Vec<Index>,
-        /// Modes, in ascending order, and the tiles that say the coordinate of each element along
+        /// Modes, in ascending order, with the tiles that hold the coordinate of each element along
         /// them, as for [`Operation::Gather`].
         rows: Vec<(usize, ValueId)>,
-        /// How elements are combined atomically with those of the tensor; None overwrites them.
+        /// The reduction that atomically combines the tile with the tensor; None if the store
+        /// overwrites elements.
         with: Option<Reduction>,
-        /// The value that is written.
+        /// The value that is stored.
         value: ValueId,
         /// Where it was written.
         place: Location,
@@ -51,8 +52,8 @@ impl Statement {
         }
     }
 
-    /// The values that it takes, once for each use. Those that only the body of a loop takes are
-    /// not among them.
+    /// The values that it uses, once for each use. Values that only the body of a loop uses are not
+    /// among them.
     pub(crate) fn takes(&self) -> Vec<ValueId> {
         match self {
             Statement::Let { operands, .. } => operands.clone(),
@@ -77,7 +78,7 @@ impl Statement {
 pub struct Loop {
     /// The number of the loop, by which an [`Index`] names its iteration.
     pub iteration: u32,
-    /// How many iterations there are.
+    /// The number of iterations.
     pub count: Count,
     /// The values before the first iteration.
     pub initial: Vec<ValueId>,
@@ -93,7 +94,7 @@ pub struct Loop {
     pub place: Location,
 }
 
-/// A value with its operation and the operands of that.
+/// A definition: the value, its operation, and the operands.
 pub(crate) type LetOf<'s> = (ValueId, &'s Operation, &'s [ValueId]);
 
 /// All statements of a body, in the order in which they are written. A loop comes before the

@@ -1,7 +1,8 @@
-//! Whether a program is one.
+//! Verifies that a program is well-formed.
 //!
-//! Law: each value is given once, used after it is given and inside the body that gives it, and has
-//! the type that its operation makes. A pass that breaks a program is found here.
+//! Law: each value is defined once, is used only after its definition and inside the body that
+//! defines it, and has the type that its operation gives. The verifier detects a pass that breaks a
+//! program.
 
 use std::collections::HashSet;
 
@@ -23,17 +24,17 @@ struct Verifier<'p> {
     /// The sizes that tensors declare.
     sizes: Vec<String>,
     known: HashSet<ValueId>,
-    /// In a loop, the values that a copy for a later iteration can have now: those from before the
-    /// loop, and those that are computed from them and the number of the iteration.
+    /// In a loop, the values that a copy for a later iteration may use: values from before the
+    /// loop, and values computed from them and from the index of the iteration.
     ahead: Option<HashSet<ValueId>>,
     iterations: HashSet<u32>,
-    /// The values that are numbers of tf32.
+    /// The values whose elements are numbers of tf32.
     rounded: HashSet<ValueId>,
 }
 
 impl Program {
-    /// Whether every value is given once, before it is used, and has its type, and every output is
-    /// stored to.
+    /// Verifies that every value is defined once, before it is used, and has the type of its
+    /// operation, and that every output is stored to.
     ///
     /// Errors: the first statement that breaks a rule, with its line.
     pub fn verify(&self) -> Result<(), TileError> {
@@ -82,7 +83,7 @@ impl Verifier<'_> {
         }
     }
 
-    /// Refuses an expression that names what no tensor declares: a launch would not know it.
+    /// Refuses an expression of a size that no tensor declares, because a launch does not know it.
     fn sizes(&self, what: &'static str, text: &str) -> Result<(), Reason> {
         let refused = |error| Reason::Expression { what, text: text.to_string(), error };
         let expr: Expr = text.parse().map_err(refused)?;
@@ -214,12 +215,13 @@ impl Verifier<'_> {
     }
 }
 
-/// A store to a whole tile: the tensor, which tile of which shape, and how it is combined.
+/// A store of a whole tile: the tensor, the index and shape of the tile, and the reduction of an
+/// atomic store.
 type Stored<'p> = (usize, &'p [Index], &'p [i64], Option<Reduction>);
 
-/// Refuses a store to a tile to which a statement of the same body stores already, unless both
-/// combine in one way. Stores of other bodies, and to tiles of other shapes, are left to the kernel
-/// language and to the interpreters.
+/// Refuses a store to a tile if an earlier statement of the same body stores to it, unless both
+/// combine by the same reduction. Stores in other bodies, and of tiles of other shapes, are checked
+/// by the kernel language and by the interpreters.
 fn is_first<'p>(program: &Program, stores: &mut Vec<Stored<'p>>, own: Stored<'p>) -> Result<(), Reason> {
     let (tensor, at, shape, with) = own;
     let same = |(before, other): (&Index, &Index)| {
@@ -249,7 +251,7 @@ fn hands_on(
     Ok(())
 }
 
-/// Refuses an iteration that hands on another type than it began with.
+/// Refuses a loop-carried value whose next value has another type.
 pub(crate) fn is_handed_on(number: usize, begins: &Type, hands_on: &Type) -> Result<(), Reason> {
     if begins == hands_on {
         return Ok(());
@@ -257,7 +259,7 @@ pub(crate) fn is_handed_on(number: usize, begins: &Type, hands_on: &Type) -> Res
     Err(Reason::Iteration { number, begins: begins.to_string(), hands_on: hands_on.to_string() })
 }
 
-/// Refuses what cannot be written to a tensor.
+/// Refuses a value that cannot be stored to a tensor.
 pub(crate) fn can_store(
     program: &Program,
     tensor: usize,

@@ -1,8 +1,8 @@
 //! Expressions of values.
 //!
 //! Law: `*`, `/` and `%` bind more strongly than `+` and `-`, these more strongly than comparisons,
-//! then come `!`, `&` and `|`, and all of them to the left. A number alone takes the type of the
-//! other side. A condition is 1 or 0 of i32 where a value is wanted.
+//! then come `!`, `&` and `|`. All of them associate to the left. A number takes the type of the
+//! other operand. Where a value is required, a condition becomes a tile of i32 with 1 and 0.
 
 use tilewright_kernel::program::Location;
 
@@ -22,7 +22,7 @@ enum ReadTerm<'b> {
 }
 
 impl ReadTerm<'_> {
-    /// The type that a number beside it takes.
+    /// The type that a number on the other side takes.
     fn element(self) -> Option<Element> {
         match self {
             ReadTerm::Value(value) => Some(value.type_of().element),
@@ -32,7 +32,8 @@ impl ReadTerm<'_> {
     }
 }
 
-/// The comparisons, each sign before those that begin with the same letter.
+/// The comparison signs. `<=` comes before `<`, and `>=` before `>`, so that the longer sign
+/// matches first.
 const COMPARISONS: [&str; 6] = ["<=", ">=", "==", "!=", "<", ">"];
 
 impl<'b> Reader<'_, 'b> {
@@ -47,7 +48,7 @@ impl<'b> Reader<'_, 'b> {
         Ok(self.settled(term, Element::F32, place))
     }
 
-    /// A number as one of a type.
+    /// A term as a value; a number gets this type.
     fn settled(&self, term: ReadTerm<'b>, element: Element, place: Location) -> Value<'b> {
         match term {
             ReadTerm::Value(value) => value,
@@ -60,7 +61,7 @@ impl<'b> Reader<'_, 'b> {
         }
     }
 
-    /// A term where a condition is wanted: a comparison, or a tile of i32.
+    /// A term where a condition is required: a comparison, or a tile of i32.
     fn condition(&self, term: ReadTerm<'b>, place: Location) -> Result<Mask<'b>, TileError> {
         match term {
             ReadTerm::Mask(mask) => Ok(mask),
@@ -72,13 +73,15 @@ impl<'b> Reader<'_, 'b> {
         }
     }
 
-    /// The condition that a name was given as; for another tile, where it is not 0.
+    /// The condition that a name stands for. For any other tile, whether each element differs from
+    /// 0.
     fn known(&self, value: Value<'b>, place: Location) -> Mask<'b> {
         let known = self.conditions.borrow().get(&value.id).copied();
         known.unwrap_or_else(|| !Mask::compared(Comparison::Equal, value, value.constant(0.0, place)))
     }
 
-    /// A side of `&` and `|`: a condition, and no tile of integers, whose bits one may have meant.
+    /// An operand of `&` or `|`, which must be a condition. A tile of integers is refused, because
+    /// its author may have meant bitwise operations.
     fn side(&self, term: ReadTerm<'b>, place: Location) -> Result<Mask<'b>, TileError> {
         match term {
             ReadTerm::Mask(mask) => Ok(mask),
@@ -91,7 +94,7 @@ impl<'b> Reader<'_, 'b> {
         }
     }
 
-    /// Conditions of which one holds.
+    /// Reads conditions joined by `|`.
     fn any(&mut self) -> Result<ReadTerm<'b>, TileError> {
         let place = self.text.place();
         let mut term = self.all()?;
@@ -103,7 +106,7 @@ impl<'b> Reader<'_, 'b> {
         Ok(term)
     }
 
-    /// Conditions that all hold.
+    /// Reads conditions joined by `&`.
     fn all(&mut self) -> Result<ReadTerm<'b>, TileError> {
         let place = self.text.place();
         let mut term = self.compared()?;
@@ -115,7 +118,7 @@ impl<'b> Reader<'_, 'b> {
         Ok(term)
     }
 
-    /// A sum, or a comparison of two.
+    /// Reads a sum, or a comparison of two sums.
     fn compared(&mut self) -> Result<ReadTerm<'b>, TileError> {
         let place = self.text.place();
         if self.text.takes("!") {
@@ -125,7 +128,7 @@ impl<'b> Reader<'_, 'b> {
             return Ok(ReadTerm::Mask(!self.condition(term, place)?));
         }
         let a = self.sum()?;
-        // `->` ends a loop, and `=` gives a name.
+        // `->` ends a loop, and `=` defines a name: neither is a comparison.
         let found = COMPARISONS.into_iter().find(|sign| self.text.takes(sign));
         let Some(sign) = found else { return Ok(a) };
         let b = self.sum()?;
@@ -134,7 +137,7 @@ impl<'b> Reader<'_, 'b> {
         }
         let element = a.element().or(b.element()).unwrap_or(Element::F32);
         let (a, b) = (self.settled(a, element, place), self.settled(b, element, place));
-        // NaN is neither less nor greater, so what is turned round is the same.
+        // A comparison with NaN is false, so `a > b` is the same as `b < a`.
         Ok(ReadTerm::Mask(match sign {
             "<" => Mask::compared(Comparison::Less, a, b),
             "<=" => Mask::compared(Comparison::LessEqual, a, b),
@@ -155,7 +158,7 @@ impl<'b> Reader<'_, 'b> {
         let mut sum = self.terms()?;
         loop {
             let place = self.text.place();
-            // `->` ends a loop.
+            // `->` ends a loop: it is no minus.
             let binary = match () {
                 () if self.text.sees("->") => return Ok(sum),
                 () if self.text.takes("+") => Binary::Add,
@@ -189,7 +192,7 @@ impl<'b> Reader<'_, 'b> {
         }
     }
 
-    /// A side of `//`, which is `/` of integers alone.
+    /// An operand of `//`, which is `/` restricted to integers.
     fn of_integers(&self, term: ReadTerm<'b>, element: Element, place: Location) -> Result<Value<'b>, TileError> {
         let value = self.settled(term, element, place);
         match value.type_of().element {
@@ -233,7 +236,7 @@ impl<'b> Reader<'_, 'b> {
         Ok(term)
     }
 
-    /// `(4,64)`.
+    /// Reads a tuple of integers, `(4,64)`.
     fn numbers(&mut self) -> Result<Vec<i64>, TileError> {
         self.text.sign("(")?;
         let mut found = Vec::new();

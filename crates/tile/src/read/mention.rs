@@ -1,7 +1,7 @@
 //! The names in the text of a program, for editors.
 //!
-//! Law: the reader itself resolves each name, so scopes and shadowing are those of the language. A
-//! refused text has the names before the place of the refusal.
+//! Law: the reader itself resolves each name, so scopes and shadowing are those of the language.
+//! For a text that is refused, the names before the refusal are recorded.
 
 use std::cell::RefCell;
 
@@ -22,7 +22,7 @@ pub enum Subject {
     Value(ValueId),
     /// The iteration of a loop, by the number of the loop.
     Iteration(u32),
-    /// A number of the launch, by its number in [`Program::scalars`].
+    /// A scalar argument, by its number in [`Program::scalars`].
     Scalar(usize),
 }
 
@@ -35,9 +35,9 @@ pub struct Mention {
     pub place: Location,
     /// Its meaning.
     pub of: Subject,
-    /// The shape and the type of a value; none for others, and none in a statement that is refused.
+    /// The shape and the type of a value. None for other names, and in a statement that is refused.
     pub ty: Option<Type>,
-    /// Whether the name is given here; else it is used.
+    /// Whether the name is defined here. If not, it is used.
     pub is_given: bool,
 }
 
@@ -46,13 +46,13 @@ pub struct Mention {
 pub struct Outline {
     /// The occurrences of names, in the order of the text.
     pub mentions: Vec<Mention>,
-    /// The names that a statement may use where the reader stopped, in the order of the alphabet.
+    /// The names that a statement may use where the reader stopped, in alphabetical order.
     pub scope: Vec<(String, Subject)>,
 }
 
 impl Program {
-    /// Reads a program, and resolves each name in its text. A refused text has the names before the
-    /// refusal.
+    /// Reads a program, and resolves each name in its text. For a text that is refused, the names
+    /// before the refusal are recorded.
     ///
     /// ```
     /// use tilewright_tile::{Program, Subject};
@@ -68,7 +68,7 @@ impl Program {
         let outline = RefCell::default();
         let read = Program::of_outlined(Text::new("<text>", text, &[]), Some(&outline));
         let mut outline = outline.into_inner();
-        // A statement is read before its name is given.
+        // A statement is read before its name is defined.
         outline.mentions.sort_by_key(|own| (own.place.line(), own.place.column()));
         (read, outline)
     }
@@ -85,7 +85,7 @@ impl<'b> Reader<'_, 'b> {
         outline.borrow_mut().mentions.push(Mention { name: name.to_string(), place, of, ty, is_given });
     }
 
-    /// Keeps the names that are known where the reader stopped.
+    /// Records the names that are visible where the reader stopped.
     pub(super) fn keep_scope(&self) {
         let Some(outline) = self.outline else { return };
         let mut outline = outline.borrow_mut();

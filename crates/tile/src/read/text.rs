@@ -1,4 +1,4 @@
-//! Words and signs of a text, with their places.
+//! Splits a text into words and signs, with their locations.
 
 use std::cell::Cell;
 
@@ -12,10 +12,10 @@ pub(super) struct Text<'t> {
     file: String,
     text: &'t str,
     at: usize,
-    /// A byte up to which lines were counted, how many ended before it, and where the last one
-    /// begins. Places are asked for at each name, and mostly further on.
+    /// A cache for locations, which are mostly asked for in ascending order: a byte offset, the
+    /// number of lines that end before it, and the offset at which the last line begins.
     counted: Cell<(usize, usize, usize)>,
-    /// The locations of its lines, if they come from another text.
+    /// The locations of the lines, if they come from another text.
     places: &'t [Location],
 }
 
@@ -60,7 +60,7 @@ impl<'t> Text<'t> {
         Location::new(&self.file, line, column, None)
     }
 
-    /// A refusal here.
+    /// A refusal at the current location.
     pub(super) fn refuse(&self, expected: &str) -> TileError {
         let found = match self.rest().split_whitespace().next() {
             None => "the end of the text".to_string(),
@@ -94,7 +94,7 @@ impl<'t> Text<'t> {
         if self.takes(sign) { Ok(()) } else { Err(self.refuse(&format!("`{sign}`"))) }
     }
 
-    /// The length of the name that stands here.
+    /// The length of the name at the current location.
     fn name_length(&self) -> usize {
         let rest = self.rest();
         if !rest.starts_with(|letter: char| letter.is_ascii_alphabetic() || letter == '_') {
@@ -103,7 +103,7 @@ impl<'t> Text<'t> {
         rest.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_').unwrap_or(rest.len())
     }
 
-    /// The name that stands here, if there is one.
+    /// The name at the current location; empty if there is none.
     pub(super) fn seen_name(&self) -> &'t str {
         &self.rest()[..self.name_length()]
     }
@@ -140,7 +140,7 @@ impl<'t> Text<'t> {
         Ok(number)
     }
 
-    /// A number as it is written in Rust, without a sign; none if there is none here.
+    /// Reads an unsigned number, written as in Rust; None if there is none.
     pub(super) fn number(&mut self) -> Result<Option<f64>, TileError> {
         for (word, value) in [("inf", f64::INFINITY), ("nan", f64::NAN)] {
             if self.takes_word(word) {
@@ -170,7 +170,7 @@ impl<'t> Text<'t> {
         Ok(Some(number))
     }
 
-    /// The rest of the line after a word, if the word is here.
+    /// The rest of the line after a word; None if the text does not continue with the word.
     pub(super) fn takes_line(&mut self, word: &str) -> Option<String> {
         if !self.sees_word(word) {
             return None;
@@ -188,7 +188,7 @@ impl<'t> Text<'t> {
         line.trim().to_string()
     }
 
-    /// The text up to the first of some words or signs.
+    /// The text up to the first of these words or signs.
     pub(super) fn until(&mut self, ends: &[&str]) -> String {
         let rest = self.rest();
         let end = ends.iter().filter_map(|end| rest.find(end)).min().unwrap_or(rest.len());

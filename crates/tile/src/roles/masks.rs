@@ -1,11 +1,12 @@
-//! Masks that are whole from some iteration on.
+//! Masks that are all true in most iterations of a loop.
 //!
 //! Law: a selection that compares sums of blocks, iterations and coordinates is true for all
 //! elements of an iteration if the largest difference of both sides is below its bound. If that
-//! difference decreases from iteration to iteration, it holds from some iteration on. If it
-//! increases, it holds in all iterations except some last ones: those in which it fails, counted
-//! back from the last iteration. If an iteration handles `j*64 + 0..63 < S` in `ceil(S/64)`
-//! iterations, that is only the last one, because there are fewer than `S/64 + 1` of them.
+//! difference decreases from iteration to iteration, the selection is all true from some iteration
+//! on. If it increases, the selection is all true in all iterations except some last ones, which
+//! are counted back from the last iteration. If an iteration handles `j*64 + 0..63 < S` in
+//! `ceil(S/64)` iterations, that is only the last one, because there are fewer than `S/64 + 1` of
+//! them.
 
 use std::collections::HashSet;
 
@@ -15,10 +16,10 @@ use tilewright_layout::{Stride, Truth};
 use crate::program::{Count, Counter, Loop, Name, Operation, Program, Statement, ValueId};
 use crate::sums::{Sum, SumTerm, Sums};
 
-/// The most iterations that are written for themselves.
+/// The most iterations at either end of a loop that are emitted separately.
 const TURNS: i64 = 4;
 
-/// Masks of a loop that its iterations need not take.
+/// Masks of a loop that can be omitted in most iterations.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Masks {
     /// From this iteration on, the masks of `early` are all true.
@@ -29,7 +30,7 @@ pub(crate) struct Masks {
     pub(crate) late: HashSet<ValueId>,
 }
 
-/// The selections of a loop that select only their first tile in most iterations.
+/// The selections of a loop that select their first tile for all elements in most iterations.
 pub(crate) fn masks(program: &Program, own: &Loop) -> Masks {
     let sums = Sums::new(program);
     let iteration = SumTerm::Name(Name::Iteration(own.iteration));
@@ -40,7 +41,8 @@ pub(crate) fn masks(program: &Program, own: &Loop) -> Masks {
         };
         let Some((difference, bound)) = sums.difference(*comparison, operands) else { continue };
         let Some(most) = difference.greatest().and_then(|greatest| greatest.checked_sub(bound)) else { continue };
-        // A part of the iteration changes in steps of its own.
+        // A quotient or a remainder of the iteration does not change by the same amount in each
+        // iteration.
         let is_part = |term: &SumTerm| match term {
             SumTerm::Name(name) => name.is_part() && name.counter() == Counter::Iteration(own.iteration),
             SumTerm::Size(_) => false,

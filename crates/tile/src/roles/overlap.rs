@@ -2,8 +2,8 @@
 //!
 //! Law: an iteration multiplies loaded operands, computes, and multiplies the result into
 //! loop-carried accumulators. So the first `dot` of an iteration does not depend on the previous
-//! one, and is issued before the second `dot` of the previous iteration; computations in between
-//! run concurrently. Computations that need the accumulators come after.
+//! one, and is issued before the second `dot` of the previous iteration. Computations between both
+//! run concurrently with them. Computations that need the accumulators come after.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,22 +11,22 @@ use super::masks::{self, Masks};
 use crate::program::statement::definitions;
 use crate::program::{Loop, Operation, Program, Statement, ValueId};
 
-/// Such a loop.
+/// A loop whose iterations overlap.
 #[derive(Debug, Clone)]
 pub(crate) struct Overlap {
-    /// The product that begins an iteration.
+    /// The first `dot` of an iteration.
     pub(crate) early: ValueId,
-    /// The product that ends it.
+    /// The last `dot` of an iteration.
     pub(crate) late: ValueId,
-    /// The loop-carried values that are its accumulators.
+    /// The number of the loop-carried value that holds the accumulators of the last `dot`.
     pub(crate) sums: usize,
-    /// Values that are given when the late product of the iteration before is over.
+    /// Values that are computed after the last `dot` of the previous iteration has finished.
     pub(crate) behind: HashSet<ValueId>,
     /// The masks that can be omitted in most iterations.
     pub(crate) masks: Masks,
 }
 
-/// The overlap of a loop; none if it is not a loop of two products.
+/// The overlap of a loop; None if it is not a loop of two such `dot`.
 pub(super) fn overlap(program: &Program, own: &Loop) -> Option<Overlap> {
     let mut given: HashMap<ValueId, (&Operation, &[ValueId])> = HashMap::new();
     let mut products = Vec::new();
@@ -64,7 +64,7 @@ pub(super) fn overlap(program: &Program, own: &Loop) -> Option<Overlap> {
     }
     let mut behind = reach(&[own.parameters[sums]]);
     behind.remove(late);
-    // The operand is rounded when the registers of the one before are free.
+    // The operand is rounded once the registers of the previous operand are free.
     let operand = given[late].1[0];
     if let Some((Operation::To(_), _)) = given.get(&operand) {
         let others = order.iter().filter(|value| *value != late).flat_map(|value| given[value].1);

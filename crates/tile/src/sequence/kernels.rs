@@ -1,9 +1,9 @@
-//! Kernels of a sequence: what a caller gives, and what each kernel takes of it.
+//! Kernels of a sequence: what a caller passes, and which of it each kernel uses.
 //!
-//! Law: each kernel takes the sizes and the tensors that its program names, and no others. What is
-//! given is asked for by some kernel, and what any kernel asks for is given or is a workspace. A
-//! tensor has as many bytes as the kernel that reaches farthest needs. Workspaces are parts of one
-//! block of memory that do not overlap, each from a multiple of [`ALIGNMENT_BYTES`] on.
+//! Law: each kernel gets the sizes and the tensors that its program names, and no others. Some
+//! kernel uses everything that the caller passes, and everything that a kernel uses is passed or is
+//! a workspace. A tensor has as many bytes as the kernel that accesses it farthest needs.
+//! Workspaces are disjoint parts of one block of memory, each aligned to [`ALIGNMENT_BYTES`].
 
 use tilewright_kernel::interpret::SetupError;
 use tilewright_kernel::machine::Machine;
@@ -14,11 +14,11 @@ use tilewright_kernel::{Element, Kernel, LaunchArguments};
 use super::{Sequence, SequenceTensor, TensorPurpose};
 use crate::error::{Reason, TileError};
 
-/// Where a workspace may begin: any kernel may access it at this alignment.
+/// The alignment of a workspace, which is enough for every kernel.
 const ALIGNMENT_BYTES: u64 = 256;
 
-/// The kernels of a sequence, in the order in which they are launched: what [`Sequence::compile`]
-/// gives.
+/// The result of [`Sequence::compile`]: the kernels of a sequence, in the order in which they are
+/// launched.
 ///
 /// ```
 /// use tilewright_tile::{Program, Sequence};
@@ -55,30 +55,31 @@ const ALIGNMENT_BYTES: u64 = 256;
 pub struct SequenceKernels {
     kernels: Vec<Kernel>,
     tensors: Vec<SequenceTensor>,
-    /// For each kernel, which tensor each of its own is.
+    /// For each kernel, the numbers in `tensors` of the tensors that it uses.
     places: Vec<Vec<usize>>,
     /// For each kernel, the names of its sizes.
     sizes: Vec<Vec<String>>,
     numbers: Vec<(String, Element)>,
 }
 
-/// A sequence at sizes.
+/// A sequence at given sizes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SequenceSizes<'n> {
     /// The sizes of each kernel.
     pub sizes: Vec<Vec<(&'n str, i64)>>,
-    /// How many bytes each tensor has, in the order of [`SequenceKernels::tensors`].
+    /// The number of bytes of each tensor, in the order of [`SequenceKernels::tensors`].
     pub bytes: Vec<u64>,
-    /// The first byte of each tensor that is a workspace, in one block of memory.
+    /// The offset in bytes of each workspace in one block of memory; None for tensors that are no
+    /// workspaces.
     pub workspaces: Vec<Option<u64>>,
-    /// How many bytes that block has.
+    /// The number of bytes of that block.
     pub workspace_bytes: u64,
 }
 
 impl Sequence {
     /// Compiles the programs: see [`crate::Program::compile`].
     ///
-    /// Errors: as there; as [`Sequence::tensors`].
+    /// Errors: as [`crate::Program::compile`] and [`Sequence::tensors`].
     pub fn compile<'m>(&self, machine: impl Into<Option<&'m Machine>>) -> Result<SequenceKernels, TileError> {
         let (tensors, machine) = (self.tensors()?, machine.into());
         let compiled = |program: &crate::Program| Ok::<_, TileError>(program.compile(machine)?.kernel().clone());
@@ -88,9 +89,8 @@ impl Sequence {
 }
 
 impl SequenceKernels {
-    /// Kernels, in the order in which they are launched, with the tensors that a caller gives or
-    /// gets. A tensor that is not among these is a workspace, if the first kernel that has it
-    /// writes it.
+    /// A sequence of kernels in launch order. `tensors` are those that a caller passes or gets. Any
+    /// other tensor is a workspace, if the first kernel that has it writes it.
     ///
     /// ```
     /// use tilewright_tile::{Program, Sequence, SequenceKernels, TensorPurpose};
@@ -111,8 +111,8 @@ impl SequenceKernels {
     /// # Ok::<(), tilewright_tile::TileError>(())
     /// ```
     ///
-    /// Errors: a kernel reads a tensor that is not among these, and that no kernel before it
-    /// writes (E1214).
+    /// Errors: a kernel reads a tensor that is not in `tensors`, and that no earlier kernel writes
+    /// (E1214).
     pub fn new(kernels: Vec<Kernel>, mut tensors: Vec<SequenceTensor>) -> Result<SequenceKernels, TileError> {
         let (mut places, mut sizes, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
         for buffer in kernels.iter().flat_map(|kernel| kernel.program().tensors()) {
@@ -155,13 +155,13 @@ impl SequenceKernels {
         &self.tensors
     }
 
-    /// Which of [`SequenceKernels::tensors`] a kernel takes, in the order in which it declares
-    /// them; none of a number that no kernel has.
+    /// The numbers in [`SequenceKernels::tensors`] of the tensors that a kernel uses, in the order
+    /// in which it declares them. Empty if there is no such kernel.
     pub fn places(&self, kernel: usize) -> &[usize] {
         self.places.get(kernel).map_or(&[], Vec::as_slice)
     }
 
-    /// The alignment of a tensor that all kernels need, in bytes.
+    /// The alignment of a tensor that satisfies all kernels, in bytes.
     pub fn alignment(&self, tensor: usize) -> u64 {
         let own = self.kernels.iter().zip(&self.places).flat_map(|(kernel, places)| {
             let buffers = kernel.program().tensors().zip(places);
@@ -181,15 +181,15 @@ impl SequenceKernels {
         names
     }
 
-    /// The numbers that are no sizes, each once, by name and type.
+    /// The scalar arguments of all kernels, each once, with their types.
     pub fn numbers(&self) -> &[(String, Element)] {
         &self.numbers
     }
 
-    /// The sequence at sizes, each by its name.
+    /// The sequence at given sizes, each with its name.
     ///
-    /// Errors (E1002): a size is missing, given twice, asked for by no kernel, or not admitted by
-    /// the facts of a kernel.
+    /// Errors (E1002): a size is missing, given twice, used by no kernel, or not admitted by the
+    /// facts of a kernel.
     pub fn at<'n>(&self, sizes: &[(&'n str, i64)]) -> Result<SequenceSizes<'n>, SetupError> {
         self.check_names(sizes)?;
         let of_kernel = |names: &Vec<String>| {
@@ -197,7 +197,7 @@ impl SequenceKernels {
         };
         let own: Vec<Vec<(&'n str, i64)>> = self.sizes.iter().map(of_kernel).collect();
         let mut bytes = vec![0; self.tensors.len()];
-        // Bytes depend on no number that is no size.
+        // The number of bytes of a tensor does not depend on scalar arguments.
         let any = |_: &str, _: Element| Some(0);
         for ((kernel, places), sizes) in self.kernels.iter().zip(&self.places).zip(&own) {
             let launch = kernel.program().launch(LaunchArguments { sizes, numbers: Some(&any) })?;
@@ -216,12 +216,12 @@ impl SequenceKernels {
                 })?;
             }
         }
-        // Nothing lies behind the last one.
+        // After the last workspace, no padding is needed.
         let last = workspaces.iter().zip(&bytes).filter_map(|(at, bytes)| Some((*at)? + bytes)).max();
         Ok(SequenceSizes { sizes: own, bytes, workspaces, workspace_bytes: last.unwrap_or(0) })
     }
 
-    /// Refuses sizes that are given twice, that no kernel has, or that are missing.
+    /// Refuses sizes that are given twice, that no kernel uses, or that are missing.
     fn check_names(&self, sizes: &[(&str, i64)]) -> Result<(), SetupError> {
         let refused = |what: String| Err(SetupError::Size { what });
         let known = self.sizes();
@@ -253,7 +253,7 @@ impl SequenceKernels {
         }
     }
 
-    /// For each of [`SequenceKernels::tensors`], which of the given ones it is; `None` for a
+    /// For each of [`SequenceKernels::tensors`], the position of its name in `given`; None for a
     /// workspace that is not given.
     ///
     /// Errors (E1214): a tensor is not given and is no workspace, is given twice, or is in no

@@ -1,9 +1,9 @@
 //! Results that TMA stores from shared memory.
 //!
-//! Law: a result is written to shared memory as matrices of 8 x 8, strip by strip, in lines of 128
-//! bytes; then TMA stores it while the consumers continue. Before the next result is written there,
-//! the previous one must have been read. If the lines of a tensor end inside a chunk of 16 bytes,
-//! which TMA would overwrite, threads store it.
+//! Law: threads write a result to shared memory as matrices of 8 x 8, strip by strip, in lines of
+//! 128 bytes. TMA then stores it while the consumers continue. Before the next result is written to
+//! the buffer, TMA must have read the previous one. If the lines of a tensor end inside a chunk of
+//! 16 bytes, whose rest TMA would overwrite, threads store the result instead.
 
 use std::collections::HashMap;
 
@@ -17,12 +17,12 @@ use crate::program::statement::statements;
 use crate::program::{Index, Statement, ValueId};
 use crate::roles::{TmaTile, is_stored_in_bulk};
 
-/// The most columns of a strip: lines of 128 bytes.
+/// The most columns of a strip: a line of 128 bytes.
 const STRIP: i64 = 64;
 
 impl<'k> Lowering<'k, '_> {
-    /// The position of a tile of a store: rows and columns, and the tile without modes of extent 1,
-    /// if it can be stored by TMA.
+    /// The rows and columns of a stored tile, and the description of the tile for TMA; None if TMA
+    /// cannot store it.
     fn bulk_stored(&self, tensor: usize, at: &[Index], value: ValueId) -> Option<([i64; 2], TmaTile)> {
         let ty = self.placed.program.type_of(value);
         let several: Vec<usize> = (0..ty.shape.len()).filter(|mode| ty.shape[*mode] > 1).collect();
@@ -40,7 +40,7 @@ impl<'k> Lowering<'k, '_> {
         fits.then(|| (extents, TmaTile { tensor, shape: ty.shape.clone(), modes: [*rows, *columns] }))
     }
 
-    /// Shared memory for all stores by TMA.
+    /// Allocates the buffers in shared memory for all stores by TMA.
     pub(super) fn bulk_stores(&self) -> Result<HashMap<[i64; 2], View<'k>>, KernelError> {
         let mut found = HashMap::new();
         let mut sizes: Vec<([i64; 2], Element)> = Vec::new();
@@ -59,7 +59,7 @@ impl<'k> Lowering<'k, '_> {
         Ok(found)
     }
 
-    /// Stores a tile by way of shared memory; whether that is done.
+    /// Stores a tile by TMA through shared memory. Returns whether that is possible.
     pub(in crate::lower) fn bulk_store(
         &self,
         tensor: usize,
@@ -117,9 +117,9 @@ impl<'k> Lowering<'k, '_> {
     }
 }
 
-/// Lines of up to 128 bytes along the columns.
+/// The layout of a buffer: lines of up to 128 bytes along the columns.
 ///
-/// Errors: an element has no offset that is a number.
+/// Errors: the offset of an element is not a known number.
 fn panels([rows, columns]: [i64; 2]) -> Result<Composed, LayoutError> {
     let width = columns.min(STRIP);
     let swizzle = Swizzle::new((width / 8).ilog2().into(), 3, 3)?;

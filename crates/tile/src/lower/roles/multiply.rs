@@ -1,8 +1,8 @@
-//! Products of warpgroups.
+//! `dot` by wgmma.
 //!
 //! Law: wgmma is issued when its operands have arrived, and its stages are released when it has
-//! finished. A stage that is not used in its own body is held for inner loops after it, until the
-//! last of these.
+//! finished. A stage that is not used in the body that loads it is held for the inner loops after
+//! it, until the last of them has finished.
 
 use tilewright_kernel::{Element, Fragment, KernelError, Num, Stage, View};
 use tilewright_layout::{IntoShape, Tree};
@@ -21,7 +21,7 @@ pub(super) struct UnderWay<'k> {
 }
 
 impl UnderWay<'_> {
-    /// The product is over: its stages are free.
+    /// Releases the stages of a wgmma that has finished.
     pub(super) fn release(&self) -> Result<(), KernelError> {
         self.stages.iter().try_for_each(Stage::release)
     }
@@ -36,7 +36,7 @@ impl<'k> Lowering<'k, '_> {
         self.placed.tilings.get(&result).ok_or_else(over)
     }
 
-    /// The shape of a fragment of accumulators of `dot`.
+    /// The shape of the accumulator fragment of `dot`.
     fn shape_of_sums(&self, result: ValueId) -> Result<Tree<i64>, KernelError> {
         let shape = &self.placed.program.type_of(result).shape;
         let tiling = self.tiling(result)?;
@@ -45,18 +45,18 @@ impl<'k> Lowering<'k, '_> {
         Ok(((2, 2, tiling.beside / 8), rows, columns).into_shape()?)
     }
 
-    /// An operand in shared memory, its rows before K.
+    /// An operand in shared memory, with the mode of its rows before K.
     fn shared_operand(&self, value: ValueId, left: bool, stage: &Stage<'k>) -> Result<View<'k>, KernelError> {
         let groups = self.by_groups()?;
         let (ring, part) = groups.plan.of.get(&value).copied().ok_or_else(over)?;
-        // Tiles are in shared memory as they are in the tensor, and some are taken transposed, too.
+        // A staged tile has the layout of the tensor. An operand may also read it transposed.
         let Operation::Stage { modes, .. } = self.stage_of(value)? else { return Err(over()) };
         let along = if left { modes } else { [modes[1], modes[0]] };
         let tile = groups.rings[ring].parts[part].slice(staged(stage.index())?)?;
         if along[0] < along[1] { Ok(tile) } else { tile.select(&[1, 0]) }
     }
 
-    /// The initial accumulators of `dot`, in registers of their own; and whether there are any.
+    /// The initial accumulators of `dot`, in registers of their own, and whether there are any.
     pub(super) fn begun(&self, result: ValueId, sums: ValueId) -> Result<(Fragment<'k>, bool), KernelError> {
         let fragment = self.k.register(Element::F32, self.shape_of_sums(result)?)?;
         if is_zero(&self.placed.program, sums) {
@@ -67,7 +67,7 @@ impl<'k> Lowering<'k, '_> {
         Ok((fragment, true))
     }
 
-    /// An operand in registers, as the instruction takes it.
+    /// Operand A in registers, in the layout of the instruction.
     pub(super) fn rows_of(&self, result: ValueId, value: ValueId) -> Result<Fragment<'k>, KernelError> {
         let program = &self.placed.program;
         let shape = &program.type_of(value).shape;
@@ -132,7 +132,7 @@ impl<'k> Lowering<'k, '_> {
         Ok(UnderWay { sums: sums.clone(), stages })
     }
 
-    /// A product from its beginning to its end.
+    /// Emits a `dot` and waits until it has finished.
     pub(in crate::lower) fn multiplied_by_groups(
         &self,
         result: ValueId,
@@ -150,8 +150,7 @@ impl<'k> Lowering<'k, '_> {
         under_way.sums.numbers()
     }
 
-    /// A tile that inner loops after it use, or several products of its body: waits for it, and
-    /// holds its stage.
+    /// Waits for a tile that inner loops, or several `dot` of the body, use, and holds its stage.
     pub(in crate::lower) fn hold(&mut self, value: ValueId, body: &[Statement]) -> Result<(), KernelError> {
         let groups = self.by_groups()?;
         let Some((ring, part)) = groups.plan.of.get(&value).copied() else { return Ok(()) };
@@ -160,7 +159,7 @@ impl<'k> Lowering<'k, '_> {
             return Ok(());
         }
         if let Some((other, _)) = groups.kept.get(&ring) {
-            // The parts of a ring arrive together; a second tile would be in another stage.
+            // The parts of a ring arrive together. A second tile would be in another stage.
             let is_other_part = groups.plan.of.get(other).is_some_and(|own| own.1 != part);
             return if is_other_part { Ok(()) } else { Err(over()) };
         }
@@ -172,8 +171,8 @@ impl<'k> Lowering<'k, '_> {
         Ok(())
     }
 
-    /// Releases the stages that no later statement reads: in the body that holds them, because the
-    /// other iterations of an inner loop read them, too.
+    /// Releases the stages that no later statement reads. That happens in the body that holds them,
+    /// because other iterations of an inner loop still read them.
     pub(in crate::lower) fn let_go(&mut self, here: &[Statement], behind: &[Statement]) -> Result<(), KernelError> {
         let Some(groups) = &mut self.groups else { return Ok(()) };
         let is_over = |(value, depth): &(ValueId, usize)| {
@@ -191,14 +190,14 @@ impl<'k> Lowering<'k, '_> {
 }
 
 impl Groups<'_, '_> {
-    /// A tile that is loaded, and the other operands that it is.
+    /// A loaded tile, and the other operands that read the same stage.
     fn operands(&self, value: ValueId) -> Vec<ValueId> {
         let again = self.plan.again.iter().filter(|own| *own.1 == value).map(|own| *own.0);
         std::iter::once(value).chain(again).collect()
     }
 }
 
-/// How many products of a body itself take one of some values.
+/// How many `dot` of a body, without its inner loops, use one of some values.
 fn taken(body: &[Statement], values: &[ValueId]) -> usize {
     let takes = |statement: &&Statement| match statement {
         Statement::Let { operation: Operation::Dot, operands, .. } => {
@@ -209,12 +208,12 @@ fn taken(body: &[Statement], values: &[ValueId]) -> usize {
     body.iter().filter(takes).count()
 }
 
-/// Whether loops of a body use one of some values.
+/// Whether an inner loop of a body uses one of some values.
 fn is_used_inside(body: &[Statement], values: &[ValueId]) -> bool {
     body.iter().any(|statement| matches!(statement, Statement::Loop(own) if is_used(&own.body, values)))
 }
 
-/// Whether statements use one of some values.
+/// Whether statements, or loops among them, use one of some values.
 fn is_used(body: &[Statement], values: &[ValueId]) -> bool {
     definitions(body).any(|own| own.2.iter().any(|own| values.contains(own)))
 }

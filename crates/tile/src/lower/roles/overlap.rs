@@ -1,4 +1,4 @@
-//! A loop whose last wgmma overlaps the beginning of the next iteration.
+//! Overlaps the last wgmma of an iteration with the beginning of the next iteration.
 //!
 //! Law: the first iteration is peeled off, up to its last wgmma. Each further iteration issues its
 //! first wgmma, then the last one of the previous iteration, and computes when the first has
@@ -13,7 +13,7 @@ use super::super::{Lowering, ThreadValue, over};
 use crate::program::{Loop, Operation, Statement, ValueId};
 use crate::roles::Overlap;
 
-/// The statements of an iteration that are emitted.
+/// The part of an iteration's statements that is emitted.
 #[derive(Clone, Copy, PartialEq)]
 enum IterationPart {
     Before,
@@ -28,7 +28,7 @@ struct Whole {
 }
 
 impl<'k> Lowering<'k, '_> {
-    /// The values of statements of an iteration, except for `dot` and loaded tiles.
+    /// Emits the statements of one part of an iteration, except for `dot` and loaded tiles.
     fn part(&mut self, own: &Loop, overlap: &Overlap, part: IterationPart, whole: Whole) -> Result<(), KernelError> {
         for statement in &own.body {
             let Statement::Let { result, operation, operands, place } = statement else { continue };
@@ -43,7 +43,7 @@ impl<'k> Lowering<'k, '_> {
                 self.values.insert(*result, ThreadValue::Numbers(numbers));
                 continue;
             }
-            // What was sorted may be of another iteration.
+            // The last sort may belong to another iteration.
             self.sorted = None;
             let made = place.during(|| self.given(*result, operation, operands))?;
             self.values.insert(*result, made);
@@ -51,7 +51,7 @@ impl<'k> Lowering<'k, '_> {
         Ok(())
     }
 
-    /// A loop of this kind, whose values are in `carried`.
+    /// Emits a loop of this kind, whose loop-carried values are in `carried`.
     pub(in crate::lower) fn overlapped(
         &mut self,
         own: &Loop,
@@ -67,7 +67,7 @@ impl<'k> Lowering<'k, '_> {
         };
         let early = product(overlap.early).ok_or_else(over)?;
         let late = product(overlap.late).ok_or_else(over)?;
-        // Iterations that are written for themselves, the first among them.
+        // The number of iterations that are emitted separately. The first iteration is one of them.
         let apart = overlap.masks.first.max(1);
         let k = self.k;
         // The index of the iteration is known for small counts only.
@@ -75,14 +75,14 @@ impl<'k> Lowering<'k, '_> {
             let there = k.index(count)?;
             let some = k.index(&Expr::from(0))?.lt(there);
             return k.when(some, || {
-                // The iterations behind the first may be none.
+                // There may be no iteration after the first.
                 self.iterations_of(own, overlap, (&early, &late), (count, 1, apart == 1), carried)
             });
         }
         self.iterations_of(own, overlap, (&early, &late), (count, apart, true), carried)
     }
 
-    /// Whether there are at least this many iterations.
+    /// Whether the loop has at least this many iterations.
     fn has(&self, count: &Expr, least: i64) -> Result<bool, KernelError> {
         Ok(Expr::from(least - 1).less(count) == Truth::Proved)
     }
@@ -145,7 +145,7 @@ impl<'k> Lowering<'k, '_> {
             let whole = Whole { early: early_whole, late: true };
             k.range(rest, |at| iteration(self, behind(&at, &Expr::from(apart))?, whole))?;
         } else {
-            // Only the last iterations are masked: those that the loops before do not cover.
+            // Only the last iterations, which the loops before do not cover, need the masks.
             let there = k.index(&rest)?;
             let [none, last] = [0, overlap.masks.last].map(|number| there.like(number as f64));
             let there = k.index_of(there.max(none).min(last))?;

@@ -1,7 +1,7 @@
-//! The producer: loads tiles.
+//! The producer role: loads tiles by TMA.
 //!
-//! Law: it executes only the loads of tiles that `dot` uses, and the loops around them. It loads a
-//! tile when its stage is free.
+//! Law: the producer executes only the loads of tiles that `dot` uses, and the loops around them.
+//! It loads a tile when the stage for it is free.
 
 use tilewright_kernel::{Cursor, KernelError, Num, View};
 use tilewright_layout::symbolic::Expr;
@@ -15,16 +15,16 @@ use crate::program::statement::definitions;
 use crate::program::{Index, Operation, Program, Statement, ValueId};
 use crate::roles::{Roles, TmaTile, has_tma_loads};
 
-/// Bytes of a line, and of what a swizzle moves.
+/// Bytes of a line in shared memory, and the span of a swizzle.
 const LINE: i64 = 128;
 const UNIT: i64 = 16;
-/// Threads of the producer.
+/// The number of producer threads.
 const BRINGING: u32 = 32 * BRINGERS;
 
-/// The layout of a ring of tiles: lines of up to 128 bytes, swizzled as the instructions read them,
-/// and panels of these where a tile is wider.
+/// The layout of a ring of tiles: lines of up to 128 bytes, with the swizzle that the instructions
+/// expect. A wider tile is split into panels of such lines.
 ///
-/// Errors: an element has no offset that is a number.
+/// Errors: the offset of an element is not a known number.
 pub(super) fn layout(program: &Program, tile: &TmaTile, stages: i64) -> Result<Composed, LayoutError> {
     let size: i64 = tile.kept().map(|mode| tile.shape[mode]).iter().product();
     with_stages(program, tile, Some((stages, size)))
@@ -32,7 +32,7 @@ pub(super) fn layout(program: &Program, tile: &TmaTile, stages: i64) -> Result<C
 
 /// The layout of one stage of a tile that TMA loads.
 ///
-/// Errors: an element has no offset that is a number.
+/// Errors: the offset of an element is not a known number.
 pub(crate) fn tma_layout(
     program: &Program,
     tensor: usize,
@@ -42,7 +42,7 @@ pub(crate) fn tma_layout(
     with_stages(program, &TmaTile { tensor, shape: shape.to_vec(), modes }, None)
 }
 
-/// The layout of a tile, with a mode of stages if there are several.
+/// The layout of a tile. If there are several stages, it has a mode of stages.
 fn with_stages(program: &Program, tile: &TmaTile, stages: Option<(i64, i64)>) -> Result<Composed, LayoutError> {
     let kept = tile.kept();
     let [first, second] = kept.map(|mode| tile.shape[mode]);
@@ -61,7 +61,7 @@ fn with_stages(program: &Program, tile: &TmaTile, stages: Option<(i64, i64)>) ->
 }
 
 impl<'k> Lowering<'k, '_> {
-    /// Brings the tiles of a body, in the order in which they are taken.
+    /// Loads the tiles of a body, in the order in which the consumers use them.
     pub(super) fn produce(
         &mut self,
         body: &[Statement],
@@ -77,12 +77,12 @@ impl<'k> Lowering<'k, '_> {
                     if plan.again.contains_key(result) {
                         continue;
                     }
-                    // The parts of a ring are loaded together, with the first.
+                    // The parts of a ring are loaded together, when the first is due.
                     if !done.contains(result) {
                         place.during(|| self.bring_ring(body, *ring, (plan, rings, cursors), &mut done))?;
                     }
                 }
-                // Values that determine the number of iterations, and the tile that is loaded.
+                // Values that determine the number of iterations, or the tile that is loaded.
                 Statement::Let { result, operation, operands, place } if plan.places.contains(result) => {
                     let number = place.during(|| self.alone(*result, operation, operands))?;
                     self.values.insert(*result, ThreadValue::Numbers(vec![number]));
@@ -142,7 +142,7 @@ impl<'k> Lowering<'k, '_> {
         cursor.advance()
     }
 
-    /// A number that one thread computes, as the producer does: see [`Roles::places`].
+    /// Computes a value in one thread, as the producer does: see [`Roles::places`].
     fn alone(&mut self, result: ValueId, operation: &Operation, operands: &[ValueId]) -> Result<Num<'k>, KernelError> {
         let element = self.placed.program.type_of(result).element;
         if let Operation::Load { tensor, shape, at, other } = operation {
@@ -160,14 +160,15 @@ impl<'k> Lowering<'k, '_> {
         }
     }
 
-    /// Whether the columns of a B operand change places in shared memory.
+    /// Whether the columns of a B operand are permuted in shared memory.
     fn is_crossed(&self, value: ValueId) -> bool {
         definitions(&self.placed.program.body)
             .filter(|own| matches!(own.1, Operation::Dot) && own.2[1] == value)
             .any(|own| self.placed.tilings.get(&own.0).is_some_and(|tiling| tiling.crossed))
     }
 
-    /// A tile of a tensor without its modes of one element, the others in the order of the tensor.
+    /// A tile of a tensor without its modes of extent 1. The other modes are in the order of the
+    /// tensor.
     pub(super) fn matrix(
         &self,
         own: &TmaTile,
@@ -185,8 +186,9 @@ impl<'k> Lowering<'k, '_> {
     }
 }
 
-/// From the coordinates of a tile, its modes in the order of the tensor, to those of its elements
-/// with permuted columns: columns of the operand are rows of memory.
+/// A map from the coordinates of a tile in shared memory, in the order of the tensor's modes, to
+/// those of its elements in the tensor, with permuted columns. Columns of the operand are rows in
+/// memory.
 fn crossed(own: &TmaTile) -> Result<Layout, KernelError> {
     let kept = own.kept();
     let [first, second] = kept.map(|mode| own.shape[mode]);
