@@ -1,9 +1,10 @@
-//! What is checked while a kernel runs: who wrote each byte, what happened before what, findings.
+//! Checks of a running kernel: who wrote each byte, which accesses are ordered, and which defects
+//! follow.
 //!
-//! * [`checker`]: what an engine tells: accesses and synchronisation, of whole warps at once.
-//! * [`finding`]: what is answered: defects, with the threads and the statements that take part.
-//! * [`message`]: findings as sentences.
-//! * [`GridChecker`]: the checker of a launch, which gives one to each of its clusters.
+//! * [`checker`]: what an engine reports: accesses and synchronisation, of whole warps at once.
+//! * [`finding`]: defects, with the threads and the statements that take part.
+//! * [`message`]: findings as text.
+//! * [`GridChecker`]: the checker of a launch, which makes a checker for each of its clusters.
 
 pub mod checker;
 mod clock;

@@ -1,10 +1,10 @@
-//! What a kernel costs, statement by statement and line by line of the source.
+//! What a kernel costs, by statement and by line of the source.
 //!
-//! A run with [`Options::costs`](crate::Options::costs) counts, beside what it checks: instructions
-//! of warps by what executes them, sectors and lines of global memory, wavefronts of shared memory
-//! with the fewest there could be, operations of tensor cores, and bytes of asynchronous copies
-//! under way. Counts are those of PTX: the assembler merges, unrolls and removes instructions of
-//! arithmetic, and keeps accesses to memory.
+//! A run with [`Options::costs`](crate::Options::costs) also counts warp instructions by pipe,
+//! sectors and lines of global memory, wavefronts of shared memory and the least possible number,
+//! operations of tensor cores, and bytes of asynchronous copies in flight. The counts are those of
+//! PTX: the assembler merges, unrolls and removes arithmetic instructions, but keeps memory
+//! accesses.
 
 mod counting;
 mod flight;
@@ -29,69 +29,71 @@ use crate::engine::{Memory, Program};
 use crate::json::quoted;
 use crate::ptx::{Module, Operand, StatementKind};
 
-/// A request of a warp to global memory: the array, by its name, and the first byte of each lane
-/// from its beginning.
+/// A request of a warp to global memory: the name of the array, and the first byte of each lane,
+/// counted from the beginning of the array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArrayRequest {
     /// The array or variable.
     pub array: String,
-    /// The lanes; an address outside the array of the first lane counts from its beginning too.
+    /// The lanes. An address outside the array of the first lane also counts from the beginning of
+    /// that array.
     pub request: LaneRequest,
 }
 
-/// What a statement of the PTX took.
+/// The cost of a statement of the PTX.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatementCost {
-    /// The function that it is in.
+    /// The function that contains it.
     pub function: String,
     /// The line of the PTX, from 1.
     pub ptx_line: u32,
-    /// The file of the source as the compiler wrote it, and the line.
+    /// The file of the source, as the compiler wrote it, and the line.
     pub file: Option<(String, u32)>,
-    /// The place in the source, with the calls into which it was inlined.
+    /// The location in the source, with the calls through which it was inlined.
     pub source: Option<String>,
     /// The instruction, such as `ld.global.v4.f32`.
     pub instruction: String,
-    /// What executes it.
+    /// The pipe that executes it.
     pub pipe: Pipe,
-    /// How often it was executed, and what it took.
+    /// How often it was executed, and its traffic.
     pub counts: Counts,
-    /// What it multiplies on tensor cores, and its operations there.
+    /// For a matrix product: the operand types, and the operations of tensor cores.
     pub product: Option<(Factors, u64)>,
-    /// The request to global memory with the most sectors to spare.
+    /// The request to global memory that exceeds the least number of sectors most.
     pub worst_global: Option<ArrayRequest>,
     /// The request to shared memory with the most bank conflicts.
     pub worst_shared: Option<LaneRequest>,
 }
 
-/// What statements of one line of the source took; of one line of the PTX where no source is known.
+/// The cost of the statements of one line of the source; or of one line of the PTX, if no source is
+/// known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LineCost {
     /// The file of the source and the line.
     pub file: Option<(String, u32)>,
     /// The lines of the PTX.
     pub ptx_lines: Vec<u32>,
-    /// The sum of all.
+    /// The sum over the statements.
     pub counts: Counts,
-    /// Instructions of warps by what executes them.
+    /// Warp instructions by pipe.
     pub pipes: BTreeMap<Pipe, u64>,
-    /// Operations of tensor cores.
+    /// Operations of tensor cores by operand type.
     pub products: BTreeMap<Factors, u64>,
 }
 
-/// What a launch took.
+/// The cost of a launch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Costs {
     /// The statements that were executed, in the order of the PTX.
     pub statements: Vec<StatementCost>,
-    /// Sectors of arrays that were read, each once.
+    /// The number of sectors of arrays that were read, each counted once.
     pub read_sectors: u64,
-    /// Sectors of arrays that were written, each once.
+    /// The number of sectors of arrays that were written, each counted once.
     pub written_sectors: u64,
-    /// The most bytes of asynchronous copies that a block had under way: issued, and not waited
+    /// The most bytes of asynchronous copies that a block had in flight: issued, and not yet waited
     /// for.
     pub in_flight_bytes: u64,
-    /// Blocks of the launch.
+    /// The number of blocks of the launch.
     pub blocks: u64,
 }
 
@@ -153,14 +155,14 @@ impl Costs {
         }
     }
 
-    /// The sum of all statements.
+    /// The sum over all statements.
     pub fn total(&self) -> Counts {
         let mut sum = Counts::default();
         self.statements.iter().for_each(|own| sum.add(&own.counts));
         sum
     }
 
-    /// Instructions of warps by what executes them.
+    /// Warp instructions by pipe.
     pub fn pipes(&self) -> BTreeMap<Pipe, u64> {
         let mut sums = BTreeMap::new();
         for own in &self.statements {
@@ -169,7 +171,7 @@ impl Costs {
         sums
     }
 
-    /// Operations of tensor cores by what is multiplied; a multiplication and an addition are two.
+    /// Operations of tensor cores by operand type. A multiply-add counts as two.
     pub fn products(&self) -> BTreeMap<Factors, u64> {
         let mut sums = BTreeMap::new();
         for (factors, operations) in self.statements.iter().filter_map(|own| own.product) {
@@ -178,9 +180,9 @@ impl Costs {
         sums
     }
 
-    /// The statements gathered by the lines of the source that they were made of, an inlined one at
-    /// its own line; by the lines of the PTX where no source is known. Lines of the source come
-    /// first, by file.
+    /// The costs by line of the source; an inlined statement counts at its own line. Statements
+    /// without a source line are grouped by line of the PTX. Lines of the source come first, sorted
+    /// by file.
     pub fn lines(&self) -> Vec<LineCost> {
         let mut lines: BTreeMap<(bool, String, u32), LineCost> = BTreeMap::new();
         for own in &self.statements {
@@ -202,7 +204,7 @@ impl Costs {
         lines.into_values().collect()
     }
 
-    /// As JSON: totals, and each statement with its place and counts.
+    /// As JSON: totals, and each statement with its location and counts.
     pub fn to_json(&self) -> String {
         let mut out = format!("{{\n    \"total\": {},\n    \"pipes\": {{", counts_json(&self.total()));
         let pipes = self.pipes();
@@ -268,7 +270,7 @@ fn counts_json(own: &Counts) -> String {
     out + "}"
 }
 
-/// A request whose addresses count from the beginning of the array of its first lane.
+/// A request with addresses that count from the beginning of the array of its first lane.
 fn in_array(request: LaneRequest, memory: &Memory) -> ArrayRequest {
     let first = request.addresses[request.mask.trailing_zeros() as usize & 31];
     let Some(region) = memory.find(first, &mut 0) else {

@@ -1,32 +1,32 @@
-//! Types of the elements of arrays.
+//! Element types of arrays.
 
 use half::{bf16, f16};
 
-/// The type of the elements of an array.
+/// The element type of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Element {
-    /// A float of 16 bits.
+    /// IEEE half precision, 16 bits.
     F16,
-    /// A float of 16 bits with the exponent of 32.
+    /// bfloat16: 16 bits with the exponent range of f32.
     Bf16,
-    /// A float of 32 bits.
+    /// IEEE single precision, 32 bits.
     F32,
-    /// A float of 64 bits.
+    /// IEEE double precision, 64 bits.
     F64,
-    /// A float of 8 bits with an exponent of 4.
+    /// A float of 8 bits with 4 exponent bits.
     E4m3,
-    /// A float of 8 bits with an exponent of 5.
+    /// A float of 8 bits with 5 exponent bits.
     E5m2,
-    /// An integer with a sign, of this many bytes.
+    /// A signed integer of this many bytes.
     Signed(u8),
-    /// An integer without a sign, of this many bytes.
+    /// An unsigned integer of this many bytes.
     Unsigned(u8),
 }
 
 impl Element {
     pub(crate) const NAMES: &'static str = "f16, bf16, f32, f64, e4m3, e5m2, i8, i16, i32, i64, u8, u16, u32, u64";
 
-    /// The type of a name such as `f32`.
+    /// The type with a name such as `f32`.
     ///
     /// ```
     /// use tilewright_sanitize::Element;
@@ -89,14 +89,15 @@ impl Element {
         matches!(self, Self::Signed(_) | Self::Unsigned(_))
     }
 
-    /// Whether bytes of a file of this type may be read as of another: those of equal type, and
-    /// floats that NumPy does not have from integers of their size.
+    /// Whether a file with elements of type `other` can be read as this type. It can if the types
+    /// are equal, or if this is a float type that NumPy lacks and `other` is an integer type of the
+    /// same size.
     pub(crate) fn is_like(self, other: Self) -> bool {
         self == other
             || matches!(other, Self::Bf16 | Self::E4m3 | Self::E5m2) && self == Self::Unsigned(other.bytes() as u8)
     }
 
-    /// The bytes of a number.
+    /// The bytes of a number, lowest first.
     pub(crate) fn encode(self, value: f64) -> Vec<u8> {
         match self {
             Self::F16 => f16::from_f64(value).to_le_bytes().to_vec(),
@@ -116,7 +117,7 @@ impl Element {
         }
     }
 
-    /// The number of bytes.
+    /// The number that bytes represent, lowest first.
     pub(crate) fn decode(self, bytes: &[u8]) -> f64 {
         let mut all = [0; 8];
         let count = bytes.len().min(8);
@@ -143,7 +144,8 @@ impl Element {
         }
     }
 
-    /// The bytes of a number that is written; integers must be exact.
+    /// The bytes of a number that is written as text; None if it is no number, or an integer that
+    /// does not fit.
     pub(crate) fn bytes_of(self, text: &str) -> Option<Vec<u8>> {
         if let Self::Signed(bytes) | Self::Unsigned(bytes) = self {
             let value = match text.strip_prefix("0x") {
@@ -160,7 +162,8 @@ impl Element {
         text.parse::<f64>().ok().map(|value| self.encode(value))
     }
 
-    /// The bytes of an array that is filled as a word says; none if it is no such word.
+    /// The bytes of an array that is filled in a named way, such as `zeros`; None if there is no
+    /// such way.
     pub(crate) fn fill(self, word: &str, count: u64, seed: u64) -> Option<Vec<u8>> {
         let mut bytes = Vec::with_capacity((count * self.bytes()) as usize);
         match word {

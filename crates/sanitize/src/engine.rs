@@ -1,11 +1,11 @@
 //! The engine: blocks, warps and their schedule.
 //!
 //! A module is decoded once: each statement becomes operations on numbered registers (`decode`,
-//! `code`), and each branch knows where its lanes meet again (`flow`). A cluster of blocks runs on
-//! one thread of the host (`cluster`), a warp at a time (`warp`, `execute`), an operation for all
-//! lanes at once; where these part and call functions is in `parting`. What reads and writes memory
-//! (`access`, `perform`), what lanes do together (`meeting`, `together`, `matrix`) and the
-//! asynchronous engines (`engines`) tell the checker of it.
+//! `code`), and each branch gets the place at which its lanes reconverge (`flow`). A cluster of
+//! blocks runs on one thread of the host (`cluster`), one warp at a time (`warp`, `execute`), one
+//! operation for all lanes at once. `parting` handles lanes that diverge and calls of functions.
+//! Memory accesses (`access`, `perform`), operations of several lanes (`meeting`, `together`,
+//! `matrix`) and the asynchronous engines (`engines`) report to the checker.
 
 mod access;
 mod cluster;

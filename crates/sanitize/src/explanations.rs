@@ -1,6 +1,6 @@
-//! Pages about the codes of which other parts of Tilewright have none.
+//! Pages about the error codes that only this crate has.
 
-/// The page about a code: the condition, an example, and what to do. None for another code; those
+/// The page about a code: the condition, an example, and what to do. None for other codes. Codes
 /// that the interpreter of kernels shares are explained there.
 ///
 /// ```

@@ -1,8 +1,8 @@
-//! Texts as JSON.
+//! Strings as JSON.
 
 use std::fmt::Write as _;
 
-/// A text of JSON.
+/// A string as JSON.
 pub(crate) fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for letter in text.chars() {

@@ -1,4 +1,4 @@
-//! What a kernel is launched with: its grid, its shared memory, its arguments.
+//! The inputs of a launch: its grid, its shared memory, its arguments.
 
 use std::path::Path;
 
@@ -9,14 +9,14 @@ use crate::refusal::LaunchError;
 /// The most bytes of all arguments.
 pub const MAX_ARGUMENT_BYTES: u64 = 16 << 30;
 
-/// Who writes an array.
+/// Who writes an array, and who reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
-    /// The host; the kernel reads it.
+    /// The host writes it, and the kernel reads it.
     In,
-    /// The kernel; before it writes, nothing is there.
+    /// The kernel writes it. It is uninitialised before.
     Out,
-    /// Both.
+    /// Both read and write it.
     InOut,
 }
 
@@ -35,10 +35,10 @@ pub struct Array {
     pub bytes: Vec<u8>,
 }
 
-/// How a tensor map swizzles the boxes that it copies.
+/// The swizzle of a tensor map's boxes in shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum MapSwizzle {
-    /// Not at all.
+    /// None.
     #[default]
     None,
     /// Within 32 bytes.
@@ -49,41 +49,41 @@ pub enum MapSwizzle {
     Bytes128,
 }
 
-/// What the copies of a tensor map move. Lists have the slowest dimension first, as shapes do.
+/// The traversal of a tensor map's copies. Lists have the slowest dimension first, as shapes do.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum MapWalk {
-    /// Boxes of these extents.
+    /// Boxes with these extents.
     Tiled(Vec<u32>),
-    /// Pixels one after another, with their channels (`cuTensorMapEncodeIm2col`). The first
-    /// dimension of the array counts images and the last one channels; those between are spatial.
+    /// Consecutive pixels with their channels (`cuTensorMapEncodeIm2col`). The first dimension of
+    /// the array counts images and the last one channels; those between are spatial.
     Im2col {
-        /// Pixels of a copy, at most 1024.
+        /// The number of pixels of a copy, at most 1024.
         pixels: u32,
-        /// Channels of a pixel, at most 256.
+        /// The number of channels of a pixel, at most 256.
         channels: u32,
-        /// For each spatial dimension where the box of pixels begins.
+        /// For each spatial dimension, where the box of pixels begins.
         lower: Vec<i32>,
-        /// For each spatial dimension by how much it ends behind the last pixel.
+        /// For each spatial dimension, where the box of pixels ends, relative to the last pixel.
         upper: Vec<i32>,
     },
 }
 
-/// How a tensor map sees its array.
+/// How a tensor map accesses its array.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct MapView {
-    /// What copies move.
+    /// The traversal.
     pub walk: MapWalk,
-    /// How rows of a box, or the channels of a pixel, are swizzled.
+    /// The swizzle of a box's rows, or of a pixel's channels.
     pub swizzle: MapSwizzle,
-    /// Of which elements of each dimension one is taken, 1 to 8; empty for all. That of the last
-    /// dimension is 1.
+    /// The traversal stride of each dimension, 1 to 8: only every such element is copied. Empty if
+    /// all are 1. That of the last dimension must be 1.
     pub steps: Vec<u32>,
-    /// Whether NaN instead of 0 stands where a copy reads outside of the array.
+    /// Whether elements outside of the array are NaN instead of 0.
     pub fills_nan: bool,
 }
 
 impl MapView {
-    /// Boxes of these extents, the slowest first.
+    /// Boxes with these extents, the slowest dimension first.
     pub fn tiled(extents: Vec<u32>, swizzle: MapSwizzle) -> Self {
         Self { walk: MapWalk::Tiled(extents), swizzle, steps: Vec::new(), fills_nan: false }
     }
@@ -94,9 +94,9 @@ impl MapView {
 pub enum Argument {
     /// A pointer to an array.
     Array(Array),
-    /// The bytes of a value.
+    /// A value, as bytes.
     Value(Vec<u8>),
-    /// A tensor map of an array: of its own, or of that of an earlier argument by its number.
+    /// A tensor map of an array, which is its own or that of an earlier argument.
     Map {
         /// The array.
         array: MapArray,
@@ -108,9 +108,9 @@ pub enum Argument {
 /// The array of a tensor map.
 #[derive(Clone, Debug, PartialEq)]
 pub enum MapArray {
-    /// An array that has no other argument.
+    /// An array that belongs to this argument alone.
     Own(Array),
-    /// The array of the argument of this number, from 0.
+    /// The array of another argument, by its number from 0.
     Argument(usize),
 }
 
@@ -128,15 +128,16 @@ pub enum MapArray {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct KernelLaunch {
-    /// The entry.
+    /// The name of the entry.
     pub entry: String,
-    /// Blocks, x first.
+    /// The number of blocks along x, y and z.
     pub grid: [u32; 3],
-    /// Threads of a block, x first.
+    /// The number of threads of a block along x, y and z.
     pub block: [u32; 3],
-    /// Blocks of a cluster, x first; without, those that the kernel asks for, or one.
+    /// The number of blocks of a cluster along x, y and z. None means the cluster that the kernel
+    /// asks for, or one block.
     pub cluster: Option<[u32; 3]>,
-    /// Bytes of shared memory beside those of the kernel's variables.
+    /// Bytes of dynamic shared memory, in addition to the kernel's variables.
     pub shared_bytes: u64,
     /// The arguments.
     pub arguments: Vec<Argument>,
@@ -148,21 +149,21 @@ impl KernelLaunch {
         Self { entry: entry.into(), grid, block, cluster: None, shared_bytes: 0, arguments: Vec::new() }
     }
 
-    /// With an argument more.
+    /// The launch with a further argument.
     #[must_use]
     pub fn argument(mut self, argument: Argument) -> Self {
         self.arguments.push(argument);
         self
     }
 
-    /// With bytes of dynamic shared memory.
+    /// The launch with this many bytes of dynamic shared memory.
     #[must_use]
     pub fn shared(mut self, bytes: u64) -> Self {
         self.shared_bytes = bytes;
         self
     }
 
-    /// With clusters of this many blocks.
+    /// The launch with clusters of this many blocks.
     #[must_use]
     pub fn cluster(mut self, blocks: [u32; 3]) -> Self {
         self.cluster = Some(blocks);
@@ -171,25 +172,27 @@ impl KernelLaunch {
 }
 
 impl Argument {
-    /// Reads a text:
+    /// Reads an argument from text:
     ///
-    /// * `in:f32[262144]=random`, `inout:..`: an array and what it holds: `random` (floats in
-    ///   [-1, 1), integers below 16), which may be left out, `zeros`, `ones`, `nan`, `range`, or the
-    ///   path of a NPY file;
-    /// * `out:bf16[4096,4096]`: an array that nobody has written; with `=zeros` as `inout`;
-    /// * `i32=262144`, `f32=1e-5`: a value; `null`: a pointer to nothing; `hex:00ff`: bytes;
-    /// * `map:in:f16[512,512]=random:box=64x64:swizzle=128B`: a tensor map of an array of its own,
-    ///   or `map:#0:box=64x64` of that of argument 0. `steps=2x1` takes every second element of a
-    ///   dimension, and `fill=nan` gives NaN outside of the array;
+    /// * `in:f32[262144]=random`, `inout:..`: an array and its contents: `random` (floats in [-1,
+    ///   1), integers below 16), which is the default, `zeros`, `ones`, `nan`, `range`, or the path
+    ///   of a NPY file;
+    /// * `out:bf16[4096,4096]`: an uninitialised array; with contents such as `=zeros`, it is
+    ///   `inout`;
+    /// * `i32=262144`, `f32=1e-5`: a value; `null`: a null pointer; `hex:00ff`: bytes;
+    /// * `map:in:f16[512,512]=random:box=64x64:swizzle=128B`: a tensor map of its own array; or
+    ///   `map:#0:box=64x64`, a tensor map of the array of argument 0. `steps=2x1` copies every
+    ///   second element of a dimension, and `fill=nan` gives NaN outside of the array;
     /// * `map:in:f16[8,32,32,64]:im2col=128x64:lower=-1x-1:upper=-1x-1`: a map of 128 pixels of 64
     ///   channels, whose box of pixels begins at -1 and ends 1 before the last one, for each
     ///   spatial dimension; without `lower` and `upper` both are 0.
     ///
-    /// An array without a name has that of the parameter. Equal seeds give equal random numbers.
+    /// An array without a name gets the name of the parameter. Equal seeds give equal random
+    /// numbers.
     ///
     /// # Errors
     ///
-    /// Where the text has another form, a file cannot be read, or has another type or shape.
+    /// Errors: the text has another form; a file cannot be read, or has another type or shape.
     pub fn read(name: &str, text: &str, seed: u64) -> Result<Self, LaunchError> {
         let wrong = |why: String| LaunchError::new(format!("the argument `{text}`: {why}"));
         if text == "null" {
@@ -249,13 +252,14 @@ fn read_array(name: &str, direction: Direction, text: &str, seed: u64) -> Result
     let count = shape.iter().try_fold(1_u64, |all, extent| all.checked_mul(*extent));
     let count = count.filter(|count| count.checked_mul(8).is_some_and(|bytes| bytes <= MAX_ARGUMENT_BYTES));
     let Some(count) = count else { return Err(LaunchError::new("the array is too large")) };
-    // What is filled is written.
+    // An array with contents is initialised.
     let direction = match (direction, fill) {
         (Direction::Out, Some(_)) => Direction::InOut,
         (direction, _) => direction,
     };
     let bytes = match (direction, fill) {
-        // Numbers that are wrong wherever they get into a result.
+        // Bytes of an uninitialised array: NaN, or all bits set, so that results computed from them
+        // are wrong.
         (Direction::Out, None) => vec![0xff; (count * element.bytes()) as usize],
         (_, fill) => match (element.fill(fill.unwrap_or("random"), count, seed), fill) {
             (Some(bytes), _) => bytes,
@@ -292,7 +296,7 @@ fn read_map(name: &str, text: &str, seed: u64) -> Result<Argument, LaunchError> 
     Ok(Argument::Map { array, view: read_view(options)? })
 }
 
-/// Numbers such as `64x-1`.
+/// Numbers with an `x` between them, such as `64x-1`.
 fn read_numbers<T: std::str::FromStr>(text: &str, example: &str) -> Result<Vec<T>, LaunchError> {
     let numbers = text.split('x').map(str::parse).collect::<Result<Vec<T>, _>>();
     numbers.map_err(|_| LaunchError::new(format!("`{text}` are no numbers such as {example}")))

@@ -1,14 +1,16 @@
-//! Runs the PTX of any compiler without a GPU, and finds what is wrong with it.
+//! Runs PTX of any compiler without a GPU, and finds defects in it.
 //!
-//! [`sanitize`] takes a text of PTX as a compiler wrote it, a [`KernelLaunch`] and [`Options`], and
-//! gives a [`Report`]: races, reads of what nobody wrote, accesses out of bounds, waits that never
-//! end, each with the thread and the lines of the source that take part, beside the results.
+//! [`sanitize`] takes the PTX text of a compiler, a [`KernelLaunch`] and [`Options`], and returns a
+//! [`Report`]. It finds races, reads of uninitialised memory, accesses out of bounds, and waits
+//! that never end. Each finding has the thread and the source lines that take part; the report also
+//! has the results.
 //!
-//! * [`ptx`]: the text as a module of functions, variables and statements, each with its line.
-//! * [`isa`]: what each instruction computes, from bits to bits.
-//! * [`engine`]: blocks, warps and their schedule: the instructions one after another.
-//! * [`check`]: the memory of what was written and by whom, and the findings.
-//! * [`costs`]: what each line of the source takes: instructions, sectors, wavefronts.
+//! * [`ptx`]: parses the text into a module of functions, variables and statements, each with its
+//!   line.
+//! * [`isa`]: the functions that instructions compute, from bits to bits.
+//! * [`engine`]: executes the instructions of blocks and warps in the order of a schedule.
+//! * [`check`]: records who wrote and read each byte, and makes findings.
+//! * [`costs`]: the cost of each source line: instructions, sectors, wavefronts.
 
 pub mod check;
 pub mod costs;

@@ -1,15 +1,15 @@
-//! Files of NumPy.
+//! NPY files of NumPy.
 
 use std::path::Path;
 
 use crate::element::Element;
 use crate::refusal::LaunchError;
 
-/// Reads a file: the type, the shape and the bytes of its array, row after row.
+/// Reads an NPY file: the element type, the shape and the bytes of its array, row after row.
 ///
 /// # Errors
 ///
-/// Where it cannot be read, or its array is not contiguous in rows of a type that is known.
+/// Errors: the file cannot be read; its array is not in row-major order, or has an unknown type.
 pub fn read(path: &Path) -> Result<(Element, Vec<u64>, Vec<u8>), LaunchError> {
     let wrong = |why: &str| LaunchError::new(format!("{}: {why}", path.display()));
     let bytes = std::fs::read(path).map_err(|error| wrong(&error.to_string()))?;
@@ -56,7 +56,7 @@ pub fn read(path: &Path) -> Result<(Element, Vec<u64>, Vec<u8>), LaunchError> {
     Ok((element, shape, data.to_vec()))
 }
 
-/// The bytes of a file. Types that NumPy does not have are written as integers of their size.
+/// The bytes of an NPY file. Types that NumPy lacks are written as integers of the same size.
 pub fn write(element: Element, shape: &[u64], bytes: &[u8]) -> Vec<u8> {
     let kind = match element {
         Element::F16 => "<f2",
@@ -75,7 +75,7 @@ pub fn write(element: Element, shape: &[u64], bytes: &[u8]) -> Vec<u8> {
     };
     let extents: String = shape.iter().map(|extent| format!("{extent},")).collect();
     let mut header = format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': ({extents}), }}");
-    // The data begins at a multiple of 64.
+    // The header is padded so that the data is aligned to 64 bytes.
     while (header.len() + 11) % 64 != 0 {
         header.push(' ');
     }

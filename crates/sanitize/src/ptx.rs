@@ -1,12 +1,12 @@
-//! PTX as text, read into a module.
+//! Parses the text of PTX into a module.
 //!
-//! [`parse`] takes the text of a compiler and gives a [`Module`]: functions with their parameters,
-//! registers and statements, variables with their initial bytes, and the files and lines of the
-//! source. Names of registers and labels are resolved here, in the scopes of the text, so that what
-//! comes after works with numbers.
+//! [`parse`] takes the text of a compiler and returns a [`Module`]: functions with their
+//! parameters, registers and statements, variables with their initial bytes, and the files and
+//! lines of the source. It resolves the names of registers and labels in the scopes of the text, so
+//! that later stages use numbers.
 //!
-//! Law: time and memory are linear in the length of the text. What is damaged or out of the limits
-//! is refused with its line; nothing panics.
+//! Law: time and memory are linear in the length of the text. Damaged text, and text that exceeds a
+//! limit, is refused with its line; nothing panics.
 
 mod lexer;
 mod module;

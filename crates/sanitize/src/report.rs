@@ -1,4 +1,4 @@
-//! What a run gives: findings with their places, results, and what it printed.
+//! The report of a run: findings with their locations, results, and printed lines.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
@@ -10,33 +10,33 @@ use crate::costs::Costs;
 use crate::element::Element;
 use crate::json::quoted;
 
-/// A statement in the text and in the source.
+/// The location of a statement, in the PTX and in the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatementSource {
     /// The function.
     pub function: String,
     /// The line of the PTX.
     pub line: u32,
-    /// The place in the source, as in `mm.py:23`, if the compiler wrote it down.
+    /// The location in the source, such as `mm.py:23`, if the compiler recorded it.
     pub source: Option<String>,
-    /// The path of the file of the source and the line in it.
+    /// The path of the source file, and the line in it.
     pub file: Option<(String, u32)>,
 }
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// All threads ended, or a finding says why they did not.
+    /// All threads exited, or a finding says why they did not.
     Complete,
-    /// An instruction is not known, or does what cannot be run: the statement, and why.
+    /// An instruction is unknown, or cannot be executed: the statement, and the reason.
     Refused(At, String),
-    /// The bound of work was reached.
+    /// The limit of instructions was reached.
     Limit(u64),
-    /// It was interrupted.
+    /// The caller interrupted it.
     Interrupted,
 }
 
-/// An array that the kernel may have written, as it is after the launch.
+/// An array that the kernel may have written, after the launch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResultArray {
     /// The number of the argument, from 0.
@@ -51,22 +51,23 @@ pub struct ResultArray {
     pub bytes: Vec<u8>,
 }
 
-/// The element of a result that is farthest from what is expected.
+/// The element of a result that differs most from its expected value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Difference {
-    /// The number of the element, row after row.
+    /// The index of the element, row after row.
     pub element: u64,
-    /// What it is.
+    /// The value of the result.
     pub found: f64,
-    /// What it should be.
+    /// The expected value.
     pub expected: f64,
-    /// How many elements differ by more than is allowed.
+    /// The number of elements that differ by more than the tolerance.
     pub count: u64,
 }
 
 impl ResultArray {
-    /// Compares with expected bytes of a type: an element differs by more than `tolerance`, or than
-    /// that part of what is expected, or is NaN where the other is not. None if none does.
+    /// Compares the result with expected bytes of a type. An element `x` differs from its expected
+    /// value `y` if `|x - y| > tolerance + tolerance * |y|`, or if only one of both is NaN. None if
+    /// no element differs.
     ///
     /// ```
     /// use tilewright_sanitize::{Element, ResultArray};
@@ -102,12 +103,12 @@ impl ResultArray {
 }
 
 impl ResultArray {
-    /// The first byte of the first element that differs from that of another schedule by more than
-    /// rounding: floats that atomic operations add in another order differ in their last places.
-    /// The greatest number of the array says what a last place is.
+    /// The offset of the first byte of an element that differs from the result of another schedule
+    /// by more than rounding. Floats that atomic operations add in another order differ in their
+    /// last places. The greatest magnitude of the array determines the size of a last place.
     pub(crate) fn first_other_than_rounded(&self, other: &[u8]) -> Option<u64> {
         let bytes = self.element.bytes() as usize;
-        // The last six places of each type, of f16 and bf16 the last two.
+        // The last six bits of each type; the last two of f16 and bf16.
         let places = match self.element {
             Element::F64 => 2.0_f64.powi(6 - 52),
             Element::F32 => 2.0_f64.powi(6 - 23),
@@ -129,24 +130,24 @@ impl ResultArray {
     }
 }
 
-/// What a run gives.
+/// The result of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
-    /// What is wrong, in the order of statements.
+    /// The findings, in the order of statements.
     pub findings: Vec<Finding>,
     /// How it ended.
     pub ending: Ending,
-    /// The statements that findings and the ending name.
+    /// The locations of the statements that findings and the ending name.
     pub places: BTreeMap<At, StatementSource>,
-    /// The arrays that are `out` or `inout`, of the first schedule.
+    /// The arrays that are `out` or `inout`, after the first schedule.
     pub results: Vec<ResultArray>,
-    /// What `printf` wrote in the first schedule.
+    /// The lines that `printf` wrote in the first schedule.
     pub printed: Vec<String>,
-    /// Instructions of threads that were executed.
+    /// The number of thread instructions that were executed.
     pub thread_instructions: u64,
-    /// How many schedules ran.
+    /// The number of schedules that ran.
     pub schedules: u32,
-    /// What the first schedule took, where the options ask for it.
+    /// The costs of the first schedule, if the options ask for them.
     pub costs: Option<Costs>,
 }
 
@@ -161,8 +162,8 @@ impl Sources for Report {
 }
 
 impl Report {
-    /// Findings of the same lines of the source become one: a compiler makes several statements of
-    /// one, as of the body of a loop that it unrolls.
+    /// Merges findings of the same source lines. A compiler makes several statements from one line,
+    /// such as when it unrolls a loop.
     pub(crate) fn join_lines(&mut self) {
         let place = |at: Option<At>| {
             let own = self.places.get(&at?)?;
@@ -185,12 +186,12 @@ impl Report {
         self.findings = kept;
     }
 
-    /// Whether nothing was found and all was run.
+    /// Whether there are no findings and the run was complete.
     pub fn is_clean(&self) -> bool {
         self.findings.is_empty() && self.ending == Ending::Complete
     }
 
-    /// Why it did not run to its end, as a sentence.
+    /// Why the run is incomplete, as a sentence; None if it is complete.
     pub fn unfinished(&self) -> Option<String> {
         match &self.ending {
             Ending::Complete => None,
@@ -202,7 +203,7 @@ impl Report {
         }
     }
 
-    /// As JSON: findings with their codes, sentences and places, how it ended, and counts.
+    /// As JSON: findings with their codes, sentences and locations, the ending, and counts.
     ///
     /// ```
     /// use tilewright_sanitize::{KernelLaunch, Options, sanitize};

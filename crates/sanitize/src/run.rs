@@ -1,4 +1,4 @@
-//! A launch from its text to its report.
+//! Runs a launch, from the PTX text to the report.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
@@ -17,25 +17,26 @@ use crate::report::{Ending, Report, ResultArray, StatementSource};
 /// The most bytes of shared memory of a block: those of an H100.
 pub const MAX_SHARED_BYTES: u64 = 227 << 10;
 
-/// The most bytes of the host that registers and shared memory of a cluster take.
+/// The most bytes of host memory for the registers and the shared memory of a cluster.
 const MAX_CLUSTER_BYTES: u64 = 2 << 30;
 
-/// How a launch is run.
+/// The options of a run.
 pub struct Options<'s> {
-    /// In how many schedules; results of the later ones are compared with those of the first.
+    /// The number of schedules. The results of later schedules are compared with those of the
+    /// first.
     pub schedules: u32,
-    /// What random schedules are made of.
+    /// The seed of random schedules.
     pub seed: u64,
-    /// How many instructions of threads a schedule may execute.
+    /// The most thread instructions of a schedule.
     pub limit: u64,
-    /// On how many cores; without, on all. Several schedules run on one each.
+    /// The number of host cores to use; None for all. Each of several schedules runs on one core.
     pub cores: Option<usize>,
-    /// Whether accesses and synchronisation are checked; without, only what the engine itself
-    /// finds.
+    /// Whether memory accesses and synchronisation are checked. If not, only the engine's own
+    /// checks run.
     pub checks: bool,
-    /// Whether the first schedule counts what it takes: [`Report::costs`](crate::Report::costs).
+    /// Whether the first schedule counts its costs: [`Report::costs`](crate::Report::costs).
     pub costs: bool,
-    /// Asked now and then; true ends the run.
+    /// Called from time to time. If it returns true, the run stops.
     pub stop: Option<&'s (dyn Fn() -> bool + Sync)>,
 }
 
@@ -45,7 +46,7 @@ impl Default for Options<'_> {
     }
 }
 
-/// Runs an entry of a text of PTX, and tells what is wrong with it.
+/// Runs an entry of a PTX text, and reports its defects.
 ///
 /// ```
 /// use tilewright_sanitize::{Argument, KernelLaunch, Options, sanitize};
@@ -83,7 +84,7 @@ impl Default for Options<'_> {
 ///
 /// # Errors
 ///
-/// Where the text cannot be read, has no such entry, or the launch does not fit it.
+/// Errors: the text cannot be parsed, or has no such entry; the launch does not fit the entry.
 pub fn sanitize(ptx: &str, launch: &KernelLaunch, options: &Options<'_>) -> Result<Report, LaunchError> {
     let module = parse(ptx).map_err(|error| LaunchError::new(format!("PTX {error}")))?;
     let program =
@@ -112,12 +113,12 @@ pub fn sanitize(ptx: &str, launch: &KernelLaunch, options: &Options<'_>) -> Resu
     report.ok_or_else(|| LaunchError::new("no schedule was run"))
 }
 
-/// The most runs of a schedule. Each watches the reads of which the one before it has found
-/// something; more than three are rare.
+/// The most runs of a schedule. Each run watches the reads that appear in findings of the previous
+/// runs. More than three runs are rare.
 const MAX_RUNS: u32 = 8;
 
-/// A report in which findings of reads count only if what was read is used. A run that finds
-/// something of reads is repeated, and then what they have read is followed.
+/// A report in which findings about reads count only if the values are used. If a run has such
+/// findings, it is repeated, and the repetition watches these reads.
 fn decided(
     counts: bool,
     watched: &mut BTreeSet<At>,
@@ -143,7 +144,7 @@ fn decided(
     Ok(first.report)
 }
 
-/// Joins what a later schedule gave to the report of the first.
+/// Merges the report of a later schedule into that of the first.
 fn merge(first: &mut Report, other: Report, schedules: [&Schedule; 2]) {
     for finding in other.findings {
         let is_same =
@@ -226,7 +227,7 @@ impl Sizes {
     }
 }
 
-/// Global memory of a launch, its parameters, and for each array where it is.
+/// The global memory of a launch, its parameters, and the region of each array.
 struct Arguments {
     memory: Memory,
     parameters: Vec<u8>,
@@ -235,7 +236,7 @@ struct Arguments {
     arrays: Vec<(usize, usize)>,
 }
 
-/// The name of an array: its own, or that of its parameter.
+/// The name of an array: its own, or that of the parameter.
 fn array_name<'n>(array: &'n Array, program: &'n Program, number: usize) -> &'n str {
     match program.entry.parameters.get(number) {
         Some((name, ..)) if array.name.is_empty() => name,
@@ -243,7 +244,7 @@ fn array_name<'n>(array: &'n Array, program: &'n Program, number: usize) -> &'n 
     }
 }
 
-/// The bytes between the end of an array and the next, which belong to nobody.
+/// The number of bytes between the end of an array and the next array. They belong to no array.
 const GAP: u64 = 1 << 21;
 
 fn arguments(program: &Program, launch: &KernelLaunch) -> Result<Arguments, LaunchError> {
@@ -336,18 +337,18 @@ impl Arguments {
     }
 }
 
-/// What differs between runs of a launch.
+/// The settings that differ between the runs of a launch.
 struct RunFlags<'w> {
     is_one_of_several: bool,
     counts: bool,
-    /// The instructions of whose reads the use is watched.
+    /// The reading instructions whose use is watched.
     watched: &'w BTreeSet<At>,
 }
 
-/// What a run gives.
+/// The result of a run.
 struct Watched {
     report: Report,
-    /// The instructions that read, are not watched, and of which something was found.
+    /// The reading instructions that appear in findings and are not watched.
     suspects: BTreeSet<At>,
     has_lost_uses: bool,
 }
@@ -460,7 +461,7 @@ fn run(
     Ok(Watched { report, suspects, has_lost_uses })
 }
 
-/// Keeps what the engine itself finds, once for each statement.
+/// Keeps the findings of the engine itself, once for each statement.
 struct Reporting<'g>(&'g Mutex<Vec<Finding>>);
 
 impl Checker for Reporting<'_> {
@@ -474,7 +475,7 @@ impl Checker for Reporting<'_> {
     }
 }
 
-/// The statements that a report names.
+/// The locations of the statements that a report names.
 fn places(module: &Module<'_>, program: &Program, report: &Report) -> BTreeMap<u32, StatementSource> {
     let mut all: Vec<u32> = Vec::new();
     for finding in &report.findings {

@@ -1,4 +1,4 @@
-//! Findings in the form that code review reads: SARIF 2.1.0.
+//! Findings as SARIF 2.1.0, for code review.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -8,7 +8,7 @@ use crate::check::finding::Finding;
 use crate::json::quoted;
 use crate::report::Report;
 
-/// What a code stands for, in a few words.
+/// The title of an error code.
 fn title(code: &str) -> &'static str {
     match code {
         "E1010" => "access out of bounds",
@@ -38,10 +38,9 @@ fn title(code: &str) -> &'static str {
 }
 
 impl Report {
-    /// The findings as a SARIF log: each at the line of its source, with the other statement as a
-    /// related place. Where a statement has no line in a source, its line of the PTX stands, in the
-    /// file that is given. `root` is cut from the paths of sources, so that they are those of the
-    /// repository.
+    /// The findings as a SARIF log: each at its source line, with the other statement as a related
+    /// location. A statement without a source line is reported at its line in the PTX file. `root`
+    /// is removed from the paths of sources, so that they are relative to the repository.
     ///
     /// ```
     /// use tilewright_sanitize::{KernelLaunch, Options, sanitize};
@@ -76,7 +75,7 @@ impl Report {
 
     fn sarif_result(&self, out: &mut String, finding: &Finding, ptx: &str, root: &str) {
         let text = finding.text(self);
-        // The code is the rule already.
+        // The rule already names the code.
         let text = text.split_once(": ").map_or(text.as_str(), |(_, rest)| rest);
         let _ = write!(
             out,

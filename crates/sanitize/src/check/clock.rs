@@ -1,17 +1,17 @@
-//! Clocks: what a thread knows to have happened.
+//! Vector clocks: which events happened before what a thread does next.
 //!
-//! Each warp counts; its count rises whenever one of its lanes passes on what it knows. An event
-//! carries the count of its warp. A clock says for each agent up to which count its events are
-//! known: for all lanes of a warp, or for each lane. Threads of a block that have met at a barrier
-//! of the block have one number for all its threads, the *floor*, so that most questions are one
-//! comparison.
+//! Each warp has a counter, which is incremented whenever one of its lanes releases what it knows.
+//! An event carries the count of its warp. For each agent, a clock has the count up to which the
+//! agent's events are known, for all lanes of a warp or for each lane. After threads of a block
+//! have synchronised at a barrier of the block, one number stands for all its threads, the *floor*,
+//! so that most queries are one comparison.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::event::{AGENCIES, Code, Event};
 
-/// Up to which count the events of an agent are known.
+/// The count up to which the events of an agent are known.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Entry {
     all: u32,
@@ -50,7 +50,7 @@ impl Entry {
         self.settle();
     }
 
-    /// Where all lanes are known up to the same count, one number says so.
+    /// If all lanes have the same count, stores it as one number.
     fn settle(&mut self) {
         if let Some(lanes) = &self.lanes {
             let (least, most) = lanes.iter().fold((u32::MAX, 0), |(a, b), lane| (a.min(*lane), b.max(*lane)));
@@ -77,12 +77,12 @@ impl Entry {
     }
 }
 
-/// What is known of one block.
+/// What is known about one block.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct BlockKnown {
-    /// All events of its threads are known up to this count.
+    /// The count up to which all events of its threads are known.
     pub(super) floor: u32,
-    /// Of each agent what is known beyond that; agents behind the end have nothing.
+    /// For each agent, what is known beyond the floor. Agents past the end have nothing beyond it.
     agents: Vec<Entry>,
 }
 
@@ -110,21 +110,21 @@ impl BlockKnown {
         }
     }
 
-    /// Whether anything is known of it.
+    /// Whether any event of the block is known.
     pub(super) fn is_something(&self) -> bool {
         self.floor > 0 || self.agents.iter().any(|entry| (0..32).any(|lane| entry.of(lane) > 0))
     }
 }
 
-/// The blocks of one cluster.
+/// What is known about the blocks of one cluster.
 type ClusterKnown = Arc<Vec<BlockKnown>>;
 
-/// What is known of all blocks.
+/// What is known about all blocks.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Known {
-    /// Of the blocks of the own cluster.
+    /// About the blocks of the clock's own cluster.
     own: ClusterKnown,
-    /// Of those of other clusters, by the number of the cluster.
+    /// About the blocks of other clusters, by the number of the cluster.
     others: Option<Arc<BTreeMap<u32, ClusterKnown>>>,
 }
 
@@ -145,7 +145,7 @@ fn join_cluster(mine: &mut ClusterKnown, theirs: &ClusterKnown) {
     }
 }
 
-/// Where a clock is: which cluster, of how many blocks each.
+/// The cluster of a clock, and the number of blocks of each cluster.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Here {
     pub(super) cluster: u32,
@@ -153,13 +153,13 @@ pub(super) struct Here {
 }
 
 impl Known {
-    /// The floor of a block of the own cluster.
+    /// The floor of a block of the clock's own cluster.
     #[inline]
     pub(super) fn floor(&self, rank: u32) -> u32 {
         self.own.get(rank as usize).map_or(0, |block| block.floor)
     }
 
-    /// What is known of a block of the own cluster.
+    /// What is known about a block of the clock's own cluster.
     pub(super) fn of_rank(&self, rank: u32) -> Option<&BlockKnown> {
         self.own.get(rank as usize)
     }
@@ -172,7 +172,7 @@ impl Known {
         &mut blocks[rank as usize]
     }
 
-    /// Knows the events of an agent of the own cluster up to a count.
+    /// Adds the events of an agent of the own cluster up to a count.
     pub(super) fn raise(&mut self, rank: u32, local: u32, count: u32, mask: u32) {
         let known = self
             .own
@@ -183,7 +183,7 @@ impl Known {
         }
     }
 
-    /// Knows all threads of a block of the own cluster up to a count.
+    /// Adds the events of all threads of a block of the own cluster up to a count.
     pub(super) fn raise_floor(&mut self, rank: u32, count: u32, warps: u32) {
         let block = self.block_mut(rank);
         block.floor = block.floor.max(count);
@@ -196,7 +196,7 @@ impl Known {
         }
     }
 
-    /// Whether an event of some lanes is known; the thread's own events are not asked for.
+    /// Whether an event of some lanes is known. The thread's own events must not be asked for.
     pub(super) fn covers(&self, code: &Code, here: Here, event: Event, mask: u32) -> bool {
         let block = code.block(event);
         let (cluster, rank) = (block / here.ranks, block % here.ranks);
@@ -213,7 +213,7 @@ impl Known {
         blocks.get(rank as usize).is_some_and(|block| block.covers(local, threads, code.count(event), mask))
     }
 
-    /// Learns what a thread of a cluster knows.
+    /// Adds what a thread of a cluster knows.
     pub(super) fn join(&mut self, here: u32, other: &Known, there: u32) {
         if here == there {
             join_cluster(&mut self.own, &other.own);
@@ -243,19 +243,20 @@ impl Known {
     }
 }
 
-/// What a thread knows, and what it may pass on and how.
+/// What a thread knows, and what it passes on by fences.
 #[derive(Debug, Clone, Default)]
 pub(super) struct View {
-    /// What is before what it does next.
+    /// The events that happened before what the thread does next.
     pub(super) known: Known,
-    /// What is before what other proxies do for it next: the asynchronous one in shared memory and
-    /// in global memory, and that of tensor maps ([`Proxy`](super::cluster::Proxy)).
+    /// The events that happened before what other proxies do for the thread next: the async proxy
+    /// in shared memory, the async proxy in global memory, and the tensormap proxy
+    /// ([`Proxy`](super::cluster::Proxy)).
     pub(super) fenced: [Option<Arc<Known>>; 3],
-    /// What a relaxed write passes on, because a fence came before it, by the scope of the fence:
+    /// What a relaxed write releases because a fence came before it, by the scope of the fence:
     /// block, cluster, device.
     pub(super) published: [Option<Arc<Known>>; 3],
-    /// What a relaxed read has seen released, which a fence of the thread makes known, by the scope
-    /// that the fence needs.
+    /// What a relaxed read has observed, and what a later fence of the thread acquires, by the
+    /// scope that the fence needs.
     pub(super) pending: [Option<Arc<Known>>; 3],
 }
 
@@ -274,7 +275,7 @@ fn join_part(mine: &mut Option<Arc<Known>>, here: u32, theirs: Option<&Arc<Known
 }
 
 impl View {
-    /// Learns all that another view holds.
+    /// Adds all that another view knows.
     pub(super) fn join(&mut self, here: u32, other: &View, there: u32) {
         self.known.join(here, &other.known, there);
         for (mine, theirs) in self.fenced.iter_mut().zip(&other.fenced) {
@@ -288,7 +289,7 @@ impl View {
         }
     }
 
-    /// Has seen something released that a fence of a level makes known.
+    /// Records an observed release that a later fence of a scope acquires.
     pub(super) fn suspend(&mut self, here: u32, level: usize, other: &Known, there: u32) {
         let part = self.pending[level].get_or_insert_default();
         Arc::make_mut(part).join(here, other, there);

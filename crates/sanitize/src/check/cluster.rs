@@ -23,19 +23,20 @@ use background::Groups;
 use barriers::{BarrierHistory, Contribution};
 use registers::RegisterFile;
 
-/// Through what memory is accessed.
+/// The proxy through which memory is accessed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Proxy {
-    /// By ordinary accesses.
+    /// The generic proxy: ordinary accesses.
     Generic,
-    /// By bulk copies and wgmma.
+    /// The async proxy: bulk copies and wgmma.
     Asynchronous,
-    /// By copies that read their tensor map.
+    /// The tensormap proxy: copies that read their tensor map.
     TensorMap,
 }
 
 impl Proxy {
-    /// The fence that is needed between ordinary stores and an access; none for ordinary ones.
+    /// The proxy fence that must stand between ordinary stores and an access through this proxy;
+    /// None for the generic proxy.
     fn fence(self, is_global: bool) -> Option<ProxyFence> {
         match (self, is_global) {
             (Self::Generic, _) => None,
@@ -46,7 +47,7 @@ impl Proxy {
     }
 }
 
-/// What the lanes of a warp know: mostly the same.
+/// What the lanes of a warp know. Mostly, all lanes know the same.
 #[derive(Debug, Clone)]
 enum WarpView {
     One(Arc<View>),
@@ -63,30 +64,30 @@ impl WarpView {
     }
 }
 
-/// A warp.
+/// The state of a warp.
 #[derive(Debug)]
 struct WarpState {
     view: WarpView,
-    /// The count of its events now.
+    /// The current count of its events.
     count: u32,
-    /// The lanes that there are, and those that have not ended.
+    /// The lanes that exist, and those that have not exited.
     lanes: u32,
     live: u32,
-    /// Its groups of `cp.async`, bulk copies and products.
+    /// Its groups of `cp.async`, of bulk copies, and of wgmma.
     copies: Groups,
     bulk: Groups,
     products: Groups,
-    /// The counts at which it closed its groups of products, all of them.
+    /// The counts at which it closed its wgmma groups.
     product_groups: Vec<u32>,
-    /// The groups of bulk copies that have read their sources.
+    /// The groups of bulk copies, counted as finished when they have read their sources.
     bulk_read: Groups,
-    /// The last flag that it has read: its place, its version, by which lanes, whether by an
-    /// acquire.
+    /// The last flag that the warp read: the address, the version, the lanes, and whether they
+    /// acquired.
     acquired: Option<(FlagKey, u64, u32, bool)>,
     registers: Option<Box<RegisterFile>>,
 }
 
-/// Where a flag is: the rank of the block in whose shared memory it is, and its address.
+/// The address of a flag. For shared memory with the rank of the block; None for global memory.
 type FlagKey = (Option<u32>, u64);
 
 /// The shared memory of a block.
@@ -95,39 +96,39 @@ struct SharedMemory {
     pages: Vec<Option<Box<Page>>>,
     flags: HashMap<u64, Flag>,
     barriers: BTreeMap<u64, BarrierHistory>,
-    /// How many barriers were ever initialised.
+    /// How many mbarriers were initialised so far.
     barriers_made: u32,
-    /// Who has arrived at each barrier of the block.
+    /// The arrivals at each barrier of the block.
     named: HashMap<u32, Vec<Contribution>>,
-    /// What the threads knew that have ended, and whether all have.
+    /// What the exited threads knew, and whether all have exited.
     exit_view: View,
     ended: bool,
-    /// Whether the block has been through a barrier of the cluster.
+    /// Whether the block has passed a cluster barrier.
     met_cluster: bool,
-    /// Bulk copies that read here and end in a phase of a barrier of another block: their bytes,
-    /// the copy, and who issued it.
+    /// Bulk copies that read here and complete on an mbarrier of another block: the event, the
+    /// bytes, the instruction, and the thread that issued it.
     sources: Vec<(Event, Place, At, Thread)>,
-    /// The last accesses from other blocks: by warp.
+    /// The last accesses from other blocks, by warp.
     remote: BTreeMap<u64, (Event, u32, Place)>,
 }
 
-/// Told of all that happens in one cluster; made by [`GridChecker::cluster`]. Its findings are
-/// those of the grid once it is dropped.
+/// Checks one cluster. [`GridChecker::cluster`] makes it. When it is dropped, its findings go to
+/// the grid.
 #[derive(Debug)]
 pub struct ClusterChecker<'g> {
     grid: &'g GridChecker,
     here: Here,
     warps: Vec<WarpState>,
     memories: Vec<SharedMemory>,
-    /// What has been told to the barrier of the cluster in this phase and in the last one.
+    /// What threads released at the cluster barrier in this phase, and in the previous one.
     gathering: View,
     gathered: View,
     reports: Reports,
-    /// The last allocation that was accessed.
+    /// The allocation that was accessed last, as a guess for the next search.
     guess: usize,
-    /// What was last found wrong with a flag that was read.
+    /// What was missing at the last flag that was read.
     suspicion: Option<Missing>,
-    /// Reads whose use is watched, and what is found of reads.
+    /// The reads whose use is watched, and the findings about reads.
     uses: Uses,
 }
 
@@ -182,13 +183,13 @@ impl<'g> ClusterChecker<'g> {
         &mut self.warps[at]
     }
 
-    /// The number of the block of a rank.
+    /// The number of the block with a rank.
     #[inline]
     fn block(&self, rank: u32) -> u32 {
         self.here.cluster * self.here.ranks + rank
     }
 
-    /// The count of a warp rises: what comes next is not in what it has passed on.
+    /// Increments the count of a warp: later events are not part of what it has released.
     fn tick(&mut self, by: Lanes) {
         let max = self.grid.code.max_count();
         let warp = self.warp_mut(by);
@@ -199,7 +200,7 @@ impl<'g> ClusterChecker<'g> {
         }
     }
 
-    /// Changes what some lanes know.
+    /// Changes the views of some lanes.
     fn learn(&mut self, by: Lanes, change: impl Fn(&mut View)) {
         let warp = self.warp_mut(by);
         if by.mask & warp.live == warp.live
@@ -212,7 +213,7 @@ impl<'g> ClusterChecker<'g> {
             WarpView::One(view) => Box::new(std::array::from_fn(|_| Arc::clone(view))),
             WarpView::Each(views) => views.clone(),
         };
-        // Lanes that knew the same know the same afterwards.
+        // Lanes with the same view before have the same view afterwards.
         let mut last: Option<(Arc<View>, Arc<View>)> = None;
         for lane in lanes(by.mask) {
             let view = &mut views[lane as usize];
@@ -230,7 +231,7 @@ impl<'g> ClusterChecker<'g> {
         warp.view = WarpView::Each(views);
     }
 
-    /// Gives some lanes one view.
+    /// Sets the views of some lanes.
     fn set_view(&mut self, by: Lanes, view: &Arc<View>) {
         let warp = self.warp_mut(by);
         if by.mask & warp.live == warp.live {
@@ -245,7 +246,7 @@ impl<'g> ClusterChecker<'g> {
         }
     }
 
-    /// What some lanes know together, without their own events.
+    /// What some lanes know together, without their own latest events.
     fn joint(&self, by: Lanes) -> Arc<View> {
         let warp = &self.warps[self.warp_at(by)];
         match &warp.view {
@@ -262,7 +263,7 @@ impl<'g> ClusterChecker<'g> {
         }
     }
 
-    /// What some lanes know together with their own events up to now.
+    /// What some lanes know together, with their own events up to now.
     fn released(&self, by: Lanes) -> View {
         let mut view = (*self.joint(by)).clone();
         self.add_own(&mut view.known, by);
@@ -288,7 +289,7 @@ impl<'g> ClusterChecker<'g> {
         self.reports.add(Finding::new(defect, at, thread));
     }
 
-    /// Reports a finding of a read, or keeps it until the use of the read is known.
+    /// Reports a finding about a read, or keeps it until the use of the read is known.
     fn find_read(&mut self, finding: Finding, reader: ReadOfLane) {
         match self.grid.watches(self.grid.code.at(reader.event)) {
             true => self.uses.hold(&self.grid.kept, finding, reader),
@@ -299,7 +300,7 @@ impl<'g> ClusterChecker<'g> {
         }
     }
 
-    /// The name of bytes of shared memory.
+    /// Bytes of shared memory, for a message.
     fn shared_place(&self, by: u32, rank: u32, address: u64, bytes: u32) -> Place {
         let memory = match by == rank {
             true => "shared memory".to_string(),

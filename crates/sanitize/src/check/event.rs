@@ -1,53 +1,54 @@
-//! Events: an access in the history of a launch, in 64 bits.
+//! Events: an access in the history of a launch, packed into 64 bits.
 //!
-//! The bits are shared out when a launch begins: as many as it needs for its blocks and its agents,
-//! and for the instructions of its program; the rest counts.
+//! The widths of the bit fields are chosen when a launch begins: enough for its blocks, its agents,
+//! and the instructions of its program. The remaining bits hold the count.
 
 use super::checker::{At, Launch, Scope};
 
-/// An access: by which agent and lane, how strong, by which instruction, at which count.
+/// An access: its agent, lane, strength, instruction, and count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, PartialOrd, Ord)]
 pub(super) struct Event(u64);
 
 impl Event {
-    /// No access: what nobody has written.
+    /// No access: the bytes were never written.
     pub(super) const NONE: Event = Event(0);
-    /// The state before the launch.
+    /// The initial contents, from before the launch.
     pub(super) const INITIAL: Event = Event(1);
 
-    /// Whether it stands for an access of the launch.
+    /// Whether it is an access of the launch.
     #[inline]
     pub(super) fn is_access(self) -> bool {
         self.0 > 1
     }
 }
 
-/// The first count of every agent, so that no event is [`Event::INITIAL`].
+/// The first count of every agent. It is chosen so that no event equals [`Event::INITIAL`].
 pub(super) const FIRST_COUNT: u32 = 2;
 
-/// The kinds of agents that each warp has.
+/// The kinds of agents of a warp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Agency {
-    /// The threads themselves.
+    /// The threads of the warp.
     Thread = 0,
-    /// Their copies by `cp.async`.
+    /// The copies by `cp.async` that the warp issues.
     Copy = 1,
-    /// Their bulk stores, reading.
+    /// The reads of bulk stores that the warp issues.
     BulkRead = 2,
-    /// Their bulk stores, writing.
+    /// The writes of bulk stores that the warp issues.
     BulkWrite = 3,
-    /// Their products by wgmma, reading.
+    /// The reads of wgmma that the warp issues.
     Multiply = 4,
 }
 
-/// How many kinds of agents a warp has.
+/// The number of kinds of agents of a warp.
 pub(super) const AGENCIES: u32 = 5;
 
-/// Barriers in shared memory of one block that bulk copies arrive at; more share a number, which
-/// finds less and nothing that is not there.
+/// The number of mbarriers of a block that are distinguished for bulk copies. If a block has more,
+/// several share a number: the checker then finds fewer defects, but reports none that do not
+/// exist.
 pub(super) const BARRIERS: u32 = 256;
 
-/// How strong an access is: 0 is weak, then by its scope.
+/// The strength of an access: 0 for weak, otherwise by its scope.
 pub(super) fn strength(scope: Scope) -> u32 {
     match scope {
         Scope::Block => 1,
@@ -56,18 +57,18 @@ pub(super) fn strength(scope: Scope) -> u32 {
     }
 }
 
-/// How the bits of an event are shared out.
+/// The layout of an event's bits.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Code {
     count_bits: u32,
     place_bits: u32,
     local_bits: u32,
-    /// Warps of a block.
+    /// The number of warps of a block.
     pub(super) warps: u32,
 }
 
 const LANE_BITS: u32 = 5;
-/// Two for the scope, one for whether a strong access writes.
+/// Bits of the strength: two for the scope, and one for whether a strong access writes.
 const STRENGTH_BITS: u32 = 3;
 /// The bit of a strong access that writes.
 pub(super) const STRONG_WRITE: u32 = 4;
@@ -77,7 +78,8 @@ fn bits_for(values: u64) -> u32 {
 }
 
 impl Code {
-    /// The code of a launch; none if its blocks and instructions leave no bits to count with.
+    /// The layout for a launch; None if its blocks and instructions leave too few bits for the
+    /// count.
     pub(super) fn new(launch: &Launch) -> Option<Code> {
         let threads: u64 = launch.block.iter().map(|extent| u64::from(*extent)).product();
         let blocks = launch.grid.iter().try_fold(1u64, |all, extent| all.checked_mul(u64::from(*extent)))?;
@@ -90,28 +92,28 @@ impl Code {
         Some(Code { count_bits, place_bits, local_bits, warps })
     }
 
-    /// The greatest count.
+    /// The largest count.
     pub(super) fn max_count(&self) -> u32 {
         (1 << self.count_bits) - 1
     }
 
-    /// The agent of a warp, in its block.
+    /// The number of an agent of a warp in its block.
     pub(super) fn local(&self, warp: u32, agency: Agency) -> u32 {
         warp * AGENCIES + agency as u32
     }
 
-    /// The agent of the bulk loads that arrive at a barrier of the block.
+    /// The number of the agent for the bulk loads that arrive at an mbarrier of the block.
     pub(super) fn loads(&self, barrier: u32) -> u32 {
         self.warps * AGENCIES + barrier
     }
 
-    /// Whether an agent is the threads of a warp themselves.
+    /// Whether an agent is the threads of a warp.
     #[inline]
     pub(super) fn is_thread(&self, local: u32) -> bool {
         local < self.warps * AGENCIES && local.is_multiple_of(AGENCIES)
     }
 
-    /// The kind of an agent, and its warp; none for bulk loads.
+    /// The warp and the kind of an agent; None for bulk loads.
     pub(super) fn agency(&self, local: u32) -> Option<(u32, Agency)> {
         let (warp, kind) = (local / AGENCIES, local % AGENCIES);
         if warp >= self.warps {
@@ -127,7 +129,7 @@ impl Code {
         Some((warp, agency))
     }
 
-    /// What all events of an agent at a count by an instruction have in common: lane 0.
+    /// The event of an agent, with lane 0.
     #[inline]
     pub(super) fn event(&self, block: u32, local: u32, strength: u32, at: At, count: u32) -> Event {
         let agent = u64::from(block) << self.local_bits | u64::from(local);
@@ -140,13 +142,13 @@ impl Code {
         STRENGTH_BITS + self.place_bits + self.count_bits
     }
 
-    /// The same event, of another lane.
+    /// The same event with another lane.
     #[inline]
     pub(super) fn with_lane(&self, event: Event, lane: u32) -> Event {
         Event(event.0 | u64::from(lane) << self.lane_shift())
     }
 
-    /// The same event, of lane 0.
+    /// The same event with lane 0.
     #[inline]
     pub(super) fn with_no_lane(&self, event: Event) -> Event {
         Event(event.0 & !(31 << self.lane_shift()))
@@ -188,7 +190,7 @@ impl Code {
         (event.0 >> (self.count_bits + self.place_bits)) as u32 & STRONG_WRITE != 0
     }
 
-    /// The block and the agent in one number.
+    /// The block and the agent as one number.
     #[inline]
     pub(super) fn agent(&self, event: Event) -> u64 {
         event.0 >> (self.lane_shift() + LANE_BITS)

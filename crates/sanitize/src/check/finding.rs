@@ -1,7 +1,7 @@
 //! Findings: the defects of a kernel.
 //!
-//! A finding is data with a stable [code](Finding::code), the same that the interpreter of our own
-//! kernels gives; its sentence is made when it is printed.
+//! A finding is data with a stable [code](Finding::code), which is the same as that of the
+//! interpreter of Tilewright's own kernels. Its text is made when it is printed.
 
 use super::checker::{At, Scope};
 
@@ -16,63 +16,63 @@ pub struct Thread {
     pub lane: u32,
 }
 
-/// Bytes of a memory.
+/// A range of bytes of a memory.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Place {
     /// The name of the memory: `` `x` `` of an argument, or `shared memory`.
     pub memory: String,
-    /// The first byte, from its beginning; negative before it.
+    /// The first byte, counted from the beginning of the memory; negative before it.
     pub byte: i64,
-    /// How many bytes.
+    /// The number of bytes.
     pub bytes: u64,
 }
 
 /// The earlier access of a conflict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Party {
-    /// By which thread; none for a bulk load, which is known by its barrier.
+    /// The thread; None for a bulk load, which is identified by its mbarrier.
     pub thread: Option<Thread>,
-    /// By which instruction.
+    /// The instruction.
     pub at: At,
     /// Whether it writes.
     pub writes: bool,
 }
 
-/// Threads that wait for something, or that have ended.
+/// Consecutive threads that wait at the same place, or that have exited.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Waiting {
-    /// The first thread of a run of them.
+    /// The first of the threads.
     pub first: Thread,
-    /// How many threads.
+    /// The number of threads.
     pub threads: u32,
-    /// The instruction at which they wait; none if they have ended.
+    /// The instruction at which they wait; None if they have exited.
     pub at: Option<At>,
     /// What they wait for, as in `for phase 3 of the barrier at byte 64 of shared memory`.
     pub what: String,
 }
 
-/// What would order two accesses.
+/// What is missing to order two accesses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Missing {
     /// A barrier of the block between them.
     BlockBarrier,
-    /// `__syncwarp`, or a barrier of the block: both are in one warp.
+    /// `__syncwarp`, or a barrier of the block: both threads are in one warp.
     WarpBarrier,
-    /// Nothing can: lanes of one instruction write different values.
+    /// Nothing helps: lanes of one instruction write different values to the same bytes.
     OneLane,
     /// A barrier of the cluster.
     ClusterBarrier,
-    /// Nothing in one launch, except a release and an acquire through a flag.
+    /// A release and an acquire through a flag. Nothing else orders blocks within one launch.
     ReleaseAcquire,
-    /// The flag is there, and what is missing is a release before the write of it.
+    /// A flag exists, but a release before its write is missing.
     Release,
-    /// The flag is there, and what is missing is an acquire after the read of it.
+    /// A flag exists, but an acquire after its read is missing.
     Acquire,
-    /// The flag is there with both, and the scope of one of them is too narrow.
+    /// A flag exists with release and acquire, but the scope of one of them is too narrow.
     Scope(Scope),
 }
 
-/// A fence between the proxy of ordinary accesses and another.
+/// A fence between the generic proxy and another proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ProxyFence {
     /// `fence.proxy.async`, for shared memory.
@@ -88,7 +88,7 @@ pub enum ProxyFence {
 pub enum Work {
     /// `cp.async`.
     Copy,
-    /// A bulk copy that ends in a phase of a barrier in memory.
+    /// A bulk copy that completes on an mbarrier.
     BulkLoad,
     /// The reads of a bulk store.
     BulkRead,
@@ -98,14 +98,14 @@ pub enum Work {
     Wgmma,
 }
 
-/// How a wait for a phase, or an arrival, may differ under another schedule.
+/// How a wait for a phase, or an arrival, may go wrong under another schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PhaseFault {
-    /// The next phase may be over before the wait looks.
+    /// The next phase may complete before the wait tests the mbarrier.
     Missed,
-    /// The wait may take the phase two before for its own.
+    /// The wait may succeed on the phase two before.
     Early,
-    /// The arrival may count in the phase before.
+    /// The arrival may count in the previous phase.
     Arrival,
 }
 
@@ -117,25 +117,24 @@ pub enum Defect {
     OutOfBounds {
         /// The bytes of the access.
         place: Place,
-        /// How many bytes the memory has.
+        /// The number of bytes of the memory.
         size: u64,
         /// Whether it writes.
         writes: bool,
     },
-    /// E1011: an address that is not a multiple of what it has to be.
+    /// E1011: an address that is not sufficiently aligned.
     Misaligned {
         /// The bytes of the access.
         place: Place,
         /// The required alignment in bytes.
         alignment: u32,
     },
-    /// E1012: a read of bytes that nobody has written.
+    /// E1012: a read of bytes that were never written.
     Unwritten {
         /// The bytes that are read.
         place: Place,
     },
-    /// E1016: two accesses by threads of one block, or of blocks of one cluster, that nothing
-    /// orders.
+    /// E1016: two unordered accesses by threads of one block, or of blocks of one cluster.
     Race {
         /// The bytes.
         place: Place,
@@ -146,7 +145,7 @@ pub enum Defect {
         /// What would order them.
         missing: Missing,
     },
-    /// E1017: two accesses by threads of two blocks that nothing orders.
+    /// E1017: two unordered accesses by threads of two blocks.
     RaceBetweenBlocks {
         /// The bytes.
         place: Place,
@@ -157,42 +156,42 @@ pub enum Defect {
         /// What would order them.
         missing: Missing,
     },
-    /// E1018: bytes touched while an asynchronous access may be in flight, or an asynchronous
-    /// access issued while they may still be touched.
+    /// E1018: an access to bytes while an asynchronous access may be in flight, or an asynchronous
+    /// access that is issued while the bytes may still be accessed.
     Unfinished {
         /// The bytes.
         place: Place,
-        /// The earlier of the two.
+        /// The earlier of the two accesses.
         before: Party,
-        /// The asynchronous work, if it is the earlier one.
+        /// The kind of asynchronous work, if the earlier access is asynchronous.
         work: Option<Work>,
     },
-    /// E1019: bytes written by ordinary stores that another proxy reads or replaces, without a
-    /// proxy fence between.
+    /// E1019: bytes that ordinary stores wrote and that another proxy reads or overwrites, without
+    /// a proxy fence between.
     Unfenced {
         /// The bytes.
         place: Place,
         /// The store.
         before: Party,
-        /// The fence.
+        /// The missing fence.
         missing: ProxyFence,
     },
-    /// E1020: a thread that ends before its asynchronous work.
+    /// E1020: a thread that exits before its asynchronous work has completed.
     PendingAtExit {
         /// The pending work.
         work: Work,
     },
     /// E1021: a barrier that some threads do not reach.
     BarrierNotReached {
-        /// The number of the barrier.
+        /// The number of threads that arrived.
         barrier: u32,
-        /// How many threads came.
+        /// The number of threads that are expected.
         came: u32,
         /// How many are expected.
         expected: u32,
-        /// A thread that did not come.
+        /// A thread that did not arrive.
         missing: Option<Thread>,
-        /// Where that thread is instead; none if it has ended.
+        /// The instruction at which that thread is; None if it has exited.
         missing_at: Option<At>,
     },
     /// E1022: threads that wait for each other.
@@ -200,28 +199,28 @@ pub enum Defect {
         /// The waiting threads, and where they wait.
         waiting: Vec<Waiting>,
     },
-    /// E1023: more arrivals at a barrier than it counts, or a phase left unfinished.
+    /// E1023: more arrivals at an mbarrier than its count, or a phase that never completes.
     Arrivals {
-        /// The barrier.
+        /// The mbarrier.
         place: Place,
-        /// How many arrivals complete a phase.
+        /// The number of arrivals that complete a phase.
         count: u32,
-        /// How many came.
+        /// The number of arrivals.
         came: u32,
     },
-    /// E1024: bytes that a barrier expects and never get, or gets and did not expect.
+    /// E1024: an mbarrier expects bytes that never arrive, or bytes arrive that it does not expect.
     TransactionBytes {
-        /// The barrier.
+        /// The mbarrier.
         place: Place,
-        /// How many more bytes it expects; negative for those too many.
+        /// The number of bytes that are missing; negative if there are too many.
         expects: i64,
     },
-    /// E1025: a barrier in memory that is used before it is initialised, or before that is
-    /// published.
+    /// E1025: an mbarrier that is used before it is initialised, or before the initialisation is
+    /// visible.
     Uninitialised {
-        /// The barrier.
+        /// The mbarrier.
         place: Place,
-        /// Whether it is initialised, but not for this thread or for TMA yet.
+        /// Whether it is initialised, but not yet visible to this thread or to TMA.
         unpublished: bool,
     },
     /// E1027: an instruction of a whole warp that not all lanes of its mask execute, or
@@ -234,78 +233,78 @@ pub enum Defect {
     },
     /// E1028: an output that depends on the schedule.
     OrderDependent {
-        /// Its first element that differs.
+        /// The first element that differs.
         place: Place,
-        /// The schedules.
+        /// The names of two schedules with different results.
         schedules: [String; 2],
     },
-    /// E1030: the kernel ended itself.
+    /// E1030: the kernel stopped with an error.
     Trap {
-        /// `trap`, or the text of an assertion that failed.
+        /// `trap`, or the text of the failed assertion.
         what: String,
     },
-    /// E1031: bytes of an mbarrier touched by an ordinary access.
+    /// E1031: an ordinary access to bytes of an mbarrier.
     BarrierBytes {
         /// The bytes.
         place: Place,
     },
-    /// E1033: a register of a product is touched while it may be in flight, or a product uses a
-    /// register that was written since the last fence for registers.
+    /// E1033: an access to a register of a wgmma that may be in flight, or a wgmma that uses a
+    /// register written since the last `wgmma.fence`.
     Registers {
-        /// The product, or the instruction that wrote the register.
+        /// The wgmma, or the instruction that wrote the register.
         before: At,
-        /// Whether it is the fence that is missing; else it is the wait.
+        /// Whether the fence is missing. If not, the wait is missing.
         fence: bool,
     },
-    /// E1035: shared memory of another block of the cluster, used when that block may not have
-    /// begun yet, or may have ended.
+    /// E1035: an access to shared memory of another block of the cluster, which may not have
+    /// started yet, or may have exited.
     Lifetime {
         /// The bytes.
         place: Place,
-        /// The rank of the block that has them.
+        /// The rank of that block.
         rank: u32,
-        /// Whether it may have ended; else it may not have begun.
+        /// Whether that block may have exited. If not, it may not have started.
         ended: bool,
     },
-    /// E1042: a wait that may see another phase of a barrier in memory than it does here.
+    /// E1042: a wait at an mbarrier that may observe another phase under another schedule.
     Phase {
-        /// The barrier.
+        /// The mbarrier.
         place: Place,
-        /// The phase that the wait sees here, or in which the arrival counts; -1 is the one before
-        /// the first, which counts as over.
+        /// The phase that the wait observes in this run, or in which the arrival counts. Phase -1
+        /// is the one before the first, which counts as completed.
         phase: i64,
         /// The possible fault.
         fault: PhaseFault,
     },
-    /// E1044: memory that the launch writes is read through the cache that is not coherent.
+    /// E1044: a non-coherent read of memory that the launch writes.
     NonCoherent {
         /// The bytes.
         place: Place,
         /// The write.
         before: Party,
     },
-    /// E1045: NaN made from numbers; asked for.
+    /// E1045: NaN computed from numbers; only reported if it is asked for.
     NotANumber {
-        /// The operation, as it is written.
+        /// The operation, as in the source.
         what: String,
     },
-    /// E1046: a write of constant memory, or of an array that the launch only reads.
+    /// E1046: a write to constant memory, or to an array that the launch only reads.
     ReadOnly {
         /// The bytes.
         place: Place,
     },
 }
 
-/// Something wrong with a kernel.
+/// A defect that was found in a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// The defect.
     pub defect: Defect,
-    /// The instruction; none if a whole run shows it.
+    /// The instruction; None if the defect is one of the whole run.
     pub at: Option<At>,
-    /// The thread that came upon it.
+    /// The thread that the defect was found in.
     pub thread: Option<Thread>,
-    /// How often these statements were found with this defect.
+    /// How often these statements had this defect.
     pub count: u64,
 }
 

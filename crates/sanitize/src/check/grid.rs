@@ -1,5 +1,5 @@
-//! What the checkers of all clusters of a launch share: the shadow of global memory, what flags in
-//! it pass on, and the findings.
+//! The state that the checkers of all clusters share: the shadow of global memory, the flags in it,
+//! and the findings.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -13,26 +13,26 @@ use super::report::Reports;
 use super::shadow::{PAGE_BYTES, PAGE_SHIFT, Page, Stands};
 use super::uses::{Kept, Uses, UsesOfGrid};
 
-/// What a strong write passes on to those who see it.
+/// What a strong write releases.
 #[derive(Debug, Clone)]
 pub(super) struct Release {
-    /// What is passed on.
+    /// What the thread knew.
     pub(super) view: Arc<View>,
-    /// By a thread of which block, of all blocks.
+    /// The number of the thread's block in the grid.
     pub(super) block: u32,
-    /// To which threads.
+    /// The scope: which threads can acquire it.
     pub(super) scope: Scope,
 }
 
-/// A location that strong accesses have written.
+/// An address that strong accesses have written.
 #[derive(Debug, Default)]
 pub(super) struct Flag {
-    /// What its last write passes on, and those before it of which it is the continuation: an
-    /// atomic operation continues the one before it.
+    /// What its last write releases, followed by the releases that it continues: an atomic
+    /// operation continues the release sequence of the previous write.
     pub(super) releases: Vec<Release>,
-    /// Whether one of these writes passes nothing on.
+    /// Whether one of these writes releases nothing.
     pub(super) plain: bool,
-    /// Rises with each write.
+    /// Incremented with each write.
     pub(super) version: u64,
 }
 
@@ -40,34 +40,35 @@ pub(super) struct Flag {
 #[derive(Debug)]
 pub(super) struct GlobalPage {
     pub(super) page: Page,
-    /// By address.
+    /// The flags of the page, by address.
     pub(super) flags: HashMap<u64, Flag>,
 }
 
-/// All that is known of a launch. It gives a checker to each cluster, and has the findings at the
-/// end.
+/// The checker of a launch. It makes a checker for each cluster, and collects the findings.
 ///
-/// Pages of global memory have a lock each, so that clusters may run in parallel. Which of two
-/// accesses that nothing orders comes first depends on the run; that they conflict does not, and
-/// findings are sorted, each with the smaller instruction first.
+/// Each page of global memory has a lock, so that clusters may run in parallel. Which of two
+/// unordered accesses comes first depends on the run, but not that they conflict. Findings are
+/// sorted, each with the smaller instruction first.
 #[derive(Debug)]
 pub struct GridChecker {
     pub(super) launch: Launch,
     pub(super) code: Code,
     pages: Vec<Vec<OnceLock<Box<Mutex<GlobalPage>>>>>,
     reports: Mutex<Reports>,
-    /// Whether the use of what an instruction reads is watched, for each; empty if of none.
+    /// For each instruction, whether the use of the values that it reads is watched; empty if none
+    /// is watched.
     watched: Vec<bool>,
     uses: Mutex<UsesOfGrid>,
-    /// How much is kept of watched reads.
+    /// How much is kept about watched reads.
     pub(super) kept: Kept,
 }
 
 impl GridChecker {
-    /// A checker of a launch.
+    /// A checker for a launch.
     ///
     /// # Errors
-    /// Says what is too large: the launch and its program leave no bits to count with.
+    /// Errors: the blocks and the instructions of the launch leave too few bits for counts; the
+    /// text says what is too large.
     pub fn new(mut launch: Launch) -> Result<GridChecker, String> {
         let Some(code) = Code::new(&launch) else {
             let blocks: u64 = launch.grid.iter().map(|extent| u64::from(*extent)).product();
@@ -86,8 +87,8 @@ impl GridChecker {
         Ok(GridChecker { launch, code, pages, reports, watched: Vec::new(), uses, kept: Kept::default() })
     }
 
-    /// The same, which watches what becomes of what some instructions read. A finding of such a
-    /// read counts only if what was read is used, as the engine tells.
+    /// The same checker, which also watches how values are used that some instructions read. A
+    /// finding about such a read counts only if the engine reports that the value is used.
     pub fn watching(mut self, instructions: &BTreeSet<At>) -> GridChecker {
         let last = instructions.last().map_or(0, |last| *last as usize + 1);
         self.watched = vec![false; last];
@@ -95,13 +96,13 @@ impl GridChecker {
         self
     }
 
-    /// The instructions that read and of which something was found: a run that watches them decides
-    /// what of it counts. Those that are watched already are not among them.
+    /// The reading instructions that appear in findings, except those that are watched already. A
+    /// run that watches them decides which of the findings count.
     pub fn suspects(&self) -> BTreeSet<At> {
         self.uses.lock().unwrap_or_else(PoisonError::into_inner).suspects.clone()
     }
 
-    /// Whether more reads were watched than can be kept, so that findings are missing.
+    /// Whether more watched reads occurred than can be kept, so that findings may be missing.
     pub fn has_lost_uses(&self) -> bool {
         let lost = |page: &Mutex<GlobalPage>| page.lock().unwrap_or_else(PoisonError::into_inner).page.lost;
         self.uses.lock().unwrap_or_else(PoisonError::into_inner).gave_up
@@ -118,7 +119,7 @@ impl GridChecker {
         self.watched.get(at as usize).is_some_and(|own| *own)
     }
 
-    /// For which earlier reads an access stands.
+    /// Which earlier reads an access replaces.
     #[inline]
     pub(super) fn stands(&self, at: At, kind: Kind) -> Stands {
         match self.watches_any() {
@@ -128,7 +129,7 @@ impl GridChecker {
         }
     }
 
-    /// For which earlier reads one of an asynchronous engine stands.
+    /// Which earlier reads an access through the async proxy replaces.
     pub(super) fn stands_of_engines(&self) -> Stands {
         if self.watches_any() { Stands::Own } else { Stands::All }
     }
@@ -137,17 +138,17 @@ impl GridChecker {
         self.uses.lock().unwrap_or_else(PoisonError::into_inner).add(cluster, uses);
     }
 
-    /// The checker of the cluster of a number; clusters are numbered as blocks are, x first.
+    /// The checker of the cluster with a number. Clusters are numbered like blocks, x first.
     pub fn cluster(&self, number: u32) -> ClusterChecker<'_> {
         ClusterChecker::new(self, number)
     }
 
-    /// How many blocks a cluster has.
+    /// The number of blocks of a cluster.
     pub(super) fn ranks(&self) -> u32 {
         self.launch.cluster.iter().product::<u32>().max(1)
     }
 
-    /// The number of the block of a rank of a cluster: of all blocks, those of a cluster in a row.
+    /// A thread, by the number of its block. Here the blocks of a cluster have consecutive numbers.
     pub(super) fn thread(&self, block: u32, warp: u32, lane: u32) -> Thread {
         let ranks = self.ranks();
         let (cluster, rank) = (block / ranks, block % ranks);
@@ -159,7 +160,7 @@ impl GridChecker {
         Thread { block, warp, lane }
     }
 
-    /// The allocation of an address, beginning the search at a guess.
+    /// The allocation that contains an address. The search begins at `guess`.
     #[inline]
     pub(super) fn allocation(&self, address: u64, guess: usize) -> Option<usize> {
         let holds = |at: usize| {
@@ -172,7 +173,7 @@ impl GridChecker {
         })
     }
 
-    /// A page of an allocation.
+    /// The page of an allocation that contains an offset.
     #[inline]
     pub(super) fn page(&self, allocation: usize, offset: u64, bytes: u32) -> MutexGuard<'_, GlobalPage> {
         let page = self.pages[allocation][(offset >> PAGE_SHIFT) as usize].get_or_init(|| {
@@ -186,7 +187,8 @@ impl GridChecker {
         self.reports.lock().unwrap_or_else(PoisonError::into_inner).merge(reports);
     }
 
-    /// The findings of all clusters whose checkers are gone, in the order of their instructions.
+    /// The findings of all clusters whose checkers were dropped, in the order of their
+    /// instructions.
     pub fn findings(&self) -> Vec<Finding> {
         let decided = self.uses.lock().unwrap_or_else(PoisonError::into_inner).decide(&self.code, self.ranks());
         let mut reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
@@ -194,14 +196,15 @@ impl GridChecker {
         reports.sorted()
     }
 
-    /// Whether a count overflowed, so that not all was checked.
+    /// Whether a count overflowed, so that not everything was checked.
     pub fn is_incomplete(&self) -> bool {
         self.reports.lock().unwrap_or_else(PoisonError::into_inner).overflowed
     }
 }
 
 impl Flag {
-    /// A strong write that passes on what is given; `continues` for an atomic operation.
+    /// Records a strong write that releases `releases`. `continues` is true for an atomic
+    /// operation.
     pub(super) fn write(&mut self, releases: Vec<Release>, continues: bool) {
         self.version += 1;
         if !continues {
@@ -214,8 +217,8 @@ impl Flag {
         }
     }
 
-    /// Adds to what is passed on; what goes to all threads is joined, so that a counter stays
-    /// small.
+    /// Adds a release. Releases to all threads are joined, so that the list of a counter stays
+    /// short.
     fn add(&mut self, release: Release) {
         let same = |old: &Release| old.scope == release.scope && old.block == release.block;
         if let Some(old) = self.releases.iter_mut().find(|old| same(old)) {
@@ -225,7 +228,8 @@ impl Flag {
         self.releases.push(release);
     }
 
-    /// One view of all that a device-wide counter passes on: what many blocks have added.
+    /// Joins all that a device-wide counter releases into one view, which holds what many blocks
+    /// have added.
     pub(super) fn fold(&mut self, here: u32, ranks: u32) {
         const MANY: usize = 8;
         if self.releases.len() < MANY || self.releases.iter().any(|release| release.scope < Scope::Device) {
@@ -241,15 +245,15 @@ impl Flag {
     }
 }
 
-/// The later release of two of the same block.
+/// The later of two releases of the same block.
 fn release_after(old: &Release, new: Release) -> Release {
     let mut view = (*new.view).clone();
-    // Of one block, so of one cluster: any number does.
+    // Both are of one cluster, so the number of the cluster does not matter.
     view.join(0, &old.view, 0);
     Release { view: Arc::new(view), ..new }
 }
 
-/// Which scope two threads need to meet: the same block, the same cluster, or any.
+/// The scope that two threads need to synchronise: block, cluster, or device.
 pub(super) fn needed(first: u32, second: u32, ranks: u32) -> Scope {
     if first == second {
         Scope::Block

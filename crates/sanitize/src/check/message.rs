@@ -1,18 +1,18 @@
-//! Findings as text: what, where, by which thread, and how to mend it.
+//! Findings as text: the defect, the statement, the thread, and the remedy.
 
 use std::fmt;
 
 use super::checker::{At, Scope};
 use super::finding::{Defect, Finding, Missing, Party, PhaseFault, Place, ProxyFence, Thread, Work};
 
-/// Says where an instruction is in the source.
+/// Finds the location of an instruction in the source.
 pub trait Sources {
-    /// The place of an instruction, as in `mm.py:23`, with the calls that it was inlined through:
-    /// `mm.py:23, inlined at mm.py:40`.
+    /// The location, such as `mm.py:23`, with the calls that it was inlined through: `mm.py:23,
+    /// inlined at mm.py:40`.
     fn source(&self, at: At) -> String;
 }
 
-/// Knows only the numbers of instructions.
+/// Knows no source: gives the numbers of instructions.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoSources;
 
@@ -80,7 +80,7 @@ fn named(work: Work) -> &'static str {
     }
 }
 
-/// What ends it.
+/// The wait that ensures its completion.
 fn ending(work: Work) -> &'static str {
     match work {
         Work::Copy => "wait for its group (`cp.async.wait_group`), then a barrier tells the other threads",
@@ -97,7 +97,7 @@ fn verb(writes: bool) -> &'static str {
     if writes { "write" } else { "read" }
 }
 
-/// A finding with the places of its statements.
+/// A finding with the locations of its statements.
 pub(super) struct Told<'a> {
     finding: &'a Finding,
     sources: &'a dyn Sources,
@@ -281,13 +281,13 @@ impl fmt::Display for Told<'_> {
 }
 
 impl Finding {
-    /// The finding as one line: its code, what is wrong, with whom, what would mend it, where, by
-    /// which thread, and how often.
+    /// The finding as one line: the code, the defect, the other access, the remedy, the location,
+    /// the thread, and the count.
     pub fn text(&self, sources: &dyn Sources) -> String {
         Told { finding: self, sources }.to_string()
     }
 
-    /// The other statement that takes part, if there is one.
+    /// The other statement that takes part; None if there is none.
     pub fn other(&self) -> Option<At> {
         match &self.defect {
             Defect::Race { before, .. }

@@ -1,25 +1,26 @@
-//! Findings, one for each pair of statements, counted.
+//! Findings, merged by their statements and counted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::checker::At;
 use super::finding::{Defect, Finding};
 
-/// How many different findings are kept.
+/// The largest number of different findings that are kept.
 const MAX_FINDINGS: usize = 200;
 
-/// What makes findings one: the defect's code and its two statements.
+/// Findings with the same key are merged: the code of the defect, its two statements, and a flag
+/// (see [`other`]).
 type Key = (&'static str, Option<At>, Option<At>, bool);
 
-/// Findings by their statements.
+/// The findings, by key.
 #[derive(Debug, Default)]
 pub(super) struct Reports {
     all: BTreeMap<Key, Finding>,
-    /// Whether a count did not fit.
+    /// Whether a count overflowed.
     pub(super) overflowed: bool,
 }
 
-/// The other statement of a defect, and what else tells two defects of one code apart.
+/// The other statement of a defect, and a flag that distinguishes defects of one code.
 fn other(defect: &Defect) -> (Option<At>, bool) {
     match defect {
         Defect::Race { before, .. }
@@ -39,7 +40,7 @@ impl Reports {
     /// Adds a finding.
     pub(super) fn add(&mut self, finding: Finding) {
         let (before, kind) = other(&finding.defect);
-        // Of two that race, either may come first in a run.
+        // Which of two racing accesses comes first depends on the run.
         let races = matches!(finding.defect, Defect::Race { .. } | Defect::RaceBetweenBlocks { .. });
         let (first, second) =
             if races { (finding.at.max(before), finding.at.min(before)) } else { (finding.at, before) };
@@ -71,8 +72,8 @@ impl Reports {
         self.all.len() >= MAX_FINDINGS || self.overflowed
     }
 
-    /// All findings, by instruction. Reads of what nobody has written are left out where the same
-    /// statement races with a write: the write came later in this run.
+    /// All findings, by instruction. A read of unwritten bytes is left out if the same statement
+    /// races with a write: the write came later in this run.
     pub(super) fn sorted(&self) -> Vec<Finding> {
         let races = |finding: &&Finding| matches!(finding.code(), "E1016" | "E1017" | "E1018");
         let racing: BTreeSet<At> = (self.all.values().filter(races))

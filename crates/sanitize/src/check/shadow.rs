@@ -1,44 +1,43 @@
-//! Shadow memory: for each byte the last write, and the reads since.
+//! Shadow memory: for each byte, the last write and the reads since.
 //!
-//! A page covers 4096 bytes by cells that are as wide as its accesses allow: it begins with the
-//! width of its first access and is cut finer when a narrower one comes. A cell has its last weak
-//! write, and what came since: reads, and strong writes, which do not conflict with each other and
-//! so need no order among them. These are entries of a warp, an instruction and a count, with a bit
-//! for each lane. One that is ordered after another of its kind replaces it: what comes after the
-//! later one comes after both.
+//! A page covers 4096 bytes. Its cells are as wide as the accesses allow: the first access sets the
+//! width, and a narrower access splits the cells. A cell holds its last weak write, and the reads
+//! and strong writes since, which do not conflict with each other. Each of these entries has a
+//! warp, an instruction, a count, and a mask of lanes. An entry that is ordered after another one
+//! of its kind replaces it, because whatever comes after the later one comes after both.
 
 use super::event::{Code, Event};
 
 /// Bytes of a page.
 pub(super) const PAGE_BYTES: u64 = 1 << PAGE_SHIFT;
-/// Its logarithm.
+/// The logarithm to base 2 of [`PAGE_BYTES`].
 pub(super) const PAGE_SHIFT: u32 = 12;
-/// The widest cell, as a logarithm of bytes.
+/// The width of the widest cell, as a logarithm to base 2 of bytes.
 const MAX_WIDTH: u32 = 4;
-/// How many readers of one cell are kept beside the last one. A cell has more only if as many warps
-/// read it that nothing orders; the first are kept.
+/// The most readers of one cell that are kept, in addition to the last one. A cell has more only if
+/// so many unordered warps read it. Then the first ones are kept.
 const MAX_READERS: usize = 64;
-/// How many where the uses of reads are watched, so that few readers stand for others.
+/// The same limit while the uses of reads are watched, because then few readers replace others.
 const MAX_WATCHED_READERS: usize = 2048;
 
-/// Which earlier reads a new one stands for, so that it takes their place.
+/// Which earlier reads a new read replaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stands {
-    /// For all that are ordered before it.
+    /// All that are ordered before it.
     All,
-    /// For those of its own instruction: the uses of some reads are watched, and this one counts as
+    /// Those of its own instruction. The uses of some reads are watched, and this one counts as
     /// used.
     Own,
-    /// For none: its own use is watched.
+    /// None, because its own use is watched.
     Nothing,
 }
 
-/// Reads, or strong writes, of a cell by lanes of a warp.
+/// A read, or a strong write, of a cell by lanes of a warp.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reading {
-    /// The event, of lane 0.
+    /// The event, with lane 0.
     pub(super) event: Event,
-    /// Which lanes.
+    /// The mask of the lanes.
     pub(super) mask: u32,
 }
 
@@ -47,19 +46,19 @@ pub(super) struct Reading {
 pub(super) struct Cell {
     /// The last weak write.
     pub(super) write: Event,
-    /// The last read or strong write since; none if the mask is 0.
+    /// The last read or strong write since; none if its mask is 0.
     read: Event,
     mask: u32,
-    /// One more than the place of the first other read; 0 for none.
+    /// One more than the index of the first link to other reads; 0 if there are none.
     more: u32,
 }
 
-/// One of the other reads of a cell. They are in one list of the page, so that a cell takes no
-/// memory of its own.
+/// One of the other reads of a cell. All links of a page are in one list, so that cells need no
+/// allocations.
 #[derive(Debug, Clone, Copy)]
 struct Link {
     reading: Reading,
-    /// One more than the place of the next; 0 for none.
+    /// One more than the index of the next link; 0 if there is none.
     next: u32,
 }
 
@@ -70,19 +69,19 @@ impl Cell {
         self.mask != 0 || self.more != 0
     }
 
-    /// The only one, if there is at most one.
+    /// The only read or strong write; None if there are several.
     #[inline]
     pub(super) fn single(&self) -> Option<Reading> {
         (self.more == 0).then_some(Reading { event: self.read, mask: self.mask })
     }
 
-    /// A weak write, where nothing is kept beside the last read.
+    /// Records a weak write to a cell without links.
     #[inline]
     pub(super) fn write_after_all(&mut self, event: Event) {
         (self.write, self.mask) = (event, 0);
     }
 
-    /// A read that stands for the last one, or is the same, where nothing is kept beside that.
+    /// Records a read that replaces or equals the last one, in a cell without links.
     #[inline]
     pub(super) fn read_after_all(&mut self, new: Reading) {
         let same = if self.read == new.event { self.mask } else { 0 };
@@ -93,22 +92,22 @@ impl Cell {
 /// A page of memory.
 #[derive(Debug)]
 pub(super) struct Page {
-    /// The logarithm of the bytes of a cell.
+    /// The width of a cell, as a logarithm to base 2 of bytes.
     width: u32,
     cells: Vec<Cell>,
     links: Vec<Link>,
-    /// One more than the place of the first link that is free; 0 for none.
+    /// One more than the index of the first free link; 0 if there is none.
     free: u32,
-    /// Whether it holds a barrier, whose bytes nobody else may touch.
+    /// Whether it holds an mbarrier, whose bytes no ordinary access may touch.
     pub(super) barriers: bool,
-    /// Whether strong accesses have written in it.
+    /// Whether strong accesses have written to it.
     pub(super) strong: bool,
-    /// Whether a cell had more readers than are kept while uses are watched.
+    /// Whether a cell had more readers than are kept while uses were watched.
     pub(super) lost: bool,
 }
 
 impl Page {
-    /// A page whose first access has some bytes at an address.
+    /// A page whose first access has this size and address.
     pub(super) fn new(initial: Event, address: u64, bytes: u32) -> Page {
         let width = fitting(address, bytes);
         let cell = Cell { write: initial, read: Event::NONE, mask: 0, more: 0 };
@@ -116,7 +115,7 @@ impl Page {
         Page { width, cells, links: Vec::new(), free: 0, barriers: false, strong: false, lost: false }
     }
 
-    /// Cuts cells so that an access is whole cells.
+    /// Splits cells so that an access covers whole cells.
     #[inline]
     pub(super) fn fit(&mut self, address: u64, bytes: u32) {
         if (address | u64::from(bytes)) & ((1 << self.width) - 1) != 0 {
@@ -144,7 +143,7 @@ impl Page {
         (self.width, self.cells) = (width, cells);
     }
 
-    /// The cells of an access; none where they are too wide for it.
+    /// The cells of an access; None if the cells are wider than the access.
     #[inline(always)]
     pub(super) fn cells_that_fit(&mut self, address: u64, bytes: u32) -> Option<&mut [Cell]> {
         if (address | u64::from(bytes)) & ((1 << self.width) - 1) != 0 {
@@ -154,7 +153,7 @@ impl Page {
         self.cells.get_mut(cells)
     }
 
-    /// The cells of an access that fits.
+    /// The cells of an access that covers whole cells.
     #[inline]
     pub(super) fn cells_of(&self, address: u64, bytes: u32) -> std::ops::Range<usize> {
         let first = ((address & (PAGE_BYTES - 1)) >> self.width) as usize;
@@ -182,7 +181,7 @@ impl Page {
         }
     }
 
-    /// Bytes have values, by a strong write.
+    /// Records that bytes were written, by a strong write.
     #[inline]
     pub(super) fn set_written(&mut self, at: usize) {
         let write = &mut self.cells[at].write;
@@ -192,7 +191,7 @@ impl Page {
         self.strong = true;
     }
 
-    /// The only read since the last write, if there is at most one.
+    /// The only read since the last write; None if there are several.
     #[inline]
     pub(super) fn single(&self, at: usize) -> Option<Reading> {
         self.cells[at].single()
@@ -205,7 +204,7 @@ impl Page {
         first.into_iter().chain(self.chain(cell.more))
     }
 
-    /// Notes a read; `is_before` says whether another is ordered before it.
+    /// Records a read. `is_before` says whether another read is ordered before it.
     #[inline]
     pub(super) fn note_read(
         &mut self,
@@ -234,7 +233,7 @@ impl Page {
         self.note_among(code, at, new, stands, is_before);
     }
 
-    /// A link with a reading, of which its place and one is given.
+    /// Adds a link with a reading, and returns its index plus one.
     fn new_link(&mut self, link: Link) -> u32 {
         match self.free.checked_sub(1) {
             Some(at) => {
@@ -283,7 +282,7 @@ impl Page {
         }
         let gone = |old: Reading| stands_for(code, old, new, stands) && (follows(code, old, new) || is_before(old));
         let most = if stands == Stands::All { MAX_READERS } else { MAX_WATCHED_READERS };
-        // Those that the new one stands for go; the others keep their order.
+        // Removes the readings that the new one replaces. The others keep their order.
         let (mut first, mut last, mut count) = (0, 0, 0);
         let mut next = more;
         while next > 0 {
@@ -310,7 +309,7 @@ impl Page {
         self.cells[at].more = first;
     }
 
-    /// Puts a link behind the last of a chain.
+    /// Appends a link to a chain.
     fn append(&mut self, first: &mut u32, last: &mut u32, own: u32) {
         match *last {
             0 => *first = own,
@@ -320,8 +319,8 @@ impl Page {
     }
 }
 
-/// Whether all that conflicts with one entry conflicts with a later one too: a strong read
-/// conflicts with least.
+/// Whether every access that conflicts with the old entry also conflicts with the new one. A strong
+/// read conflicts with the fewest accesses.
 #[inline]
 fn stands_for(code: &Code, old: Reading, new: Reading, stands: Stands) -> bool {
     match stands {
@@ -334,8 +333,8 @@ fn stands_for(code: &Code, old: Reading, new: Reading, stands: Stands) -> bool {
     old == new || (old.0 > 0 && !old.1 && (new.0 == 0 || new.0 <= old.0))
 }
 
-/// Whether an entry comes after another of the same lanes by program order. Of several lanes that
-/// read together, the first alone: the others find what it has left.
+/// Whether an entry comes after another one of the same lanes by program order. If several lanes
+/// read together, only the first one counts: the others see the entry that it has made.
 #[inline]
 fn follows(code: &Code, old: Reading, new: Reading) -> bool {
     code.agent(old.event) == code.agent(new.event)
@@ -343,7 +342,7 @@ fn follows(code: &Code, old: Reading, new: Reading) -> bool {
         && code.is_thread(code.local_of(new.event))
 }
 
-/// The widest cells of which an access is whole ones, as a logarithm.
+/// The widest cells such that an access covers whole cells, as a logarithm to base 2 of bytes.
 fn fitting(address: u64, bytes: u32) -> u32 {
     (address | u64::from(bytes)).trailing_zeros().min(MAX_WIDTH)
 }

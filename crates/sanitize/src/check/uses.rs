@@ -1,9 +1,9 @@
-//! What becomes of values that were read.
+//! Tracks how a program uses the values that it reads.
 //!
-//! Law: a read whose value nobody uses can do no harm, whatever it races with and whether anybody
-//! has written what it reads. A finding of a read is therefore held back until its use is known.
-//! The engine follows values only in a run that is made for it, because that is slow: a first run
-//! finds the instructions that read, and a second one watches them.
+//! Law: a read whose value is never used is harmless, whatever it races with and whether or not its
+//! bytes were written. A finding about a read is therefore held back until its use is known. The
+//! engine tracks values only in a separate run, because that is slow: a first run finds the reading
+//! instructions, and a second run watches them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -12,14 +12,14 @@ use super::checker::{Access, At};
 use super::event::{Code, Event};
 use super::finding::Finding;
 
-/// The most units of about 100 bytes that a launch keeps of watched reads and of findings that wait
-/// for their use: 400 MB.
+/// The most units of about 100 bytes that a launch keeps for watched reads and for findings that
+/// wait: 400 MB.
 const MAX_KEPT: u64 = 1 << 22;
-/// Units of a read, and of a finding.
+/// Units for a read, and for a finding.
 const UNITS_OF_READ: u64 = 1;
 const UNITS_OF_FINDING: u64 = 4;
 
-/// How much is kept of all clusters.
+/// The units that all clusters keep.
 #[derive(Debug, Default)]
 pub(super) struct Kept(AtomicU64);
 
@@ -29,10 +29,10 @@ impl Kept {
     }
 }
 
-/// Bytes of global memory, or of the shared memory of a block.
+/// A range of bytes of global memory, or of the shared memory of a block.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bytes {
-    /// The rank of the block whose shared memory it is; none for global memory.
+    /// The rank of the block whose shared memory it is; None for global memory.
     pub(super) rank: Option<u32>,
     pub(super) first: u64,
     pub(super) bytes: u32,
@@ -41,17 +41,18 @@ pub(super) struct Bytes {
 /// A read of one lane that takes part in a finding.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ReadOfLane {
-    /// The event, of lane 0.
+    /// The event, with lane 0.
     pub(super) event: Event,
     pub(super) lane: u32,
-    /// The bytes that the finding is about.
+    /// The bytes of the finding.
     pub(super) bytes: Bytes,
 }
 
-/// The addresses of lanes.
+/// The addresses of the lanes of an instruction.
 #[derive(Debug)]
 enum Addresses {
-    /// That of lane 0, if it had one, and the distance to the next lane: of most instructions.
+    /// The address of lane 0, or where it would be, and the distance between neighbouring lanes.
+    /// Most instructions have such addresses.
     Regular(u64, u64),
     Each(Box<[u64; 32]>),
 }
@@ -88,7 +89,7 @@ pub(super) struct WatchedRead {
     rank: Option<u32>,
     mask: u32,
     addresses: Addresses,
-    /// Bytes of each lane.
+    /// The bytes that each lane reads.
     bytes: u32,
     /// The lanes whose values were used.
     used: u32,
@@ -100,7 +101,7 @@ impl WatchedRead {
         WatchedRead { rank, mask, addresses: Addresses::new(mask, access.addresses), bytes: access.bytes, used: 0 }
     }
 
-    /// Whether a lane of it has read some of these bytes.
+    /// Whether it is the read of a lane, and covers some of its bytes.
     fn has(&self, reader: &ReadOfLane) -> bool {
         let Bytes { rank, first, bytes } = reader.bytes;
         let own = self.addresses.of(reader.lane);
@@ -111,20 +112,20 @@ impl WatchedRead {
     }
 }
 
-/// What the checker of a cluster keeps of reads.
+/// What the checker of a cluster keeps about reads.
 #[derive(Debug, Default)]
 pub(super) struct Uses {
     reads: Vec<WatchedRead>,
     by_event: HashMap<Event, Vec<u32>>,
     held: Vec<(Finding, ReadOfLane)>,
-    /// The instructions that read, are not watched, and of which something was found.
+    /// The reading instructions that appear in findings and are not watched.
     pub(super) suspects: BTreeSet<At>,
-    /// Whether more was to be kept than can be.
+    /// Whether the limit was exceeded.
     pub(super) gave_up: bool,
 }
 
 impl Uses {
-    /// The number of a read that is watched.
+    /// Adds a watched read, and returns its number.
     pub(super) fn watch(&mut self, kept: &Kept, event: Event, read: WatchedRead) -> Option<u32> {
         if !kept.has_room(UNITS_OF_READ) {
             self.gave_up = true;
@@ -136,14 +137,14 @@ impl Uses {
         Some(number)
     }
 
-    /// What a lane has read is used.
+    /// The value that a lane has read is used.
     pub(super) fn used(&mut self, read: u32, lane: u32) {
         if let Some(own) = self.reads.get_mut(read as usize) {
             own.used |= 1 << lane;
         }
     }
 
-    /// Keeps a finding of a read until the use of the read is known.
+    /// Keeps a finding about a read until the use of the read is known.
     pub(super) fn hold(&mut self, kept: &Kept, finding: Finding, reader: ReadOfLane) {
         match kept.has_room(UNITS_OF_FINDING) {
             true => self.held.push((finding, reader)),
@@ -151,8 +152,7 @@ impl Uses {
         }
     }
 
-    /// Whether what a lane has read was used. A read of which the engine did not ask for a number
-    /// is used by itself.
+    /// Whether the value that a lane has read was used. A read without a number counts as used.
     fn is_used(&self, reader: &ReadOfLane) -> bool {
         let all = self.by_event.get(&reader.event).map_or(&[][..], Vec::as_slice);
         let mut reads =
@@ -161,7 +161,7 @@ impl Uses {
     }
 }
 
-/// What all clusters have kept of reads, by their numbers.
+/// What all clusters have kept about reads, by the number of the cluster.
 #[derive(Debug, Default)]
 pub(super) struct UsesOfGrid {
     clusters: BTreeMap<u32, Uses>,
@@ -178,8 +178,8 @@ impl UsesOfGrid {
         }
     }
 
-    /// The findings whose reads were used. The reader may be of another cluster than that which has
-    /// found it. Each finding is given once.
+    /// The findings whose reads were used. The reader may belong to another cluster than the
+    /// checker that made the finding. Each finding is returned once.
     pub(super) fn decide(&mut self, code: &Code, ranks: u32) -> Vec<Finding> {
         let held: Vec<(Finding, ReadOfLane)> =
             self.clusters.values_mut().flat_map(|uses| std::mem::take(&mut uses.held)).collect();
@@ -195,7 +195,7 @@ impl UsesOfGrid {
 mod tests {
     use super::*;
 
-    /// Addresses are those that were given, in whatever form they are kept.
+    /// Law: the addresses of lanes are the same after packing.
     #[test]
     fn addresses_are_kept() {
         let rising: [u64; 32] = std::array::from_fn(|lane| 4096 + 12 * lane as u64);

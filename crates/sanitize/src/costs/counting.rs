@@ -1,7 +1,7 @@
-//! A checker that counts accesses and passes them on to the checker that finds defects.
+//! A checker that counts accesses and forwards them to the checker that finds defects.
 //!
-//! Law: [`Counting`] passes everything on, so that findings are those of a run that does not count.
-//! The engine reports executed instructions only in runs that count.
+//! Law: [`Counting`] forwards all reports, so that the findings equal those of a run that does not
+//! count. The engine reports executed instructions only in runs that count.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -13,16 +13,17 @@ use crate::check::checker::{
 };
 use crate::check::finding::Finding;
 
-/// What instructions take.
+/// The cost of instructions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// How often a warp executed an instruction, in as many parts as its lanes came in.
+    /// The number of warp instructions. If the lanes of a warp execute an instruction in several
+    /// parts, each part counts.
     pub instructions: u64,
-    /// How many threads executed them.
+    /// The number of thread instructions.
     pub threads: u64,
-    /// What they took of global memory.
+    /// The traffic of global memory.
     pub global: GlobalCount,
-    /// What they took of shared memory.
+    /// The traffic of shared memory.
     pub shared: SharedCount,
 }
 
@@ -36,18 +37,20 @@ impl Counts {
     }
 }
 
-/// The lanes of a warp at one execution of an instruction, and what they access.
+/// One execution of an instruction by lanes of a warp: the lanes, and the bytes that they access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaneRequest {
-    /// A bit for each lane that takes part.
+    /// The mask of the lanes.
     pub mask: u32,
-    /// Bytes of each lane.
+    /// The number of bytes of each lane.
     pub bytes: u32,
-    /// The first byte of each lane; in shared memory from the beginning of the block's.
+    /// The address of each lane's first byte. In shared memory it counts from the beginning of the
+    /// block's shared memory.
     pub addresses: [u64; 32],
 }
 
-/// The worst request of an instruction: the first of those with the most to spare.
+/// The worst request of an instruction: the one with the largest excess; among equal ones, that of
+/// the first cluster.
 #[derive(Clone, Copy, Debug)]
 struct Worst {
     excess: u64,
@@ -62,7 +65,7 @@ fn keep(worst: &mut Option<Box<Worst>>, excess: u64, cluster: u64, request: impl
     }
 }
 
-/// What a statement took.
+/// The cost of a statement.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally {
     pub(super) counts: Counts,
@@ -80,13 +83,13 @@ impl Tally {
         }
     }
 
-    /// The worst request of global memory, and that of shared memory.
+    /// The worst requests of global memory and of shared memory.
     pub(super) fn worst(&self) -> [Option<LaneRequest>; 2] {
         [&self.global, &self.shared].map(|own| own.as_ref().map(|own| own.request))
     }
 }
 
-/// A bit for each sector of an allocation.
+/// A set of sectors of an allocation, as a bit mask.
 struct SectorSet(Box<[AtomicU64]>);
 
 impl SectorSet {
@@ -108,23 +111,23 @@ impl SectorSet {
     }
 }
 
-/// Memory of an allocation, and the sectors of it that were read and written.
+/// The sectors of an allocation that were read and written.
 struct TouchedSectors {
-    /// The first sector.
+    /// The number of the allocation's first sector.
     first: u64,
     sectors: u64,
     read: SectorSet,
     written: SectorSet,
 }
 
-/// What all clusters of a launch count into.
+/// The totals of all clusters of a launch.
 pub(crate) struct CountsOfLaunch {
     touched: Vec<TouchedSectors>,
     tallies: Mutex<Vec<Tally>>,
     in_flight: AtomicU64,
 }
 
-/// What a launch took, statement by statement.
+/// The cost of a launch by statement.
 pub(super) struct Totals {
     pub(super) tallies: Vec<Tally>,
     pub(super) in_flight_bytes: u64,
@@ -133,7 +136,7 @@ pub(super) struct Totals {
 }
 
 impl CountsOfLaunch {
-    /// Nothing yet, of a program of so many statements.
+    /// Empty counts for a program with this many statements.
     pub(crate) fn new(statements: usize, allocations: &[Allocation]) -> Self {
         let mut touched: Vec<TouchedSectors> = allocations
             .iter()
@@ -148,7 +151,8 @@ impl CountsOfLaunch {
         Self { touched, tallies: Mutex::new(vec![Tally::default(); statements]), in_flight: AtomicU64::new(0) }
     }
 
-    /// A sector is read or written; `near` is a guess of its allocation, which is kept.
+    /// Records that a sector is read or written. `near` is a guess of its allocation, and is
+    /// updated.
     fn touch(&self, sector: u64, [reads, writes]: [bool; 2], near: &mut usize) {
         let is_in = |own: &TouchedSectors| sector.wrapping_sub(own.first) < own.sectors;
         if !self.touched.get(*near).is_some_and(is_in) {
@@ -167,7 +171,7 @@ impl CountsOfLaunch {
         }
     }
 
-    /// What all clusters took.
+    /// The totals of all clusters.
     pub(super) fn totals(self) -> Totals {
         Totals {
             read_sectors: self.touched.iter().map(|own| own.read.count()).sum(),
@@ -178,26 +182,26 @@ impl CountsOfLaunch {
     }
 }
 
-/// No tally of a cluster.
+/// A statement without a tally.
 const NONE: u32 = u32::MAX;
 
-/// Counts what a cluster does, and passes it on to its checker.
+/// Counts what a cluster does, and forwards all reports to its checker.
 pub(crate) struct Counting<'g> {
     inner: Box<dyn Checker + Send + 'g>,
     launch: &'g CountsOfLaunch,
     cluster: u64,
-    /// For each statement the place of its tally.
+    /// For each statement, the index of its tally.
     places: Vec<u32>,
     tallies: Vec<(At, Tally)>,
     near: usize,
     flight: Flight,
-    /// The lane whose bulk copy was told last: further destinations of a multicast copy read
-    /// nothing more.
+    /// The lane and the instruction of the last bulk copy. Further destinations of the same
+    /// multicast copy read nothing more.
     multicast: Option<(Lanes, At)>,
 }
 
 impl<'g> Counting<'g> {
-    /// Counts beside a checker of a cluster, by its number.
+    /// Counts for the cluster with a number, whose checker is `inner`.
     pub(crate) fn new(inner: Box<dyn Checker + Send + 'g>, launch: &'g CountsOfLaunch, cluster: u64) -> Self {
         Self {
             inner,
@@ -386,7 +390,7 @@ impl Checker for Counting<'_> {
         self.inner.mbarrier_wait(by, at, barrier, phase, acquire);
     }
 
-    // The rest is passed on.
+    // These reports are only forwarded.
 
     fn barrier_arrive(&mut self, by: Lanes, barrier: u32) {
         self.inner.barrier_arrive(by, barrier);

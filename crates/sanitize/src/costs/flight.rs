@@ -1,8 +1,8 @@
-//! Bytes of asynchronous copies under way: from their issue to the wait that makes sure of them.
+//! Bytes of asynchronous copies in flight: from their issue to the wait that guarantees completion.
 //!
-//! Law: a copy is under way from the instruction that issues it until a thread has waited for its
-//! group, or for the phase of the barrier that it arrives at. So the number is what the program
-//! lets be under way, and depends neither on latencies nor on when the engine moves the bytes.
+//! Law: a copy is in flight from the instruction that issues it until a thread has waited for its
+//! group, or for the phase of the mbarrier that it arrives at. So the number is what the program
+//! permits to be in flight. It depends neither on latencies nor on when the engine moves the bytes.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -10,7 +10,7 @@ use crate::check::checker::{Completion, Lanes, Mbarrier};
 
 use super::law::lanes;
 
-/// The groups of a thread: the open one, and closed ones.
+/// The groups of a thread, in bytes: the open one, and the closed ones.
 #[derive(Debug, Default)]
 struct CopyGroups {
     open: u64,
@@ -22,7 +22,7 @@ impl CopyGroups {
         self.closed.push_back(std::mem::take(&mut self.open));
     }
 
-    /// The bytes of all but the last groups.
+    /// Removes all but the last `pending` groups, and returns their bytes.
     fn wait(&mut self, pending: u32) -> u64 {
         let done = self.closed.len().saturating_sub(pending as usize);
         self.closed.drain(..done).sum()
@@ -33,8 +33,8 @@ impl CopyGroups {
     }
 }
 
-/// Copies that arrive at a barrier: the phases that are over, and the bytes of each block's threads
-/// for each phase that nobody has waited for.
+/// Copies that arrive at an mbarrier: the number of completed phases, and for each phase that
+/// nobody has waited for, the bytes that threads of each block have issued.
 #[derive(Debug, Default)]
 struct BarrierBytes {
     phases: u64,
@@ -44,15 +44,15 @@ struct BarrierBytes {
 /// A thread: the rank of its block, its warp and its lane.
 type ThreadKey = (u32, u32, u32);
 
-/// The bytes under way of the blocks of a cluster.
+/// The bytes in flight of the blocks of a cluster.
 #[derive(Debug, Default)]
 pub(super) struct Flight {
     copies: HashMap<ThreadKey, CopyGroups>,
     bulks: HashMap<ThreadKey, CopyGroups>,
     barriers: HashMap<Mbarrier, BarrierBytes>,
-    /// For each block the bytes now.
+    /// For each block, the bytes in flight at present.
     now: HashMap<u32, u64>,
-    /// The most of one block at once.
+    /// The most bytes that one block had in flight.
     pub(super) most: u64,
 }
 
@@ -68,7 +68,7 @@ impl Flight {
         *now = now.saturating_sub(bytes);
     }
 
-    /// `cp.async` of some lanes, each with its bytes.
+    /// Some lanes issue `cp.async`, each for a number of bytes.
     pub(super) fn copy(&mut self, by: Lanes, bytes: impl Fn(usize) -> u32) {
         let mut all = 0;
         for lane in lanes(by.mask) {
@@ -86,7 +86,7 @@ impl Flight {
         }
     }
 
-    /// All but so many groups of `cp.async` are over.
+    /// All but `pending` groups of `cp.async` have completed.
     pub(super) fn copy_wait(&mut self, by: Lanes, pending: u32) {
         for lane in lanes(by.mask) {
             let done = self.copies.get_mut(&(by.rank, by.warp, lane as u32)).map_or(0, |groups| groups.wait(pending));
@@ -94,7 +94,7 @@ impl Flight {
         }
     }
 
-    /// The `cp.async` of some lanes arrive at a barrier.
+    /// The `cp.async` of some lanes will arrive at an mbarrier.
     pub(super) fn copies_arrive(&mut self, by: Lanes, barrier: Mbarrier) {
         for lane in lanes(by.mask) {
             let bytes = self.copies.get_mut(&(by.rank, by.warp, lane as u32)).map_or(0, CopyGroups::all);
@@ -103,7 +103,7 @@ impl Flight {
         }
     }
 
-    /// A bulk copy of one lane.
+    /// A lane issues a bulk copy.
     pub(super) fn bulk(&mut self, by: Lanes, bytes: u64, completion: Completion) {
         match completion {
             Completion::Group => {
@@ -126,7 +126,7 @@ impl Flight {
         }
     }
 
-    /// All but so many groups of bulk copies are over, or have read their sources.
+    /// All but `pending` groups of bulk copies have completed, or have read their sources.
     pub(super) fn bulk_wait(&mut self, by: Lanes, pending: u32) {
         for lane in lanes(by.mask) {
             let done = self.bulks.get_mut(&(by.rank, by.warp, lane as u32)).map_or(0, |groups| groups.wait(pending));
@@ -134,7 +134,7 @@ impl Flight {
         }
     }
 
-    /// A barrier begins its life.
+    /// An mbarrier is initialised.
     pub(super) fn barrier_init(&mut self, barrier: Mbarrier) {
         let own = self.barriers.remove(&barrier).unwrap_or_default();
         for (_, rank, bytes) in own.waiting {
@@ -142,12 +142,12 @@ impl Flight {
         }
     }
 
-    /// A phase of a barrier is over.
+    /// A phase of an mbarrier has completed.
     pub(super) fn barrier_complete(&mut self, barrier: Mbarrier, phase: u64) {
         self.barriers.entry(barrier).or_default().phases = phase + 1;
     }
 
-    /// A thread knows that a phase is over.
+    /// A thread has observed that a phase has completed.
     pub(super) fn barrier_wait(&mut self, barrier: Mbarrier, phase: i64) {
         let Some(own) = self.barriers.get_mut(&barrier) else { return };
         let (mut done, mut left) = (Vec::new(), Vec::new());

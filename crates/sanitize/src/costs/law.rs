@@ -1,12 +1,12 @@
-//! What an access of a warp takes of global and of shared memory.
+//! The traffic of a warp's access to global and to shared memory.
 //!
-//! Law: global memory moves sectors of 32 bytes, four of which make a line; a request takes as many
-//! as its lanes touch. Shared memory has 32 banks of 4 bytes. It serves lanes in phases, eight
-//! lanes of 16 bytes together, sixteen of 8, else all; a phase takes as many wavefronts as there
-//! are different words wanted of one bank. Lanes that want the same word share it. Two phases of an
-//! ordinary load are served as one if all lanes `i` and `i ^ 1`, or all lanes `i` and `i ^ 2`, want
-//! the same; a lane that takes no part wants what the other one does. An H200 counts so
-//! (`scripts/sanitize-costs-on-device`).
+//! Law: global memory moves sectors of 32 bytes, four of which make a line; a request moves the
+//! sectors that its lanes touch. Shared memory has 32 banks of 4 bytes. It serves lanes in phases:
+//! eight lanes of 16 bytes together, sixteen of 8, otherwise all. A phase takes as many wavefronts
+//! as the largest number of different words that are accessed in one bank. Lanes that access the
+//! same word share it. Two phases of an ordinary load are merged if all lanes `i` and `i ^ 1`, or
+//! all lanes `i` and `i ^ 2`, access the same address; an inactive lane counts as equal to its
+//! partner. An H200 counts in this way (`scripts/sanitize-costs-on-device`).
 
 /// Bytes of a sector of global memory.
 pub const SECTOR_BYTES: u64 = 32;
@@ -19,31 +19,31 @@ pub const WORD_BYTES: u64 = 4;
 /// Bytes of a wavefront of shared memory: a word of each bank.
 pub const WAVEFRONT_BYTES: u64 = BANKS as u64 * WORD_BYTES;
 
-/// What accesses take of global memory.
+/// The traffic of accesses to global memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GlobalCount {
-    /// Instructions of warps, or boxes and bulk copies.
+    /// The number of requests: warp instructions, boxes, or bulk copies.
     pub requests: u64,
-    /// Bytes that lanes ask for, the same byte again for each lane.
+    /// Bytes that lanes access. A byte that several lanes access counts several times.
     pub bytes: u64,
     /// Sectors of 32 bytes.
     pub sectors: u64,
-    /// The fewest sectors that hold as many different bytes.
+    /// The least number of sectors that could hold the different bytes.
     pub least_sectors: u64,
     /// Lines of 128 bytes.
     pub lines: u64,
 }
 
-/// What accesses take of shared memory.
+/// The traffic of accesses to shared memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SharedCount {
-    /// Instructions of warps, or boxes and bulk copies.
+    /// The number of requests: warp instructions, boxes, or bulk copies.
     pub requests: u64,
-    /// Bytes that lanes ask for, the same byte again for each lane.
+    /// Bytes that lanes access. A byte that several lanes access counts several times.
     pub bytes: u64,
     /// Wavefronts: cycles of the banks.
     pub wavefronts: u64,
-    /// The wavefronts that would do without bank conflicts: one for lanes that are served together.
+    /// The number of wavefronts without bank conflicts: one for each phase.
     pub least_wavefronts: u64,
 }
 
@@ -67,7 +67,7 @@ impl SharedCount {
         self.least_wavefronts += other.least_wavefronts;
     }
 
-    /// Wavefronts that bank conflicts add.
+    /// The wavefronts that bank conflicts add.
     pub fn conflicts(&self) -> u64 {
         self.wavefronts - self.least_wavefronts
     }
@@ -78,15 +78,15 @@ pub(super) fn lanes(mask: u32) -> impl Iterator<Item = usize> {
     (0..32).filter(move |lane| mask >> lane & 1 == 1)
 }
 
-/// How many different numbers there are.
+/// The number of different values.
 fn different(numbers: &mut [u64]) -> usize {
     numbers.sort_unstable();
     numbers.chunk_by(|a, b| a == b).count()
 }
 
-/// What the lanes of a mask take of global memory when each accesses so many bytes at its address.
-/// An access lies in one sector: it is aligned to its bytes, of which there are at most 32.
-/// `sector` is told each sector, as its first byte divided by 32.
+/// The traffic of a request to global memory, in which each lane of the mask accesses `bytes` bytes
+/// at its address. An access must be in one sector: it is aligned to its size, which is at most 32
+/// bytes. `sector` is called with each sector, as the address of its first byte divided by 32.
 ///
 /// ```
 /// use tilewright_sanitize::costs::global_request;
@@ -118,7 +118,7 @@ pub fn global_request(
     let (mut end, mut different_bytes) = (0, 0);
     let (mut last_sector, mut last_line) = (u64::MAX, u64::MAX);
     for (address, bytes) in wanted.iter().copied() {
-        // What of it lies behind all that came before.
+        // The bytes of this access that no earlier access has counted.
         let from = address.max(end);
         different_bytes += (address + bytes).saturating_sub(from);
         end = end.max(address + bytes);
@@ -136,7 +136,7 @@ pub fn global_request(
     own
 }
 
-/// What bytes in a row take of global memory. `sector` is told each sector.
+/// The traffic of contiguous bytes of global memory. `sector` is called with each sector.
 pub(super) fn global_span(address: u64, bytes: u64, sector: impl FnMut(u64)) -> GlobalCount {
     if bytes == 0 {
         return GlobalCount::default();
@@ -148,7 +148,7 @@ pub(super) fn global_span(address: u64, bytes: u64, sector: impl FnMut(u64)) -> 
     GlobalCount { requests: 1, bytes, sectors, least_sectors: bytes.div_ceil(SECTOR_BYTES), lines: blocks(LINE_BYTES) }
 }
 
-/// How many lanes shared memory serves together when each accesses so many bytes.
+/// The number of lanes in a phase of shared memory, if each lane accesses this many bytes.
 pub fn phase_lanes(bytes: u32) -> usize {
     match bytes {
         0..=4 => 32,
@@ -158,7 +158,7 @@ pub fn phase_lanes(bytes: u32) -> usize {
     }
 }
 
-/// The wavefronts of lanes that are served together, and 1 if there is any lane.
+/// The wavefronts of the lanes of a phase; and the least number, which is 1 if there is any lane.
 fn phase(mask: u32, addresses: &[u64; 32], bytes: u32) -> (u64, u64) {
     let mut words = [0; 64];
     let mut count = 0;
@@ -182,13 +182,14 @@ fn phase(mask: u32, addresses: &[u64; 32], bytes: u32) -> (u64, u64) {
     (banks.into_iter().max().unwrap_or(0), u64::from(count > 0))
 }
 
-/// Whether all lanes of a mask want the same as those whose numbers differ from theirs in one bit.
+/// Whether each lane of a mask accesses the same address as the lane whose number differs in one
+/// bit, if that lane is active.
 fn is_paired(mask: u32, addresses: &[u64; 32], bit: usize) -> bool {
     lanes(mask).all(|lane| mask >> (lane ^ bit) & 1 == 0 || addresses[lane] == addresses[lane ^ bit])
 }
 
-/// What the lanes of a mask take of shared memory when each accesses so many bytes, at most 32, at
-/// its address; `loads` says that it is an ordinary load.
+/// The traffic of a request to shared memory, in which each lane of the mask accesses `bytes`
+/// bytes, at most 32, at its address. `loads` is true for an ordinary load.
 ///
 /// ```
 /// use tilewright_sanitize::costs::shared_request;
@@ -213,7 +214,7 @@ pub fn shared_request(mask: u32, addresses: &[u64; 32], bytes: u32, loads: bool)
     own
 }
 
-/// The lanes that are served together, as masks, when so many lanes make a phase.
+/// The masks of the phases, if a phase has this many lanes.
 fn served_together(mask: u32, addresses: &[u64; 32], together: usize, loads: bool) -> impl Iterator<Item = u32> {
     let part = move |first: usize, count: usize| mask & (u32::MAX >> (32 - count)) << first;
     let is_paired = loads && [1, 2].iter().any(|bit| is_paired(mask, addresses, *bit));
@@ -227,7 +228,7 @@ fn served_together(mask: u32, addresses: &[u64; 32], together: usize, loads: boo
     })
 }
 
-/// What bytes in a row take of shared memory.
+/// The traffic of contiguous bytes of shared memory.
 pub(super) fn shared_span(bytes: u64) -> SharedCount {
     let wavefronts = bytes.div_ceil(WAVEFRONT_BYTES);
     SharedCount { requests: 1, bytes, wavefronts, least_wavefronts: wavefronts }

@@ -1,13 +1,14 @@
-//! What executes an instruction, by its words, and how many operations a product has.
+//! The pipe that executes an instruction, and the operations of a matrix product; both follow from
+//! the instruction's name.
 
 use std::fmt;
 
 use super::law::{SharedCount, shared_span};
 
-/// What executes an instruction.
+/// The pipe that executes an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Pipe {
-    /// Integers, bits, moves, predicates.
+    /// Integer and bitwise operations, moves, predicates.
     Integer,
     /// Floats of 32 bits.
     Float,
@@ -15,23 +16,24 @@ pub enum Pipe {
     Half,
     /// Floats of 64 bits.
     Double,
-    /// Reciprocals, roots, exponentials, logarithms, sines; divisions, which are made of them.
+    /// Reciprocals, roots, exponentials, logarithms and sines; and divisions, which are computed
+    /// from reciprocals.
     Transcendental,
     /// Conversions between formats.
     Conversion,
-    /// Products of matrices.
+    /// Matrix products on tensor cores.
     Tensor,
     /// Loads, stores and atomic operations on global memory, and `cp.async`.
     Global,
-    /// The same on shared memory, `ldmatrix` and `stmatrix`.
+    /// Loads, stores and atomic operations on shared memory, `ldmatrix` and `stmatrix`.
     Shared,
-    /// The same on local memory.
+    /// Loads, stores and atomic operations on local memory.
     Local,
     /// Loads of parameters and constants.
     Constant,
     /// Bulk copies, with and without a tensor map.
     Bulk,
-    /// Shuffles, votes, matches and reductions of a warp.
+    /// Shuffles, votes, `match` and `redux`.
     Warp,
     /// Barriers, fences and waits.
     Barrier,
@@ -40,7 +42,7 @@ pub enum Pipe {
 }
 
 impl Pipe {
-    /// All of them.
+    /// All pipes.
     pub const ALL: [Self; 15] = [
         Self::Integer,
         Self::Float,
@@ -80,7 +82,7 @@ impl Pipe {
         }
     }
 
-    /// What executes an instruction; none where it depends on its address.
+    /// The pipe that executes an instruction; None if it depends on the address.
     ///
     /// ```
     /// use tilewright_sanitize::costs::Pipe;
@@ -117,7 +119,7 @@ impl Pipe {
             "rcp" | "rsqrt" | "sqrt" | "sin" | "cos" | "ex2" | "lg2" | "tanh" => Self::Transcendental,
             "div" | "rem" => Self::Transcendental,
             "cvt" => Self::Conversion,
-            // Results of `set` stand before the type that is compared.
+            // `set` has the type of its result before the type that it compares.
             _ => modifiers.iter().rev().find_map(|word| of_type(word)).unwrap_or(Self::Integer),
         })
     }
@@ -149,12 +151,12 @@ fn of_type(word: &str) -> Option<Pipe> {
     })
 }
 
-/// The numbers that a product of matrices multiplies.
+/// The operand types of a matrix product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Factors {
-    /// f16 or bf16, with sums of f32.
+    /// f16 or bf16, with accumulators of f32.
     F16,
-    /// f16 with sums of f16.
+    /// f16 with accumulators of f16.
     F16In16,
     /// tf32.
     Tf32,
@@ -164,7 +166,7 @@ pub enum Factors {
     I8,
     /// Integers of 4 bits.
     I4,
-    /// Bits.
+    /// Single bits.
     B1,
     /// f64.
     F64,
@@ -186,8 +188,8 @@ impl Factors {
     }
 }
 
-/// The operations that a warp contributes to a product of matrices, a multiplication and an
-/// addition being two, and what is multiplied; none where it is no product.
+/// The operand types of a matrix product, and the operations that one warp contributes. A
+/// multiply-add counts as two. None if the instruction is no matrix product.
 ///
 /// ```
 /// use tilewright_sanitize::costs::{Factors, product};
@@ -225,7 +227,7 @@ pub fn product(opcode: &str, modifiers: &[&str]) -> Option<(Factors, u64)> {
         Factors::F16In16
     };
     let warps = if opcode == "wgmma" { 4 } else { 1 };
-    // Of a sparse A half of the elements are multiplied.
+    // A sparse A has half of its elements.
     let k = if is_sparse(modifiers) { k / 2 } else { k };
     Some((factors, 2 * m * n * k / warps))
 }
@@ -234,16 +236,16 @@ fn is_sparse(modifiers: &[&str]) -> bool {
     modifiers.iter().any(|word| word.split("::").next() == Some("sp"))
 }
 
-/// M, N and K of a word such as `m16n8k16`.
+/// M, N and K of a modifier such as `m16n8k16`.
 fn shape(word: &str) -> Option<[u64; 3]> {
     let (m, rest) = word.strip_prefix('m')?.split_once('n')?;
     let (n, k) = rest.split_once('k')?;
     Some([m.parse().ok()?, n.parse().ok()?, k.parse().ok()?])
 }
 
-/// What products of warpgroups read of shared memory, by so many instructions of warps. A row of an
-/// operand has 32 bytes whatever its type, and one of B twice as many where A is sparse; a warp
-/// takes a quarter of B, which the four share.
+/// The traffic of shared memory of wgmma, for a number of warp instructions. A row of an operand
+/// has 32 bytes for every type; a column of B has twice as many if A is sparse. Each of the four
+/// warps counts a quarter of B, which they share.
 pub(super) fn group_operands(modifiers: &[&str], a_in_shared: bool, instructions: u64) -> SharedCount {
     let Some([m, n, _]) = modifiers.iter().find_map(|word| shape(word)) else { return SharedCount::default() };
     let n = if is_sparse(modifiers) { 2 * n } else { n };

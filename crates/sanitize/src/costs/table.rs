@@ -1,4 +1,4 @@
-//! Counts beside the source, as text.
+//! Prints costs beside the lines of the source.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -10,11 +10,11 @@ use super::{Costs, Counts, LineCost};
 /// The most characters of a line of the source that are shown.
 const MAX_SHOWN: usize = 60;
 
-/// The most bytes of a file of the source that are read.
+/// The most bytes of a source file that is read.
 const MAX_SOURCE_BYTES: u64 = 16 << 20;
 
-/// Texts of files of the source, each read once. A path is looked for as the compiler wrote it,
-/// then from a folder on, then by its last part in that folder.
+/// The texts of source files, each read once. A path is tried as the compiler wrote it, then
+/// relative to a folder, then by its file name in that folder.
 #[derive(Debug, Default)]
 pub struct SourceTexts {
     folder: PathBuf,
@@ -22,12 +22,12 @@ pub struct SourceTexts {
 }
 
 impl SourceTexts {
-    /// Looks in a folder: that of the PTX.
+    /// Also searches this folder: the folder of the PTX.
     pub fn in_folder(folder: &Path) -> Self {
         Self { folder: folder.to_path_buf(), files: HashMap::new() }
     }
 
-    /// A line of a file, from 1; none where the file cannot be read or has no such line.
+    /// A line of a file, counted from 1; None if the file cannot be read or has no such line.
     pub fn line(&mut self, file: &str, line: u32) -> Option<String> {
         let Self { folder, files } = self;
         let lines = files.entry(file.to_string()).or_insert_with(|| {
@@ -44,7 +44,7 @@ impl SourceTexts {
     }
 }
 
-/// A number with commas between thousands.
+/// A number with commas as thousands separators.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
@@ -57,7 +57,7 @@ fn grouped(number: u64) -> String {
     out
 }
 
-/// `512 (64)`: what was taken and what would do; one number where they are equal.
+/// A count and its least possible value, such as `512 (64)`; one number if they are equal.
 fn beside_least(taken: u64, least: u64) -> String {
     match (taken, least) {
         (0, _) => String::new(),
@@ -77,7 +77,7 @@ fn columns(counts: &Counts) -> [String; 4] {
     ]
 }
 
-/// The text of a line of the source, cut where it is long.
+/// The text of a line of the source, truncated if it is long.
 fn shown(text: &str) -> String {
     let text = text.trim();
     match text.char_indices().nth(MAX_SHOWN) {
@@ -87,8 +87,7 @@ fn shown(text: &str) -> String {
 }
 
 impl LineCost {
-    /// The file without its folders and the line, such as `sum.cu:14`; `PTX line 31` where no
-    /// source is known.
+    /// The file name and the line, such as `sum.cu:14`; `PTX line 31` if no source is known.
     pub fn place(&self) -> String {
         match (&self.file, self.ptx_lines.first()) {
             (Some((file, line)), _) => format!("{}:{line}", file.rsplit(['/', '\\']).next().unwrap_or(file)),
@@ -98,9 +97,9 @@ impl LineCost {
 }
 
 impl Costs {
-    /// Source beside counts, a line of the source in each line. `text` gives the text of a line of
-    /// a file of the source; lines of the PTX are taken from `ptx`. Numbers in brackets are the
-    /// fewest that would do.
+    /// A table with one row for each line of the source: the text and the counts. `text` returns
+    /// the text of a line of a source file; lines of the PTX come from `ptx`. Numbers in brackets
+    /// are the least possible values.
     ///
     /// ```
     /// use tilewright_sanitize::{Argument, KernelLaunch, Options, sanitize};
@@ -160,8 +159,8 @@ impl Costs {
         out
     }
 
-    /// Instructions by what executes them, operations of tensor cores, bytes of arrays and bytes
-    /// under way, in lines.
+    /// A summary in lines: instructions by pipe, operations of tensor cores, bytes of arrays, and
+    /// bytes in flight.
     pub fn summary(&self) -> String {
         let pipes = self.pipes();
         let pipes: Vec<String> = pipes.iter().map(|(pipe, count)| format!("{pipe} {}", grouped(*count))).collect();

@@ -1,4 +1,4 @@
-//! Accesses to memory: where they go, whether they may, and what the checker is told of them.
+//! Memory accesses: their memory, their bounds, and their report to the checker.
 
 use super::cluster::Cluster;
 use super::code::{FunctionCode, Reference, Row, Window};
@@ -18,7 +18,7 @@ pub(super) enum Side {
     Parameters,
 }
 
-/// Whether a generic address is of a window: `isspacep`.
+/// Whether a generic address is in a window: `isspacep`.
 pub(super) fn is_in(address: u64, window: Window) -> bool {
     let within = |start: u64| address.wrapping_sub(start) < windows::WINDOW;
     match window {
@@ -43,7 +43,7 @@ pub(super) fn lanes(mask: u32) -> impl Iterator<Item = usize> {
     })
 }
 
-/// The least and the highest address of lanes, and all bits that are in one.
+/// The lowest and the highest address of lanes, and the bitwise or of all addresses.
 #[inline]
 fn extremes(row: &Row, mask: u32) -> (u64, u64, u64) {
     let join = |(least, most, bits): (u64, u64, u64), own: u64| (own.min(least), own.max(most), bits | own);
@@ -53,7 +53,7 @@ fn extremes(row: &Row, mask: u32) -> (u64, u64, u64) {
     }
 }
 
-/// The bytes that lanes write, and those that are there.
+/// The bytes that lanes write, and the present bytes.
 struct Written<'a> {
     memory: &'a Memory,
     shared: Option<&'a Words>,
@@ -112,7 +112,7 @@ impl Cluster<'_> {
         row
     }
 
-    /// The memory of an address of a window, and the address in it.
+    /// The memory of an address in a window, and the address in that memory.
     #[inline]
     pub(super) fn side(&self, block: usize, window: Window, address: u64) -> (Side, u64) {
         let own = self.blocks[block].rank;
@@ -142,8 +142,8 @@ impl Cluster<'_> {
         }
     }
 
-    /// Takes from `left` the lanes whose memory is that of its first, and puts their addresses
-    /// there into `row`.
+    /// Removes from `left` the lanes that access the same memory as its first lane, and writes
+    /// their addresses in that memory to `row`.
     pub(super) fn group(
         &self,
         block: usize,
@@ -170,8 +170,8 @@ impl Cluster<'_> {
         (side, mask)
     }
 
-    /// Whether all accesses of this many bytes from one address to another are inside, of one array
-    /// that may be written if they write.
+    /// Whether all accesses of this many bytes between two addresses are inside of one array; and,
+    /// if they write, whether that array is writable.
     #[inline]
     fn is_inside(&mut self, side: Side, least: u64, most: u64, bytes: u64, writes: bool) -> bool {
         let (from, size) = match side {
@@ -184,7 +184,7 @@ impl Cluster<'_> {
         bytes <= size && most - from <= size - bytes
     }
 
-    /// The lanes whose access of this many bytes is inside and aligned; the others are reported.
+    /// The lanes whose access of this many bytes is inside and aligned. Other lanes are reported.
     #[allow(clippy::too_many_arguments)]
     pub(super) fn allowed(
         &mut self,
@@ -241,7 +241,7 @@ impl Cluster<'_> {
         mask & !(outside | crooked | frozen)
     }
 
-    /// The bytes of a memory that is not global.
+    /// The number of bytes of a memory other than global memory.
     fn size(&self, side: Side) -> u64 {
         match side {
             Side::Shared(rank) if (rank as usize) < self.blocks.len() => self.grid.shared_bytes,
@@ -252,7 +252,7 @@ impl Cluster<'_> {
         }
     }
 
-    /// Bytes for a message, and the size of their memory.
+    /// A range of bytes for a message, and the number of bytes of its memory.
     pub(super) fn place(&self, side: Side, address: u64, bytes: u64) -> (Place, u64) {
         match side {
             Side::Global => match self.grid.memory.nearest(address) {
@@ -273,7 +273,7 @@ impl Cluster<'_> {
         }
     }
 
-    /// Tells the checker of an access of some lanes.
+    /// Reports an access of some lanes to the checker.
     #[allow(clippy::too_many_arguments)]
     #[inline]
     pub(super) fn tell(

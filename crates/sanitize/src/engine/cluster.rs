@@ -1,4 +1,4 @@
-//! A cluster of blocks while it runs: warps that take turns, barriers, hangs.
+//! A running cluster of blocks: turns of its warps, barriers, hangs.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -11,33 +11,33 @@ use super::warp::{Fragment, State, Warp};
 use crate::check::checker::{Checker, Lanes};
 use crate::check::finding::{Defect, Finding, Thread, Waiting};
 
-/// How often a fragment looks at the same place without any news before another has its turn.
+/// How often a fragment polls an unchanged value before it gives way to others.
 pub(super) const POLLS_FOR_TURN: u32 = 16;
-/// How often before it counts as one that hangs, where all others do too.
+/// How often a fragment polls before it counts as hanging, if all others hang too.
 const POLLS_FOR_HANG: u32 = 4096;
-/// The instructions of a turn.
+/// The number of instructions of a turn.
 const TURN: u64 = 1024;
 /// The most lines that a launch prints.
 const MAX_PRINTED: usize = 10_000;
 
-/// Why a run ends before its end.
+/// Why a run stops early.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// An instruction that is not known: the statement, and why.
+    /// An unknown instruction: the statement, and the reason.
     Refused(u32, String),
-    /// `trap`, or an assertion: it is a finding already.
+    /// `trap` or a failed assertion, which has been reported.
     Trapped,
-    /// Threads wait for each other: it is a finding already.
+    /// A hang, which has been reported.
     Hung,
-    /// The bound of work is reached.
+    /// The limit of instructions is reached.
     Limit,
-    /// The caller asked for the end.
+    /// The caller interrupted the run.
     Interrupted,
-    /// So much was found that the rest tells nothing new.
+    /// There are so many findings that more would tell nothing new.
     Full,
 }
 
-/// What all clusters of a launch share.
+/// The state that all clusters of a launch share.
 pub(crate) struct Grid<'g> {
     pub(crate) program: &'g Program,
     pub(crate) memory: &'g Memory,
@@ -51,24 +51,24 @@ pub(crate) struct Grid<'g> {
     /// Whether one thread of the host runs all clusters.
     pub(crate) alone: bool,
     pub(crate) schedule: Schedule,
-    /// Instructions of threads, executed and allowed.
+    /// The number of thread instructions that were executed, and that are allowed.
     pub(crate) steps: AtomicU64,
     pub(crate) limit: u64,
-    /// Counts what may let a waiting thread go on.
+    /// A counter of events that may let a waiting thread continue.
     pub(crate) news: AtomicU64,
-    /// Held while an access that may synchronise is reported and performed.
+    /// Held while an access that may synchronise is both reported and performed.
     pub(crate) strong: Mutex<()>,
     pub(crate) printed: Mutex<Vec<String>>,
-    /// The bytes of the heap that `malloc` has given away.
+    /// The bytes of the heap that `malloc` has allocated.
     pub(crate) allocated: AtomicU64,
     pub(crate) stop: &'g (dyn Fn() -> bool + Sync),
 }
 
-/// The bytes of a row of registers.
+/// The bytes of a register for all lanes of a warp.
 const ROW_BYTES: u64 = 256;
 
 impl Grid<'_> {
-    /// The bytes that the registers and the shared memory of a cluster take.
+    /// The bytes of the registers and the shared memory of a cluster.
     pub(crate) fn cluster_bytes(&self) -> u64 {
         let product = |own: [u32; 3]| own.iter().map(|own| u64::from(*own)).product::<u64>();
         let code = &self.program.functions[self.program.entry.function as usize];
@@ -85,10 +85,10 @@ impl Grid<'_> {
     }
 }
 
-/// Arrivals at a barrier of a block.
+/// The arrivals at a barrier of a block.
 #[derive(Default)]
 pub(super) struct BarrierState {
-    /// The threads that the instructions say; none says all of the block.
+    /// The number of threads that the instruction names; None for all threads of the block.
     pub(super) count: Option<u32>,
     pub(super) arrivals: Vec<BarrierArrival>,
 }
@@ -99,8 +99,8 @@ pub(super) struct BarrierArrival {
     pub(super) mask: u32,
     pub(super) at: u32,
     pub(super) waits: bool,
-    /// Lanes that went another way and are expected only behind the barrier; none if all lanes of a
-    /// warp need not come together.
+    /// Diverged lanes of the warp, which are expected only after the barrier. 0 if the lanes of a
+    /// warp need not arrive together.
     pub(super) parted: u32,
     /// The lanes whose predicate is true.
     pub(super) votes: u32,
@@ -116,34 +116,35 @@ pub(crate) struct Block {
     pub(super) is_done: bool,
 }
 
-/// What became of a cluster in its turn.
+/// The result of a cluster's turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
-    /// All threads have ended.
+    /// All threads have exited.
     Done,
-    /// It can go on.
+    /// Some threads can continue.
     More,
-    /// All its threads wait, some of them for other clusters.
+    /// All threads wait, and some of them wait for other clusters.
     Waits,
 }
 
-/// A cluster of blocks; one block, where there are no clusters.
+/// A cluster of blocks; a single block in a launch without clusters.
 pub(crate) struct Cluster<'g> {
     pub(super) grid: &'g Grid<'g>,
     pub(crate) check: Box<dyn Checker + Send + 'g>,
-    /// Whether the checker is told of each instruction.
+    /// Whether each instruction is reported to the checker.
     pub(super) counts: bool,
     pub(super) blocks: Vec<Block>,
-    /// Its index, x first.
+    /// Its index in the grid, along x, y and z.
     pub(super) index: [u32; 3],
-    /// The phases of the barrier of the cluster that are over, and the lanes in the next.
+    /// The number of completed phases of the cluster barrier, and the lanes that have arrived in
+    /// the current phase.
     pub(super) phase: u64,
     pub(super) arrived: u32,
     pub(super) near: usize,
-    /// Steps of threads since they were added to those of the launch.
+    /// Thread instructions that were not yet added to those of the launch.
     pub(super) steps: u64,
     pub(super) asynchronous: super::engines::AsyncState,
-    /// The marks on values, where the checker watches uses.
+    /// The marks on values, if the checker watches uses.
     pub(super) marks: Option<Box<super::marks::MarksOfCluster>>,
     random: super::schedule::Random,
 }
@@ -202,18 +203,18 @@ impl<'g> Cluster<'g> {
         Lanes { rank: self.blocks[block].rank, warp: warp.number, mask }
     }
 
-    /// A thread for a message.
+    /// A thread, for a message.
     pub(super) fn thread(&self, block: usize, warp: u32, lane: u32) -> Thread {
         Thread { block: self.blocks[block].index, warp, lane }
     }
 
-    /// Tells of a finding of the first lane of a mask.
+    /// Reports a finding of the first lane of a mask.
     pub(super) fn found(&mut self, block: usize, warp: u32, mask: u32, at: u32, defect: Defect) {
         let thread = self.thread(block, warp, mask.trailing_zeros().min(31));
         self.check.report(Finding::new(defect, at, thread));
     }
 
-    /// Something has happened that others may wait for.
+    /// Records an event that other threads may wait for.
     #[inline]
     pub(super) fn tell_news(&self) {
         self.grid.news.fetch_add(1, Relaxed);
@@ -223,7 +224,7 @@ impl<'g> Cluster<'g> {
         self.grid.news.load(Relaxed)
     }
 
-    /// Each warp has a turn.
+    /// Gives each warp a turn.
     pub(crate) fn turn(&mut self) -> Result<Turn, Stop> {
         self.advance_transfers();
         let mut order: Vec<(usize, usize)> = self
@@ -255,8 +256,8 @@ impl<'g> Cluster<'g> {
         if is_moved {
             return Ok(Turn::More);
         }
-        // Nothing moves: what the engines have put off is done, and what waits only for order
-        // within its warp is let go.
+        // No warp can continue. Performs a delayed transfer of the engines, or releases fragments
+        // that wait only for other lanes of their warp.
         if self.force_transfer() {
             return Ok(Turn::More);
         }
@@ -287,7 +288,7 @@ impl<'g> Cluster<'g> {
         Ok(())
     }
 
-    /// Runs fragments of a warp for some instructions; whether anything moved.
+    /// Runs fragments of a warp for a number of instructions. Returns whether any made progress.
     fn run_warp(&mut self, block: usize, warp: &mut Warp, turn: u64) -> Result<bool, Stop> {
         let until = warp.clock + turn;
         let mut is_moved = false;
@@ -296,7 +297,7 @@ impl<'g> Cluster<'g> {
             let at = warp.turn % warp.fragments.len();
             let fragment = &warp.fragments[at];
             if fragment.state != State::Ready || (fragment.polls >= POLLS_FOR_TURN && self.has_no_news(fragment)) {
-                // One that polls looks again once in each turn, which is no move.
+                // A polling fragment polls once more in each turn, which is no progress.
                 if fragment.state == State::Ready {
                     let fragment = warp.fragments.swap_remove(at);
                     self.run_fragment(block, warp, fragment, 64)?;
@@ -322,7 +323,7 @@ impl<'g> Cluster<'g> {
         fragment.poll_news == self.news()
     }
 
-    /// What barriers of a block may let go.
+    /// Completes the barriers of a block at which all threads have arrived.
     pub(super) fn settle(&mut self, block: usize) -> Result<(), Stop> {
         for id in 0..self.blocks[block].barriers.len() {
             if !self.blocks[block].barriers[id].arrivals.is_empty() {
@@ -340,7 +341,7 @@ impl<'g> Cluster<'g> {
         Ok(())
     }
 
-    /// Completes a barrier of the block if all have come.
+    /// Completes a barrier of the block if all expected threads have arrived.
     fn settle_barrier(&mut self, block: usize, id: usize) {
         let own = &self.blocks[block];
         let state = &own.barriers[id];
@@ -351,7 +352,7 @@ impl<'g> Cluster<'g> {
         let is_complete = match state.count {
             None => own.warps.iter().zip(&masks).all(|(warp, mask)| warp.live & !mask == 0),
             Some(count) => {
-                // A warp counts as a whole when all of it that has not ended is there.
+                // If all live lanes of a warp have arrived, the warp counts as 32 threads.
                 let came: u32 = own
                     .warps
                     .iter()
@@ -402,14 +403,14 @@ impl<'g> Cluster<'g> {
         self.tell_news();
     }
 
-    /// Completes a phase of the barrier of the cluster if all have come.
+    /// Completes a phase of the cluster barrier if all threads have arrived.
     pub(super) fn settle_cluster(&mut self) {
         let live: u32 =
             self.blocks.iter().flat_map(|block| &block.warps).map(|warp| warp.live.count_ones()).sum::<u32>();
         if self.arrived == 0 && !self.blocks.iter().flat_map(|block| &block.warps).any(has_waiter) {
             return;
         }
-        // Lanes that have ended do not come any more.
+        // Lanes that have exited no longer arrive.
         let phase = self.phase;
         let came: u32 = self
             .blocks
@@ -440,8 +441,8 @@ impl<'g> Cluster<'g> {
         }
     }
 
-    /// Lets go on what waits for lanes of its warp that do not come, and tells of it; whether there
-    /// was any.
+    /// Releases fragments that wait for lanes of their warp that do not arrive, and reports them.
+    /// Returns whether there were any.
     fn force(&mut self) -> Result<bool, Stop> {
         let mut is_any = false;
         for block in 0..self.blocks.len() {
@@ -457,17 +458,17 @@ impl<'g> Cluster<'g> {
         Ok(is_any)
     }
 
-    /// Whether no thread of the cluster can go on without news from outside.
+    /// Whether no thread of the cluster can continue without an event from another cluster.
     pub(crate) fn hangs(&self) -> bool {
         self.blocks.iter().flat_map(|block| &block.warps).flat_map(|warp| &warp.fragments).all(|fragment| {
             fragment.state != State::Ready || (fragment.polls >= POLLS_FOR_HANG && self.has_no_news(fragment))
         })
     }
 
-    /// Tells who waits for what.
+    /// Reports which threads wait, and for what.
     pub(crate) fn tell_hang(&mut self) {
         self.tell_barriers();
-        // A barrier that some do not reach says more than a list of those that wait.
+        // A barrier that some threads do not reach explains more than a list of waiting threads.
         for block in 0..self.blocks.len() {
             for id in 0..self.blocks[block].barriers.len() {
                 let own = &self.blocks[block];
@@ -551,7 +552,7 @@ impl<'g> Cluster<'g> {
         }
     }
 
-    /// The end of the cluster.
+    /// Finishes the cluster after all threads have exited.
     fn finish(&mut self) {
         self.end_transfers();
         self.tell_news();
@@ -562,7 +563,7 @@ fn has_waiter(warp: &Warp) -> bool {
     warp.fragments.iter().any(|fragment| fragment.state == State::AtCluster)
 }
 
-/// What a function without a body does, if the engine knows it.
+/// The built-in function that a declaration without a body calls, if the engine knows it.
 pub(super) fn builtin(name: &str) -> Option<Callee> {
     match name {
         "vprintf" => Some(Callee::Print),

@@ -1,17 +1,18 @@
-//! Programs as the engine runs them: a flat list of operations for each function, without names.
+//! Programs in the form that the engine runs: a flat list of operations for each function, without
+//! names.
 
 use crate::check::checker::{Fence, Order, Scope};
 
-/// The values of a register for the lanes of a warp.
+/// The values of a register for all lanes of a warp.
 pub(crate) type Row = [u64; 32];
 
-/// No operation: what a target or a join has where there is none.
+/// The index of no operation: a missing target or join.
 pub(crate) const NOWHERE: u32 = u32::MAX;
 
-/// The join of lanes that leave a function at several places: behind its call.
+/// The join of lanes that return from a function at several places: after the call.
 pub(crate) const AT_RETURN: u32 = u32::MAX - 1;
 
-/// Where an operand comes from: a register of the frame, or a constant of the function.
+/// The source of an operand: a register of the frame, or a constant of the function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Source(pub(crate) u32);
 
@@ -19,7 +20,8 @@ impl Source {
     pub(crate) const CONSTANT: u32 = 1 << 31;
 }
 
-/// Where a result goes: a register, its bits, and from which bit the sign is copied upwards.
+/// The destination of a result: a register, its width in bits, and the bit from which on the sign
+/// is extended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Target {
     pub(crate) slot: u32,
@@ -29,7 +31,7 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// What the register holds after a result.
+    /// The contents of the register after a result.
     #[inline]
     pub(crate) fn fit(self, value: u64) -> u64 {
         let value = match self.sign_from {
@@ -43,7 +45,7 @@ impl Target {
     }
 }
 
-/// A predicate that is read: a register of predicates, or a constant.
+/// A source predicate: a predicate register, or a constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Truth {
     Register(u32, bool),
@@ -55,7 +57,7 @@ pub(crate) type Function2 = Box<dyn Fn(&Row, &Row, &mut Row) + Send + Sync>;
 pub(crate) type Function3 = Box<dyn Fn(&Row, &Row, &Row, &mut Row) + Send + Sync>;
 pub(crate) type FunctionMany = Box<dyn Fn(&[Row], &mut [Row]) + Send + Sync>;
 pub(crate) type Comparer = Box<dyn Fn(&Row, &Row) -> u32 + Send + Sync>;
-/// What an atomic operation leaves: from what was there, and its operands.
+/// The new value that an atomic operation stores, from the old value and its operands.
 pub(crate) type Update = Box<dyn Fn(u64, u64, u64) -> u64 + Send + Sync>;
 
 /// How predicates are combined.
@@ -76,7 +78,7 @@ impl Logic {
     }
 }
 
-/// The memory that an address is of.
+/// The state space of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Window {
     Generic,
@@ -94,15 +96,15 @@ pub(crate) struct Reference {
     pub(crate) window: Window,
     pub(crate) base: Source,
     pub(crate) offset: i64,
-    /// Bytes of an element.
+    /// Bytes of an element of a vector access.
     pub(crate) bytes: u8,
-    /// Elements.
+    /// The number of elements.
     pub(crate) count: u8,
     pub(crate) order: Order,
     pub(crate) scope: Scope,
 }
 
-/// What lanes of a warp do together.
+/// An operation that lanes of a warp compute together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Together {
     Sync,
@@ -131,7 +133,7 @@ pub(crate) enum Reduction {
     MaxUnsigned,
     MinSigned,
     MaxSigned,
-    /// Of f32: whether it is the maximum, takes absolute values, and keeps NaN.
+    /// For f32: whether it is the maximum, takes absolute values, and propagates NaN.
     Float {
         is_max: bool,
         absolute: bool,
@@ -139,11 +141,11 @@ pub(crate) enum Reduction {
     },
 }
 
-/// An operation of lanes of a warp that wait for each other.
+/// An operation for which lanes of a warp wait for each other.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Meeting {
     pub(crate) what: Together,
-    /// The lanes that take part.
+    /// The mask of the lanes that take part.
     pub(crate) mask: Source,
     pub(crate) a: Source,
     pub(crate) b: Source,
@@ -151,11 +153,11 @@ pub(crate) struct Meeting {
     pub(crate) p: Truth,
     pub(crate) d: Option<Target>,
     pub(crate) q: Option<u32>,
-    /// Bits of a value that is compared.
+    /// The number of bits that are compared.
     pub(crate) bits: u8,
 }
 
-/// How lanes come to a barrier of the block.
+/// How lanes arrive at a barrier of the block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
     Sync,
@@ -196,14 +198,15 @@ pub(crate) enum Special {
     NanosecondsHigh,
     DynamicShared,
     AllShared,
-    /// The halves of the address of what the blocks of a grid meet at.
+    /// The lower and the upper half of the address of the memory through which the blocks of a
+    /// cooperative launch synchronise.
     MeetingPlace,
     MeetingPlaceHigh,
-    /// Where the local memory of the frame begins.
+    /// The address of the local memory of the frame.
     LocalFrame,
 }
 
-/// What a call goes to.
+/// The target of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Callee {
     Function(u32),
@@ -217,13 +220,14 @@ pub(crate) enum Callee {
 /// An operation.
 pub(crate) enum Op {
     Nothing,
-    /// An instruction that is not known, or an operand that it does not have.
+    /// An unknown instruction, or an instruction with unknown operands. Executing it stops the run
+    /// with this text.
     Refuse(Box<str>),
     Alu1(Target, Source, Function1),
     Alu2(Target, [Source; 2], Function2),
     Alu3(Target, [Source; 3], Function3),
     AluMany(Box<[Target]>, Box<[Source]>, FunctionMany),
-    /// `setp`: two predicates, and what they are combined with.
+    /// `setp`: two result predicates, and the predicate with which they are combined.
     Compare {
         p: Option<u32>,
         q: Option<u32>,
@@ -232,7 +236,7 @@ pub(crate) enum Op {
         test: Comparer,
         with: Option<(Logic, Truth)>,
     },
-    /// `set`: a value for true.
+    /// `set`: a number that stands for true or false.
     CompareValue {
         d: Target,
         a: Source,
@@ -253,15 +257,15 @@ pub(crate) enum Op {
         b: Source,
         p: Truth,
     },
-    /// A value of 32 bits in which bit i is predicate i, and back: `mov.b32` of predicates.
-    /// `lop3` with a predicate.
+    /// Whether a value is not zero, combined with another predicate: for `mov.b32` to predicates,
+    /// and for `lop3` with a predicate.
     Nonzero {
         p: u32,
         a: Source,
         logic: Logic,
         q: Truth,
     },
-    /// A sum or difference with a carry in and out: `add.cc` and its kin.
+    /// An addition or subtraction with carry: `add.cc`, `addc`, `sub.cc` and so on.
     Carry {
         d: Target,
         a: Source,
@@ -272,7 +276,7 @@ pub(crate) enum Op {
         bits: u8,
     },
     Special(Target, Special),
-    /// `alloca`: bytes of the stack of each lane, at a multiple of the last number.
+    /// `alloca`: the result, the number of bytes on the stack of each lane, and their alignment.
     StackTake(Target, Source, u64),
     /// `stacksave`
     StackSave(Target),
@@ -294,8 +298,8 @@ pub(crate) enum Op {
         update: Update,
         returns: bool,
     },
-    /// `atom.exch` and `atom.cas` of 128 bits: the halves of the new value, or of the expected and
-    /// the new one.
+    /// `atom.exch` and `atom.cas` of 128 bits: the two halves of the new value, or of the expected
+    /// and of the new value.
     AtomicPair {
         at: Reference,
         to: [Target; 2],
@@ -307,7 +311,7 @@ pub(crate) enum Op {
         a: Source,
         window: Window,
     },
-    /// `mapa` and `getctarank`, of a generic address or one of a window.
+    /// `mapa` and `getctarank`, for a generic address or an address in a window.
     MapShared {
         d: Target,
         a: Source,
@@ -354,7 +358,8 @@ pub(crate) enum Op {
     Meet(Meeting),
     ActiveMask(Target),
     Fence(Fence),
-    /// `cp.async`: bytes of shared memory, and those that are read, or a predicate that reads none.
+    /// `cp.async`: the number of bytes of shared memory, and the number of bytes that are read, or
+    /// a predicate that skips the read.
     Copy {
         shared: Reference,
         global: Reference,
@@ -368,13 +373,13 @@ pub(crate) enum Op {
     Async(super::engines::AsyncOp),
 }
 
-/// An operation with its guard and its statement.
+/// An operation with its guard predicate and its statement.
 pub(crate) struct Micro {
     pub(crate) op: Op,
     pub(crate) guard: Truth,
-    /// The statement, counted over the module.
+    /// The number of the statement in the module.
     pub(crate) at: u32,
-    /// The registers that it touches, in a function with products of warpgroups.
+    /// The registers that it accesses, in a function with wgmma.
     pub(crate) touches: Option<Box<Touched>>,
 }
 
@@ -394,8 +399,8 @@ impl Touched {
 }
 
 impl Op {
-    /// The registers that it touches; none of operations of the asynchronous engines, which tell of
-    /// them by themselves.
+    /// The registers that it accesses. None for operations of the asynchronous engines, which
+    /// report their own.
     pub(crate) fn touches(&self) -> Option<Touched> {
         let mut own = Touched::default();
         match self {
@@ -439,7 +444,7 @@ impl Op {
     }
 }
 
-/// A parameter: where it begins among the registers of a frame, in units of 8 bytes.
+/// A parameter: its position among the registers of a frame, in units of 8 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ParameterPlace {
     pub(crate) slot: u32,
@@ -459,7 +464,7 @@ pub(crate) struct FunctionCode {
     pub(crate) has_body: bool,
 }
 
-/// A statement for messages.
+/// A statement, for messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StatementPlace {
     pub(crate) function: u32,
@@ -471,20 +476,20 @@ pub(crate) struct StatementPlace {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Placed {
     pub(crate) name: String,
-    /// From the beginning of the launch's memory for variables.
+    /// The address, counted from the beginning of the launch's memory for variables.
     pub(crate) address: u64,
     pub(crate) bytes: Vec<u8>,
     pub(crate) size: u64,
     pub(crate) is_const: bool,
-    /// Whether it holds values before the launch.
+    /// Whether it is initialised before the launch.
     pub(crate) is_initialised: bool,
 }
 
-/// An entry.
+/// A kernel entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct EntryCode {
     pub(crate) function: u32,
-    /// For each parameter its offset, its bytes and whether it is 8 bytes of one element.
+    /// For each parameter, its name, offset and number of bytes.
     pub(crate) parameters: Vec<(String, u64, u64)>,
     pub(crate) parameter_bytes: u64,
 }

@@ -1,7 +1,7 @@
-//! Statements become operations.
+//! Decodes statements into operations.
 //!
-//! What is not known becomes an operation that refuses with its name, so that a module with one
-//! such kernel runs all others.
+//! An unknown instruction becomes an operation that stops the run with the instruction's name. So a
+//! module with one such kernel can run all its other kernels.
 
 mod alu;
 mod flow_ops;
@@ -23,20 +23,20 @@ use super::{flow, windows};
 use crate::check::checker::MAX_PLACES;
 use crate::ptx::{Module, Operand, PtxError, PtxFunction, Scalar, StateSpace, StatementKind};
 
-/// Where a register is.
+/// The location of a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RegisterPlace {
     Slot(u32),
     Predicate(u32),
 }
 
-/// Makes operations of the statements of a function.
+/// Decodes the statements of a function.
 pub(super) struct Decoder<'m, 'a> {
     module: &'m Module<'a>,
     function: &'m PtxFunction<'a>,
     layout: &'m Layout<'a>,
     registers: Vec<RegisterPlace>,
-    /// For each variable of the function its address, or its slot where it is a parameter.
+    /// For each variable of the function, its address; for a parameter, its slot.
     variables: Vec<u64>,
     constants: Vec<Row>,
     constant_numbers: HashMap<u64, u32>,
@@ -49,14 +49,15 @@ pub(super) struct Decoder<'m, 'a> {
     at: u32,
     guard: Truth,
     pub(super) has_async: bool,
-    /// Whether it reads where the blocks of a grid meet, and whether it has a heap.
+    /// Whether the program reads the address through which blocks of a cooperative launch
+    /// synchronise, and whether it uses a heap.
     meets: bool,
     allocates: bool,
 }
 
 type Decode<T> = Result<T, String>;
 
-/// Makes a program of what an entry of a module needs.
+/// Decodes the functions that an entry of a module reaches.
 pub(crate) fn program(module: &Module<'_>, entry: &str) -> Result<Program, PtxError> {
     let Some(own) = module.function(entry).filter(|own| own.is_entry && own.body.is_some()) else {
         let names: Vec<&str> =
@@ -146,7 +147,7 @@ impl<'m, 'a> Decoder<'m, 'a> {
         };
         let returns = function.returns.iter().map(|own| place(own.bytes, own.register)).collect();
         let variables = function.variables.iter().enumerate().map(|(at, variable)| match variable.space {
-            // A variable of a call is no larger than a parameter may be.
+            // A variable for a call is at most as large as a parameter.
             StateSpace::Param => u64::from(place(variable.bytes.unwrap_or(0).min(32 << 10), None).slot),
             _ => layout.addresses[number].get(at).copied().unwrap_or(0),
         });
@@ -202,13 +203,14 @@ impl<'m, 'a> Decoder<'m, 'a> {
                 }
             }
         }
-        // Labels at the end stand before a return.
+        // Labels at the end of a function refer to an implicit return.
         let line = body.last().map_or(self.function.line, |statement| statement.line);
         self.guard = Truth::Constant(true);
         self.emit(Op::Return);
         let labels = &self.labels;
         let resolve = |target: &mut u32| {
-            // Until here it is the number of a label.
+            // Until here, the target is the number of a label. Now it becomes the index of an
+            // operation.
             match labels.get(*target as usize) {
                 Some(place) if *place != NOWHERE => {
                     *target = *place;
@@ -261,7 +263,7 @@ impl<'m, 'a> Decoder<'m, 'a> {
         Source(number | Source::CONSTANT)
     }
 
-    /// A register that the text does not have.
+    /// A register that the PTX does not declare.
     pub(super) fn temporary(&mut self, bits: u8) -> Target {
         self.slots += 1;
         Target { slot: self.slots - 1, bits, sign_from: 0 }
@@ -271,7 +273,7 @@ impl<'m, 'a> Decoder<'m, 'a> {
         self.layout.functions.get(name).copied()
     }
 
-    /// The value of an operand of a type.
+    /// An operand as a source of a type.
     pub(super) fn source(&mut self, operand: &Operand<'a>, kind: Scalar) -> Decode<Source> {
         let cut = |value: u64| match kind.bits() {
             bits if bits >= 64 => value,
@@ -334,7 +336,7 @@ impl<'m, 'a> Decoder<'m, 'a> {
         }
     }
 
-    /// The address of a variable or function of the module, or of a parameter of the entry.
+    /// The address of a variable or a function of the module, or of a parameter of the entry.
     fn symbol(&self, name: &str) -> Decode<u64> {
         if self.function.is_entry {
             let mut offset = 0_u64;
@@ -357,7 +359,7 @@ impl<'m, 'a> Decoder<'m, 'a> {
         }
     }
 
-    /// The register of a result.
+    /// The destination register of a result.
     pub(super) fn target(&mut self, operand: &Operand<'a>) -> Decode<Target> {
         match operand {
             Operand::Register(register) => match self.registers[*register as usize] {
@@ -372,14 +374,14 @@ impl<'m, 'a> Decoder<'m, 'a> {
         }
     }
 
-    /// The register of a result of a type, which a wider register keeps with its sign.
+    /// The destination register of a result of a type. A wider register extends the sign.
     pub(super) fn target_of(&mut self, operand: &Operand<'a>, kind: Scalar) -> Decode<Target> {
         let target = self.target(operand)?;
         let widens = kind.is_signed() && u32::from(target.bits) > kind.bits();
         Ok(Target { sign_from: if widens { kind.bits() as u8 } else { 0 }, ..target })
     }
 
-    /// The predicate of a result; none for `_`.
+    /// The destination predicate of a result; None for `_`.
     pub(super) fn predicate(&self, operand: &Operand<'a>) -> Decode<Option<u32>> {
         match operand {
             Operand::Register(register) => match self.registers[*register as usize] {
@@ -391,7 +393,7 @@ impl<'m, 'a> Decoder<'m, 'a> {
         }
     }
 
-    /// A predicate that is read.
+    /// An operand as a source predicate.
     pub(super) fn truth(&self, operand: &Operand<'a>) -> Decode<Truth> {
         match operand {
             Operand::Register(_) => {
@@ -414,7 +416,7 @@ impl<'m, 'a> Decoder<'m, 'a> {
         }
     }
 
-    /// The two slots of a register of 128 bits.
+    /// The two slots of a 128-bit register.
     pub(super) fn halves(&self, operand: &Operand<'a>) -> Decode<[Target; 2]> {
         match operand {
             Operand::Register(register) if self.function.registers[*register as usize].bits() == 128 => {
@@ -452,7 +454,8 @@ impl<'m, 'a> Decoder<'m, 'a> {
     }
 }
 
-/// Why instructions of targets from sm_70 on are not executed.
+/// Why the engine does not execute an instruction that exists on targets from sm_70 on; None for
+/// other instructions.
 fn missing(opcode: &str) -> Option<&'static str> {
     Some(match opcode {
         "tex" | "tld4" | "txq" | "istypep" => "textures are not supported",
@@ -463,7 +466,7 @@ fn missing(opcode: &str) -> Option<&'static str> {
     })
 }
 
-/// Operands of a fixed number.
+/// Checks that there are exactly N operands.
 pub(super) fn exactly<'o, 'a, const N: usize>(operands: &'o [Operand<'a>]) -> Decode<&'o [Operand<'a>; N]> {
     operands.try_into().map_err(|_| format!("{N} operands are expected, not {}", operands.len()))
 }

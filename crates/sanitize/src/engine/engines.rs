@@ -1,10 +1,11 @@
-//! The asynchronous engines: barriers in shared memory, bulk copies, tensor maps, wgmma.
+//! The asynchronous engines: mbarriers, bulk copies, tensor maps, wgmma.
 //!
-//! [`decode`] makes an operation of a statement of theirs; [`Cluster::asynchronous`] executes it.
+//! [`decode`] decodes their statements into operations; [`Cluster::asynchronous`] executes an
+//! operation.
 //!
-//! Law: the engine reports a transfer to the checker when it is issued. Its bytes move at a moment
-//! that the schedule chooses between then and the first wait that needs them: at once, as late as
-//! possible, or at random. So what is read too early, or overwritten too early, is wrong under some
+//! Law: the engine reports a transfer to the checker when it is issued. Its bytes move at a time
+//! that the schedule chooses between the issue and the first wait that needs them: at once, as late
+//! as possible, or at random. So data that is read or overwritten too early is wrong under some
 //! schedule.
 
 mod barriers;
@@ -32,23 +33,23 @@ pub(super) use reading::decode;
 /// Warps of a warpgroup.
 const WARPS_OF_GROUP: u32 = 4;
 
-/// How threads arrive at a barrier.
+/// How threads arrive at an mbarrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ArriveMode {
     drops: bool,
     releases: bool,
 }
 
-/// What a wait asks of a barrier.
+/// What a wait tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asked {
-    /// Whether the phase of what an arrival returned is over.
+    /// The phase of the state token that an arrival returned.
     State(Source),
-    /// Whether the phase of a parity is over.
+    /// The phase with a parity.
     Parity(Source),
 }
 
-/// What a reduction does.
+/// The operation of a reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reduces {
     Add,
@@ -61,14 +62,14 @@ pub(crate) enum Reduces {
     Xor,
 }
 
-/// A reduction of elements of a type.
+/// A reduction and its element type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReduceKind {
     what: Reduces,
     kind: crate::ptx::Scalar,
 }
 
-/// By what a transfer ends.
+/// How the completion of a transfer is signalled.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Ends {
     Barrier(Reference),
@@ -99,7 +100,7 @@ pub(crate) enum AsyncOp {
         acquires: bool,
     },
     Pending(Target, Source),
-    /// `cp.async.mbarrier.arrive`: whether it counts one arrival more.
+    /// `cp.async.mbarrier.arrive`; true if it also increments the pending count (without `.noinc`).
     CopiesArrive(Reference, bool),
     Bulk {
         to: Reference,
@@ -109,7 +110,7 @@ pub(crate) enum AsyncOp {
         mask: Option<Source>,
         reduces: Option<ReduceKind>,
     },
-    /// A copy of a box from global memory to shared memory.
+    /// A TMA load: a copy of a box from global to shared memory.
     BoxLoad {
         to: Reference,
         map: Reference,
@@ -132,7 +133,7 @@ pub(crate) enum AsyncOp {
         field: MapField,
         value: Source,
     },
-    /// `tensormap.cp_fenceproxy`: where a map goes, and where it comes from.
+    /// `tensormap.cp_fenceproxy`: the destination and the source of the map.
     PublishMap(Reference, Reference),
     BulkCommit,
     BulkWait {
@@ -161,7 +162,7 @@ pub(crate) enum AsyncOp {
 }
 
 impl AsyncOp {
-    /// Whether it is executed again until what it waits for is there.
+    /// Whether it is executed repeatedly until its condition holds.
     pub(super) fn waits_in_place(&self) -> bool {
         matches!(self, Self::ProductWait(_))
     }
@@ -172,7 +173,7 @@ impl AsyncOp {
     }
 }
 
-/// What an operation of the engines reads of registers, and writes.
+/// The registers that an operation of the engines reads and writes.
 #[derive(Default)]
 pub(super) struct AsyncOperands {
     pub(super) sources: Vec<Source>,
@@ -246,24 +247,24 @@ impl AsyncOp {
     }
 }
 
-/// A barrier, and who looked at it last without success.
+/// An mbarrier, and the thread that last tested it without success.
 struct BarrierRecord {
     state: BarrierWord,
     waiter: Option<(usize, u32, u32, u32)>,
 }
 
-/// Where a byte of a transfer is.
+/// The source or the destination of a byte of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Spot {
     Global(u64),
     Shared(u32, u64),
-    /// Nowhere: these bits of an element.
+    /// No memory: an element with these bits, for elements outside of a tensor.
     Fill(u64),
-    /// Nowhere: bytes that an instruction has given.
+    /// No memory: bytes that an instruction has passed.
     Given([u8; 16]),
 }
 
-/// Bytes of a transfer in a row.
+/// Contiguous bytes of a transfer.
 #[derive(Clone, Copy, Debug)]
 struct Move {
     to: Spot,
@@ -271,14 +272,14 @@ struct Move {
     bytes: u32,
 }
 
-/// A transfer that has not been done.
+/// A transfer that has not been performed.
 struct Transfer {
     number: u64,
     moves: Vec<Move>,
     /// Bytes of an element.
     element: u32,
     reduces: Option<ReduceKind>,
-    /// The barrier that counts its bytes.
+    /// The mbarrier that counts its bytes: rank, address, and number of bytes.
     barrier: Option<(u32, u64, u32)>,
 }
 
@@ -289,17 +290,18 @@ struct BulkGroups {
     closed: VecDeque<Vec<u64>>,
 }
 
-/// What the engines of a cluster keep.
+/// The state of the asynchronous engines of a cluster.
 #[derive(Default)]
 pub(crate) struct AsyncState {
-    /// By the rank of their block and their address.
+    /// The mbarriers, by the rank of their block and their address.
     barriers: HashMap<(u32, u64), BarrierRecord>,
     transfers: Vec<Transfer>,
     issued: u64,
     groups: HashMap<(u32, u32, u32), BulkGroups>,
-    /// How many groups of products each warp has closed, by the rank of its block and its number.
+    /// The number of wgmma groups that each warp has closed, by the rank of its block and its
+    /// number.
     products: HashMap<(u32, u32), u64>,
-    /// Random numbers of its own.
+    /// The state of the engines' random numbers.
     drawn: u64,
 }
 
@@ -401,8 +403,9 @@ impl Cluster<'_> {
         Ok(Flow::Next)
     }
 
-    /// How many groups of products another warp of the warpgroup has to close before this one can
-    /// go on behind a wait; none if it can: a product is over for the four warps at once.
+    /// How many wgmma groups another warp of the warpgroup must still close before this warp can
+    /// pass a wait, because a wgmma completes for all four warps at once. None if the warp can
+    /// pass.
     fn missing_products(&self, block: usize, warp: &Warp, pending: u32) -> Option<u64> {
         let rank = self.blocks[block].rank;
         let closed = |number: u32| self.asynchronous.products.get(&(rank, number)).copied().unwrap_or(0);
@@ -414,7 +417,7 @@ impl Cluster<'_> {
         (least < needed).then(|| needed - least)
     }
 
-    /// Tells of the barriers of a block that ends whose bytes are not those that were expected.
+    /// Reports the mbarriers of an exiting block that have missing or unexpected bytes.
     pub(super) fn check_bytes(&mut self, rank: u32) {
         let mut left: Vec<(u64, i64)> = Vec::new();
         for ((of, address), record) in &self.asynchronous.barriers {
@@ -433,7 +436,7 @@ impl Cluster<'_> {
         }
     }
 
-    /// What a fragment that polls by an operation of the engines waits for.
+    /// What a polling fragment waits for, as text.
     pub(super) fn awaited(&self, op: &AsyncOp) -> String {
         match op {
             AsyncOp::Test { .. } => "for a phase of a barrier in shared memory".to_string(),
@@ -479,7 +482,7 @@ pub(crate) fn tensor_map(
     if view.fills_nan {
         map.outside = Outside::Nan;
     }
-    // A map has the fastest dimension first.
+    // A tensor map lists the contiguous dimension first.
     let rank = map.rank;
     if !view.steps.is_empty() {
         if view.steps.len() != rank {

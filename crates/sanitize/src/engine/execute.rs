@@ -1,4 +1,4 @@
-//! One operation after another.
+//! Executes operations one after another.
 
 use super::access::lanes;
 use super::cluster::{BarrierArrival, Cluster, POLLS_FOR_TURN, Stop};
@@ -11,27 +11,27 @@ use crate::check::finding::Defect;
 /// The most bytes of local memory of a thread.
 pub(super) const MAX_LOCAL: u64 = 512 << 10;
 
-/// Whether a fragment goes on after an operation.
+/// How a fragment continues after an operation.
 pub(super) enum Flow {
-    /// To the next operation.
+    /// With the next operation.
     Next,
-    /// Where its counter says.
+    /// At its program counter, which the operation has set.
     Jumped,
-    /// Not now: it waits, or has given way.
+    /// Not now: the fragment waits, or has given way to others.
     Parked,
-    /// Its lanes have ended.
+    /// Not at all: its lanes have exited.
     Ended,
 }
 
-/// An operation that a fragment executes.
+/// The context of an operation that a fragment executes.
 pub(super) struct Executes<'x> {
-    /// The block, by its place in the cluster.
+    /// The number of the block in the cluster.
     pub(super) block: usize,
-    /// The function of the operation.
+    /// The function that contains the operation.
     pub(super) code: &'x FunctionCode,
     /// The statement of the operation.
     pub(super) at: u32,
-    /// The lanes that execute it.
+    /// The mask of the lanes that execute it.
     pub(super) active: u32,
     /// Their warp.
     pub(super) warp: &'x mut Warp,
@@ -52,7 +52,7 @@ impl Executes<'_> {
 }
 
 impl Cluster<'_> {
-    /// Runs a fragment until it waits, ends, or has had its turn.
+    /// Runs a fragment until it waits, exits, or has used up its turn.
     pub(super) fn run_fragment(
         &mut self,
         block: usize,
@@ -78,7 +78,7 @@ impl Cluster<'_> {
             }
             let code = &program.functions[warp.frames[fragment.frame].function as usize];
             let Some(micro) = code.ops.get(fragment.pc as usize) else {
-                // The end of a function without `ret`.
+                // The function ends without `ret`.
                 match self.leave(block, warp, &mut fragment, code.ops.last().map_or(0, |micro| micro.at))? {
                     Flow::Ended => return Ok(()),
                     Flow::Parked => break,
@@ -124,10 +124,10 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// Tells the checker of an instruction: when the last of its operations is executed, and not
-    /// where it will be executed again because lanes of the warp are missing.
+    /// Reports an executed instruction to the checker: after the last of its operations, and not if
+    /// it will be executed again because lanes of the warp are missing.
     fn count(&mut self, code: &FunctionCode, micro: &Micro, fragment: &Fragment, pc: u32, active: u32, flow: &Flow) {
-        // Behind the last statement stands a return that the text does not have.
+        // An implicit return follows the last statement.
         let next = pc as usize + 1;
         let is_last = match code.ops.get(next) {
             Some(other) => other.at != micro.at || next + 1 == code.ops.len(),
@@ -142,7 +142,7 @@ impl Cluster<'_> {
             Flow::Next | Flow::Ended => false,
         };
         if is_last && !is_again {
-            // An instruction of the whole warp takes along the lanes that wait there.
+            // An instruction of the whole warp includes the lanes that wait at it.
             let mask = match (&micro.op, flow) {
                 _ if active == 0 => 0,
                 (Op::Matrix(_), Flow::Next) => fragment.mask,
@@ -387,7 +387,7 @@ impl Cluster<'_> {
                     fragment.state = State::AtBarrier(id);
                     return Ok(Flow::Parked);
                 }
-                // The barrier may be complete by this.
+                // This arrival may complete the barrier.
                 fragment.pc += 1;
                 return Ok(Flow::Parked);
             }
@@ -452,9 +452,7 @@ impl Cluster<'_> {
         Ok(Flow::Next)
     }
 
-    // What lanes of a warp do together.
-
-    /// What a barrier that reduces gives to the lanes of a fragment.
+    /// The result of a barrier with a reduction (`bar.red`) for the lanes of a fragment.
     pub(super) fn barrier_result(&self, frame: &mut Frame, fragment: &Fragment, count: u32, all: bool) {
         let code = &self.grid.program.functions[frame.function as usize];
         let Some(Micro { op: Op::Barrier { arrival, to, q, .. }, .. }) = code.ops.get(fragment.pc as usize) else {
@@ -473,7 +471,8 @@ impl Cluster<'_> {
         }
     }
 
-    /// A fragment has looked at a place and found what it found before; whether it gives way.
+    /// Counts a poll: a fragment that reads the same value again without news. Returns whether it
+    /// should give way to others.
     pub(super) fn poll(&self, fragment: &mut Fragment, seen: u64) -> bool {
         let news = self.news();
         let is_same = fragment.poll_at == fragment.pc && fragment.poll_seen == seen && fragment.poll_news == news;

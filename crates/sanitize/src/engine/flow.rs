@@ -1,14 +1,14 @@
-//! Where lanes that part meet again: immediate post-dominators of branches.
+//! The places where diverged lanes reconverge: immediate post-dominators of branches.
 //!
-//! Law: from a branch all paths that end come through its join, and through no other such place
-//! before it. Paths into a block of an entry that does nothing but leave do not count, where
-//! another way leads to the end too: lanes that have left are not waited for. Work is bounded; a
-//! function above the bound has no joins, which changes no result: lanes then meet where
-//! instructions ask for it.
+//! Law: all paths from a branch to an exit pass through its join, and the join is the first such
+//! place. In an entry, paths into a block that only exits are ignored if another path also leads to
+//! the exit: exited lanes are not waited for. The work is bounded. A function that exceeds the
+//! bound has no joins, which changes no result: lanes then reconverge only where instructions
+//! require it.
 
 use super::code::{AT_RETURN, FunctionCode, Micro, NOWHERE, Op};
 
-/// The most steps that the search for joins takes for a function.
+/// The most steps of the search for joins in a function.
 const MAX_STEPS: u64 = 200_000_000;
 
 const NONE: usize = usize::MAX;
@@ -92,8 +92,8 @@ pub(super) fn join(code: &mut FunctionCode, is_entry: bool) {
     }
 }
 
-/// Takes edges back that were dropped, from the last block on, until the exit can be reached from
-/// each block: behind the last loop of a kernel nothing but the end may stand.
+/// Restores dropped edges, from the last block on, until the exit can be reached from each block.
+/// That is necessary because after the last loop of a kernel there may be nothing but the exit.
 fn keep_ways_out(successors: &mut [Vec<usize>], dropped: &[Vec<usize>], exit: usize) {
     let mut predecessors = vec![Vec::new(); successors.len()];
     for (from, next) in successors.iter().enumerate() {
@@ -109,7 +109,7 @@ fn keep_ways_out(successors: &mut [Vec<usize>], dropped: &[Vec<usize>], exit: us
     }
 }
 
-/// Marks a block and all from which it can be reached.
+/// Marks a block and all blocks from which it can be reached.
 fn spread(reaches: &mut [bool], predecessors: &[Vec<usize>], from: usize) {
     let mut stack = vec![from];
     while let Some(block) = stack.pop() {
@@ -131,7 +131,8 @@ fn ends(op: &Op) -> bool {
     matches!(op, Op::Branch { .. } | Op::BranchIndexed { .. } | Op::Return | Op::Exit | Op::Trap)
 }
 
-/// For each block the nearest one through which all its paths to the exit go.
+/// For each block, its immediate post-dominator: the nearest block through which all its paths to
+/// the exit pass.
 fn post_dominators(successors: &[Vec<usize>], exit: usize) -> Option<Vec<usize>> {
     let count = successors.len();
     let mut predecessors = vec![Vec::new(); count];
@@ -140,7 +141,8 @@ fn post_dominators(successors: &[Vec<usize>], exit: usize) -> Option<Vec<usize>>
             predecessors[*to].push(from);
         }
     }
-    // The order in which a walk backwards from the exit is done with blocks.
+    // Numbers the blocks in the order in which a depth-first walk backwards from the exit finishes
+    // them.
     let mut number = vec![NONE; count];
     let mut order = Vec::new();
     let mut seen = vec![false; count];

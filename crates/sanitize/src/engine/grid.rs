@@ -1,9 +1,9 @@
-//! All clusters of a launch, on the cores of the host.
+//! Runs all clusters of a launch on the cores of the host.
 //!
-//! Law: a cluster begins when none that began before it can go on, or where a core is free. So a
-//! block may wait for what earlier blocks do, as on a device that holds few blocks at once, and a
-//! launch whose blocks all have to be there at once runs too. Where no thread of any cluster can go
-//! on, and none is left to begin, the launch hangs.
+//! Law: a cluster starts when no earlier cluster can continue, or when a core is free. So a block
+//! may wait for earlier blocks, as on a device with few resident blocks, and a launch that needs
+//! all its blocks to be resident runs too. If no thread of any cluster can continue, and no cluster
+//! is left to start, the launch hangs.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
@@ -12,16 +12,16 @@ use std::time::Duration;
 use super::cluster::{Cluster, Grid, Stop, Turn};
 use crate::check::checker::Checker;
 
-/// The most clusters that a core holds at once, and the most bytes of their registers and shared
+/// The most clusters that a core holds at a time, and the most bytes of their registers and shared
 /// memory.
 const MAX_RESIDENT: u64 = 65_536;
 const MAX_RESIDENT_BYTES: u64 = 4 << 30;
-/// The most clusters whose waiting threads the report names.
+/// The most clusters whose waiting threads are reported.
 const MAX_TOLD: usize = 4;
-/// What a core that has no work left says.
+/// The value in `idle` of a core that has no work left.
 const FINISHED: u64 = u64::MAX;
 
-/// Gives the checker of a cluster.
+/// Makes the checker of a cluster.
 pub(crate) type Checkers<'g> = dyn Fn(u64) -> Box<dyn Checker + Send + 'g> + Sync + 'g;
 
 struct Common<'g> {
@@ -31,11 +31,12 @@ struct Common<'g> {
     next: AtomicU64,
     is_stopping: AtomicBool,
     stop: Mutex<Option<Stop>>,
-    /// For each core the news at which it can do nothing, and one; 0 while it works.
+    /// For each core, one more than the news counter at which it had nothing to do; 0 while it
+    /// works.
     idle: Vec<AtomicU64>,
 }
 
-/// Runs all clusters on this many cores; why it ended, if not by all ending.
+/// Runs all clusters on this many cores. Returns why it stopped early; None if all threads exited.
 pub(crate) fn run<'g>(grid: &'g Grid<'g>, checkers: &'g Checkers<'g>, cores: usize) -> Option<Stop> {
     let clusters = (0..3).map(|axis| u64::from(grid.grid[axis].div_ceil(grid.cluster[axis]))).product();
     let common = Common {
@@ -78,7 +79,7 @@ impl<'g> Common<'g> {
         self.is_stopping.store(true, SeqCst);
     }
 
-    /// Whether no core can do anything since the same news.
+    /// Whether no core could do anything since the news counter had this value.
     fn hangs(&self, news: u64) -> bool {
         self.idle.iter().all(|own| {
             let own = own.load(SeqCst);

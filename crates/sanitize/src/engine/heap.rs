@@ -9,9 +9,9 @@ use super::execute::{Executes, Flow};
 use super::windows;
 use crate::check::checker::Kind;
 
-/// What `malloc` aligns to.
+/// The alignment of memory from `malloc`.
 const ALIGNMENT: u64 = 16;
-/// The half of a value of 128 bits.
+/// The bytes of one half of a 128-bit value.
 const HALF: u64 = 8;
 
 impl Cluster<'_> {

@@ -1,18 +1,18 @@
-//! Marks on values: which reads they depend on, where nothing is decided by them yet.
+//! Marks on values: the reads on which a value depends, as long as nothing has used it.
 //!
-//! Law: a value that has no mark depends on no read whose use is watched and that is not used yet.
-//! Marks are made by reads, joined by arithmetic, dropped where a value is not chosen, and *spent*
-//! where it is used: then all reads behind them count as used, and mark nothing any more.
+//! Law: a value without a mark does not depend on a watched read that is still unused. Reads create
+//! marks, arithmetic joins them, and a value that is not selected loses its mark. A mark is *spent*
+//! when its value is used: then all its reads count as used, and no longer mark anything.
 
 use std::collections::HashMap;
 
-/// A mark; 0 for none, else one more than the number of a node.
+/// A mark: one more than the number of a node; 0 for none.
 pub(super) type Mark = u32;
 
 /// The mark of each lane.
 pub(super) type Marks = [Mark; 32];
 
-/// The most nodes. Behind them, joined marks are spent at once.
+/// The most nodes. When there are so many, joined marks are spent at once.
 const MAX_NODES: usize = 1 << 22;
 
 /// What a mark stands for.
@@ -20,9 +20,9 @@ const MAX_NODES: usize = 1 << 22;
 enum Node {
     /// A watched read, by its number, and the lane.
     Read(u32, u32),
-    /// Two marks.
+    /// Two joined marks.
     Both(Mark, Mark),
-    /// Reads that are used.
+    /// Reads that have been used.
     Spent,
 }
 
@@ -32,16 +32,16 @@ pub(super) struct Register {
     /// The number of the warp in the cluster.
     pub(super) warp: u32,
     pub(super) frame: u32,
-    /// Its slot, with [`PREDICATE`] for predicates, or [`CARRY`].
+    /// The number of its slot; [`PREDICATE`] is added for predicates. [`CARRY`] for the carry flag.
     pub(super) slot: u32,
 }
 
-/// Added to the number of a predicate.
+/// Added to the number of a predicate register.
 pub(super) const PREDICATE: u32 = 1 << 30;
-/// The carries of a frame.
+/// The slot of the carry flag of a frame.
 pub(super) const CARRY: u32 = u32::MAX;
 
-/// A byte of memory: of local memory by warp and lane, or of shared memory by rank.
+/// A byte of local memory, by warp and lane, or of shared memory, by rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Byte {
     Local(u32, u32, u64),
@@ -55,7 +55,7 @@ pub(super) struct MarksOfCluster {
     joined: HashMap<(Mark, Mark), Mark>,
     registers: HashMap<Register, Marks>,
     memory: HashMap<Byte, Mark>,
-    /// Reads, with their lanes, that have been used since they were last told.
+    /// Reads, with their lanes, that were used since the last report.
     used: Vec<(u32, u32)>,
 }
 
@@ -69,7 +69,7 @@ impl MarksOfCluster {
         mark == 0 || matches!(self.nodes[mark as usize - 1], Node::Spent)
     }
 
-    /// The mark of what a lane has read.
+    /// The mark of a value that a lane has read.
     pub(super) fn read(&mut self, number: u32, lane: u32) -> Mark {
         if self.nodes.len() >= MAX_NODES {
             self.used.push((number, lane));
@@ -78,7 +78,7 @@ impl MarksOfCluster {
         self.add(Node::Read(number, lane))
     }
 
-    /// The mark of what depends on two values.
+    /// The mark of a value that depends on two values.
     pub(super) fn join(&mut self, a: Mark, b: Mark) -> Mark {
         if a == b || self.is_spent(b) {
             return if self.is_spent(a) { 0 } else { a };
@@ -100,7 +100,7 @@ impl MarksOfCluster {
         mark
     }
 
-    /// A value is used.
+    /// Spends a mark, because its value is used.
     pub(super) fn spend(&mut self, mark: Mark) {
         let mut left = vec![mark];
         while let Some(mark) = left.pop() {
@@ -113,7 +113,7 @@ impl MarksOfCluster {
         }
     }
 
-    /// The values of some lanes are used.
+    /// Spends the marks of some lanes.
     pub(super) fn spend_lanes(&mut self, marks: &Marks, mask: u32) {
         for (lane, mark) in marks.iter().enumerate() {
             if *mark != 0 && mask >> lane & 1 == 1 {
@@ -122,7 +122,7 @@ impl MarksOfCluster {
         }
     }
 
-    /// All values in local memory of some lanes of a warp are used.
+    /// Spends the marks of all bytes of local memory of some lanes of a warp.
     pub(super) fn spend_local(&mut self, warp: u32, mask: u32) {
         let is_local = |byte: &Byte| matches!(byte, Byte::Local(of, lane, _) if *of == warp && mask >> lane & 1 == 1);
         let all: Vec<Mark> = self.memory.iter().filter(|(byte, _)| is_local(byte)).map(|(_, mark)| *mark).collect();
@@ -134,7 +134,7 @@ impl MarksOfCluster {
         std::mem::take(&mut self.used)
     }
 
-    /// Whether nothing is marked.
+    /// Whether there are no marks.
     pub(super) fn is_empty(&self) -> bool {
         self.registers.is_empty() && self.memory.is_empty()
     }
@@ -143,7 +143,7 @@ impl MarksOfCluster {
         self.registers.get(&register).copied().unwrap_or_default()
     }
 
-    /// Marks the lanes of a mask of a register.
+    /// Sets the marks of a register for the lanes of a mask.
     pub(super) fn put(&mut self, register: Register, marks: &Marks, mask: u32) {
         let mut row = self.of_register(register);
         for lane in (0..32).filter(|lane| mask >> lane & 1 == 1) {
@@ -155,12 +155,12 @@ impl MarksOfCluster {
         };
     }
 
-    /// A frame begins anew.
+    /// Removes the marks of a frame that is entered again.
     pub(super) fn clear_frame(&mut self, warp: u32, frame: u32) {
         self.registers.retain(|own, _| (own.warp, own.frame) != (warp, frame));
     }
 
-    /// The mark of bytes of memory, from one on.
+    /// The mark of a value that is loaded from bytes of memory.
     pub(super) fn of_bytes(&mut self, count: u32, byte: impl Fn(u64) -> Byte) -> Mark {
         if self.memory.is_empty() {
             return 0;
@@ -171,7 +171,7 @@ impl MarksOfCluster {
         })
     }
 
-    /// Marks bytes of memory, or takes their marks away.
+    /// Sets or removes the marks of bytes of memory.
     pub(super) fn put_bytes(&mut self, count: u32, byte: impl Fn(u64) -> Byte, mark: Mark) {
         if self.is_spent(mark) {
             if !self.memory.is_empty() {
@@ -189,7 +189,7 @@ impl MarksOfCluster {
 mod tests {
     use super::*;
 
-    /// A mark is spent with all that it was joined of, once, and joins with nothing afterwards.
+    /// Law: spending a mark spends all marks that it joins, once; after that it joins with nothing.
     #[test]
     fn what_is_used_marks_nothing_any_more() {
         let mut marks = MarksOfCluster::default();

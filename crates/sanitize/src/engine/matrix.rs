@@ -1,4 +1,4 @@
-//! Instructions of whole warps on matrices: products, and what loads and stores their fragments.
+//! Warp-level matrix instructions: products, and the loads and stores of their fragments.
 
 use super::cluster::{Cluster, Stop};
 use super::code::{Reference, Row, Source, Target, Touched, Window};
@@ -10,28 +10,29 @@ use crate::check::finding::Defect;
 use crate::isa::matrices;
 use crate::isa::mma::LaneWords;
 
-/// What registers become of registers, or why that is not defined.
+/// Computes result registers from operand registers, or says why the result is undefined.
 pub(crate) type MatrixFunction = Box<dyn Fn(&[Row], &mut [Row]) -> Result<(), String> + Send + Sync>;
 
-/// An instruction of a whole warp.
+/// A warp-level matrix instruction.
 pub(crate) enum MatrixOp {
-    /// From registers to registers.
+    /// A function from registers to registers.
     Compute { to: Box<[Target]>, from: Box<[Source]>, f: MatrixFunction, products: Option<Products> },
-    /// `ldmatrix` of matrices of 8 by 8 elements of 16 bits.
+    /// `ldmatrix`: loads matrices of 8 by 8 elements of 16 bits.
     Load { from: Reference, to: Box<[Target]>, transposed: bool },
-    /// `stmatrix` of the same.
+    /// `stmatrix`: stores matrices of 8 by 8 elements of 16 bits.
     Store { to: Reference, from: Box<[Source]>, transposed: bool },
 }
 
-/// How the registers of a product go with rows and columns.
+/// How the registers of a matrix product correspond to rows and columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Products {
-    /// Registers of A, the first operands, and of B behind them.
+    /// The number of registers of A, which are the first operands, and of B, which follow.
     pub(in crate::engine) a: usize,
     pub(in crate::engine) b: usize,
-    /// Whether A has 16 rows: then every second of its registers is of the last 8. Else it has 8.
+    /// Whether A has 16 rows, so that every second register belongs to the last 8 rows. If not, it
+    /// has 8 rows.
     pub(in crate::engine) is_tall: bool,
-    /// Whether a register holds two sums.
+    /// Whether a register holds two accumulators.
     pub(in crate::engine) is_packed: bool,
 }
 
@@ -49,7 +50,7 @@ impl MatrixOp {
     }
 }
 
-/// The rows of matrices that are stored, and where.
+/// The rows of matrices that are stored, and their addresses.
 struct Stored<'a> {
     rows: &'a [[u8; 16]; 32],
     shared: &'a Words,
@@ -70,19 +71,19 @@ impl Values for Stored<'_> {
     }
 }
 
-/// Words of 32 bits of a register, from a bit on.
+/// The 32 bits of each lane of a register from a bit on.
 pub(in crate::engine) fn cut(row: &Row, shift: u32) -> LaneWords {
     row.map(|value| (value >> shift) as u32)
 }
 
-/// A register of such words.
+/// A register with these 32 bits for each lane.
 pub(super) fn wide(lanes: &LaneWords) -> Row {
     lanes.map(u64::from)
 }
 
 impl Cluster<'_> {
-    /// Whether all lanes of the warp are at this instruction. Where some are missing, the fragment
-    /// waits for them; where they wait here already, it takes them along.
+    /// Whether all live lanes of the warp are at this instruction. If some are missing, the
+    /// fragment waits for them. If the missing ones already wait here, the fragment absorbs them.
     pub(super) fn is_whole(&mut self, warp: &mut Warp, fragment: &mut Fragment, active: u32) -> bool {
         if active == warp.live || fragment.is_forced {
             fragment.is_forced = false;
@@ -101,7 +102,8 @@ impl Cluster<'_> {
         true
     }
 
-    /// Lets go on what waits for lanes of its warp that do not come, and tells of it.
+    /// Releases a fragment that waits for lanes of its warp that do not arrive, and reports it.
+    /// Returns whether there was one.
     pub(super) fn force_aligned(&mut self, block: usize, warp: &mut Warp) -> bool {
         let Some(place) = warp.fragments.iter().position(|fragment| fragment.state == State::Aligned) else {
             return false;

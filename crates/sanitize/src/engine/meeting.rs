@@ -17,7 +17,7 @@ impl Cluster<'_> {
             .filter(|lane| active >> lane & 1 == 1 && masks[*lane as usize] as u32 == mask)
             .fold(0, |all, lane| all | 1 << lane);
         if same != active {
-            // Those with other masks execute it in turns of their own.
+            // Lanes with other masks execute the instruction separately.
             let (rest, after) = (fragment.mask & !same, fragment.pc);
             self.part(warp, fragment, rest, after, after + 1);
             fragment.mask = same;
@@ -42,7 +42,7 @@ impl Cluster<'_> {
         fragment.state = State::Meeting { mask };
         warp.fragments.push(fragment.clone());
         self.try_meeting(block, warp, mask, needed, false)?;
-        // It is among the fragments of the warp already.
+        // The fragment is among those of the warp already.
         Ok(Flow::Ended)
     }
 
@@ -53,7 +53,7 @@ impl Cluster<'_> {
         }
     }
 
-    /// Executes an instruction of a warp whose lanes came in several fragments, if all are there.
+    /// Executes an instruction whose lanes arrived in several fragments, if all have arrived.
     fn try_meeting(
         &mut self,
         block: usize,
@@ -124,7 +124,8 @@ impl Cluster<'_> {
         Ok(true)
     }
 
-    /// Executes what waits for lanes that do not come; whether there was any.
+    /// Executes an instruction for which lanes of a mask do not arrive. Returns whether there was
+    /// one.
     pub(super) fn force_meetings(&mut self, block: usize, warp: &mut Warp) -> Result<bool, Stop> {
         for _ in 0..warp.fragments.len() {
             let Some(mask) = warp.fragments.iter().find_map(|fragment| match fragment.state {
@@ -133,7 +134,7 @@ impl Cluster<'_> {
             }) else {
                 break;
             };
-            // Lanes that have ended since are not needed any more.
+            // Lanes that have exited are no longer required.
             let needed = mask & warp.live;
             if self.try_meeting(block, warp, mask, needed, false)?
                 || self.try_meeting(block, warp, mask, needed, true)?

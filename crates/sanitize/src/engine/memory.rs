@@ -1,11 +1,11 @@
-//! Bytes that blocks share.
+//! Memory that blocks share.
 //!
-//! A memory is made of words of 64 bits that threads of the host may touch at once. An access of at
-//! most 8 bytes that is aligned happens in one piece, as on the device.
+//! A memory consists of words of 64 bits that threads of the host may access concurrently. An
+//! aligned access of at most 8 bytes is atomic, as on the device.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Bytes in a row.
+/// Contiguous bytes, stored as words.
 pub(crate) struct Words {
     words: Box<[AtomicU64]>,
     bytes: u64,
@@ -39,7 +39,7 @@ impl Words {
         bytes
     }
 
-    /// At most 8 bytes that are inside and do not cross a word; what is outside reads as zero.
+    /// Reads at most 8 bytes that do not cross a word. Bytes outside of the memory are 0.
     #[inline]
     pub(crate) fn read(&self, at: u64, bytes: u32) -> u64 {
         match self.words.get((at >> 3) as usize) {
@@ -49,7 +49,7 @@ impl Words {
     }
 
     /// Writes at most 8 bytes that do not cross a word. `alone` says that no other thread of the
-    /// host writes here.
+    /// host writes to this memory.
     #[inline]
     pub(crate) fn write(&self, at: u64, bytes: u32, value: u64, alone: bool) {
         let Some(word) = self.words.get((at >> 3) as usize) else { return };
@@ -63,12 +63,12 @@ impl Words {
         if alone {
             word.store(word.load(Relaxed) & !mask | value, Relaxed);
         } else {
-            // Another thread's bytes of the word stay as they are.
+            // Keeps the bytes of the word that belong to other threads.
             let _ = word.fetch_update(Relaxed, Relaxed, |old| Some(old & !mask | value));
         }
     }
 
-    /// Reads and writes in one piece; gives what was there.
+    /// Reads and writes atomically. Returns the old value.
     #[inline]
     pub(crate) fn update(&self, at: u64, bytes: u32, change: impl Fn(u64) -> u64) -> u64 {
         let Some(word) = self.words.get((at >> 3) as usize) else { return 0 };
@@ -84,14 +84,14 @@ impl Words {
         }
     }
 
-    /// Any bytes in a row.
+    /// Reads any number of contiguous bytes.
     pub(crate) fn read_into(&self, at: u64, into: &mut [u8]) {
         for (place, byte) in into.iter_mut().enumerate() {
             *byte = self.read(at.wrapping_add(place as u64), 1) as u8;
         }
     }
 
-    /// Any bytes in a row.
+    /// Writes any number of contiguous bytes.
     pub(crate) fn write_from(&self, at: u64, from: &[u8], alone: bool) {
         let mut place = 0;
         while place < from.len() {
@@ -120,12 +120,12 @@ pub(crate) struct Region {
 /// Global and constant memory.
 #[derive(Default)]
 pub(crate) struct Memory {
-    /// By their addresses.
+    /// The regions, in ascending order of address.
     pub(crate) regions: Vec<Region>,
 }
 
 impl Memory {
-    /// The region with an address; `near` is a guess, which is kept.
+    /// The region that contains an address. `near` is a guess, and is updated.
     #[inline]
     pub(crate) fn find(&self, address: u64, near: &mut usize) -> Option<&Region> {
         if let Some(region) = self.regions.get(*near)
@@ -141,7 +141,7 @@ impl Memory {
         })
     }
 
-    /// The region that begins nearest below an address: of what an access out of bounds has missed.
+    /// The region nearest to an address: the one that an out-of-bounds access has probably missed.
     pub(crate) fn nearest(&self, address: u64) -> Option<&Region> {
         let after = self.regions.partition_point(|region| region.address <= address);
         let below = after.checked_sub(1).map(|at| &self.regions[at]);

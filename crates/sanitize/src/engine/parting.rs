@@ -1,4 +1,4 @@
-//! Where lanes go: they part, end, call functions and come back.
+//! Control flow of lanes: divergence, exit, calls and returns.
 
 use super::access::lanes;
 use super::cluster::{Cluster, Stop};
@@ -8,13 +8,13 @@ use super::warp::{Fragment, Join, State, Warp};
 use super::windows;
 use crate::check::finding::Defect;
 
-/// The most calls within each other.
+/// The most nested calls.
 const MAX_CALLS: usize = 512;
-/// The most registers of all functions that lanes of a warp are in.
+/// The most registers of all functions that lanes of a warp are executing.
 const MAX_ROWS: usize = 1 << 18;
 
 impl Cluster<'_> {
-    /// Lanes of a fragment go elsewhere as a fragment of their own; both meet at the join.
+    /// Lanes of a fragment branch as a separate fragment. Both fragments reconverge at the join.
     pub(super) fn part(&mut self, warp: &mut Warp, fragment: &mut Fragment, mask: u32, pc: u32, join: u32) {
         let place = (join != NOWHERE).then_some(join);
         if let Some(place) = place {
@@ -36,7 +36,8 @@ impl Cluster<'_> {
         warp.fragments.push(other);
     }
 
-    /// The lanes that do not take part in what waits go on, and are met behind it.
+    /// Splits off the lanes that do not take part in a waiting instruction. They continue, and
+    /// reconverge after it.
     pub(super) fn split_active(&mut self, warp: &mut Warp, fragment: &mut Fragment, active: u32) {
         if active == fragment.mask {
             return;
@@ -47,7 +48,7 @@ impl Cluster<'_> {
         fragment.mask = active;
     }
 
-    /// Lanes end.
+    /// Lanes exit.
     pub(super) fn end(&mut self, block: usize, warp: &mut Warp, fragment: &mut Fragment, at: u32) -> Flow {
         let mask = fragment.mask;
         warp.leave(fragment.frame, mask);
@@ -61,7 +62,7 @@ impl Cluster<'_> {
         Flow::Ended
     }
 
-    /// Lanes come back from a function, or end.
+    /// Lanes return from a function, or exit.
     pub(super) fn leave(
         &mut self,
         block: usize,
@@ -69,7 +70,7 @@ impl Cluster<'_> {
         fragment: &mut Fragment,
         at: u32,
     ) -> Result<Flow, Stop> {
-        // Those that parted in this frame leave it together; its other joins are not met any more.
+        // Lanes that diverged in this frame leave it together, so its other joins are abandoned.
         while let Some(join) = fragment.joins.last().copied()
             && warp.joins[join].frame == fragment.frame
         {
@@ -132,7 +133,7 @@ impl Cluster<'_> {
                 self.allocate(by, arguments, results);
                 return Ok(Flow::Next);
             }
-            // The heap gives no memory twice, so that nothing is found in what is free.
+            // The heap never reuses memory, so `free` does nothing.
             Callee::Free => return Ok(Flow::Next),
             Callee::Function(number) => number,
             Callee::Address(source) => {
@@ -142,7 +143,7 @@ impl Cluster<'_> {
                     .filter(|lane| active >> lane & 1 == 1 && row[*lane as usize] == first)
                     .fold(0, |mask, lane| mask | 1 << lane);
                 if same != active {
-                    // The others call their own functions in turns of their own.
+                    // Lanes with another target make their call separately.
                     let (rest, after) = (fragment.mask & !same, fragment.pc);
                     self.part(warp, fragment, rest, after, after + 1);
                     fragment.mask = same;

@@ -11,7 +11,7 @@ use crate::check::finding::Defect;
 /// The most elements of a vector that is loaded or stored.
 pub(super) const MAX_ELEMENTS: usize = 8;
 
-/// The factor of the hash FNV-1a of 64 bits.
+/// The multiplier of the 64-bit hash FNV-1a.
 const FNV_PRIME: u64 = 0x100_0000_01b3;
 
 /// The operands of an atomic operation.
@@ -23,7 +23,7 @@ pub(super) struct AtomicOperands<'a> {
     pub(super) returns: bool,
 }
 
-/// Puts a row of each element into its register.
+/// Writes a row for each element to the element's register.
 pub(super) fn put_rows(warp: &mut Warp, fragment: &Fragment, active: u32, to: &[Option<Target>], rows: &[Row]) {
     let full = active == warp.live;
     let frame = &mut warp.frames[fragment.frame];
@@ -72,7 +72,7 @@ impl Cluster<'_> {
         from: &Reference,
         to: &[Option<Target>],
     ) -> Result<Flow, Stop> {
-        // As few rows are cleared as there are elements: most loads have one.
+        // Only as many rows are cleared as there are elements. Most loads have one.
         match from.count {
             0 | 1 => self.load_rows(by, from, to, &mut [[0; 32]; 1]),
             2 => self.load_rows(by, from, to, &mut [[0; 32]; 2]),
@@ -116,7 +116,7 @@ impl Cluster<'_> {
         Ok(if is_strong(from.order) { self.given_way(by.fragment, active, rows) } else { Flow::Next })
     }
 
-    /// Parks a fragment that has read the same values again and again.
+    /// Parks a fragment that has read the same values repeatedly.
     pub(super) fn given_way(&mut self, fragment: &mut Fragment, active: u32, rows: &[Row]) -> Flow {
         let seen = lanes(active).fold(u64::from(active), |all, lane| {
             rows.iter().fold(all, |all, values| all.rotate_left(7).wrapping_mul(FNV_PRIME) ^ values[lane])
@@ -260,7 +260,7 @@ impl Cluster<'_> {
         Ok(self.given_way(fragment, active, &old))
     }
 
-    /// `cp.async`: the bytes are there at once; what may not be seen of them yet is the checker's.
+    /// `cp.async`: the bytes are copied at once. The checker detects accesses that come too early.
     pub(super) fn copy(
         &mut self,
         by: &mut Executes<'_>,
@@ -291,7 +291,7 @@ impl Cluster<'_> {
         let own = self.blocks[block].rank;
         let mut good = self.allowed(block, warp, at, Side::Shared(own), active, &to, bytes, true);
         let reads = lanes(good).filter(|lane| read[*lane] > 0).fold(0, |mask, lane| mask | 1 << lane);
-        // An address that nothing is read from may be anywhere.
+        // If nothing is read, the source address need not be valid.
         let mut whole = 0;
         let mut partial = 0;
         for lane in lanes(reads) {
@@ -303,7 +303,8 @@ impl Cluster<'_> {
         }
         for lane in lanes(partial) {
             let size = u64::from(read[lane]);
-            // Its bytes must be inside; its address is aligned to the whole.
+            // The bytes that are read must be inside of their memory. The address must be aligned
+            // to the full size.
             let is_inside = self
                 .grid
                 .memory
@@ -338,7 +339,7 @@ impl Cluster<'_> {
         Ok(Flow::Next)
     }
 
-    /// What a fragment that polls looks at.
+    /// The memory that a polling fragment reads, as text.
     pub(super) fn polled(&self, warp: &Warp, fragment: &Fragment) -> String {
         let code = &self.grid.program.functions[warp.frames[fragment.frame].function as usize];
         let reference = match code.ops.get(fragment.poll_at as usize).map(|micro| &micro.op) {

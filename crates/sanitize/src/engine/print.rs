@@ -1,18 +1,18 @@
-//! What the device calls of the run time: `printf` and failing assertions.
+//! Runtime functions that device code calls: `printf` and failing assertions.
 
 use super::access::{Side, lanes, local_read};
 use super::cluster::Cluster;
 use super::code::{Source, Window};
 use super::execute::Executes;
 
-/// A piece of a line.
+/// A piece of a formatted line.
 enum PrintPiece {
     Text(String),
-    /// A text at an address.
+    /// A string at an address.
     TextAt(u64),
 }
 
-/// Formats; `next` gives the next argument, of this many bytes.
+/// Splits a format string. `next` returns the next argument, which has this many bytes.
 fn pieces(text: &str, mut next: impl FnMut(u64) -> u64) -> Vec<PrintPiece> {
     let mut pieces = Vec::new();
     let mut line = String::new();
@@ -92,7 +92,7 @@ fn pieces(text: &str, mut next: impl FnMut(u64) -> u64) -> Vec<PrintPiece> {
     pieces
 }
 
-/// As C writes an exponent: a sign and two digits.
+/// A number in exponential notation as in C: a sign and at least two digits of the exponent.
 fn exponent(value: f64, precision: usize) -> String {
     let text = format!("{value:.precision$e}");
     match text.split_once('e') {
@@ -104,7 +104,7 @@ fn exponent(value: f64, precision: usize) -> String {
     }
 }
 
-/// The shorter of both forms.
+/// A number in the shorter of both notations (`%g`).
 fn general(value: f64, precision: usize) -> String {
     let precision = precision.max(1);
     if value == 0.0 || !value.is_finite() {
@@ -157,7 +157,7 @@ impl Cluster<'_> {
                 at += bytes;
                 value
             });
-            // Texts are read where their addresses stand.
+            // Reads the strings at addresses.
             let line = line.into_iter().map(|piece| match piece {
                 PrintPiece::Text(text) => text,
                 PrintPiece::TextAt(address) => self.text(by, lane, address),

@@ -1,7 +1,7 @@
-//! In which order warps and blocks have their turns.
+//! The order in which warps and blocks get their turns.
 
-/// A schedule. All that the memory model allows may happen on a device; these make different things
-/// happen here.
+/// A schedule. A device may execute in any order that the memory model allows. These schedules
+/// exercise different orders.
 ///
 /// ```
 /// use tilewright_sanitize::engine::Schedule;
@@ -11,13 +11,13 @@
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Schedule {
-    /// Warps in turn, blocks in the order of their numbers.
+    /// Round-robin over warps, with blocks in ascending order.
     Turns,
-    /// The last warps and blocks first, each as far as it goes.
+    /// The last warps and blocks first, each as far as it can run.
     LastAhead,
-    /// The first warps, each as far as it goes.
+    /// The first warps first, each as far as it can run.
     FirstAhead,
-    /// Turns of random lengths in random order.
+    /// Turns of random lengths, in random order.
     Random(u64),
 }
 
@@ -33,7 +33,7 @@ impl std::fmt::Display for Schedule {
 }
 
 impl Schedule {
-    /// So many schedules that differ: turns, the first and the last ahead, then random ones.
+    /// This many different schedules: round-robin, the first and the last ahead, then random ones.
     pub fn several(count: u32, seed: u64) -> Vec<Self> {
         (0..count)
             .map(|at| match at {
@@ -64,7 +64,7 @@ impl Schedule {
         }
     }
 
-    /// The instructions of a turn.
+    /// The number of instructions of a turn.
     pub(super) fn turn(self, usual: u64, random: &mut Random) -> u64 {
         match self {
             Self::Turns => usual,
@@ -73,7 +73,7 @@ impl Schedule {
         }
     }
 
-    /// The number of the cluster that begins at a place in the order.
+    /// The number of the cluster at a position in the starting order.
     pub(super) fn cluster(self, place: u64, clusters: u64) -> u64 {
         match self {
             Self::LastAhead => clusters - 1 - place,
@@ -81,7 +81,7 @@ impl Schedule {
         }
     }
 
-    /// How many clusters run together on a core.
+    /// The number of clusters that a core runs concurrently.
     pub(super) fn resident(self) -> usize {
         match self {
             Self::Random(_) => 4,
@@ -89,13 +89,13 @@ impl Schedule {
         }
     }
 
-    /// Whether the first that can move moves alone.
+    /// Whether only the first warp that can continue gets turns.
     pub(super) fn stays(self) -> bool {
         matches!(self, Self::LastAhead | Self::FirstAhead)
     }
 }
 
-/// Random numbers (a multiplication and shifts), the same on all machines.
+/// A random number generator (multiplication and shifts) with the same numbers on all machines.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(pub(crate) u64);
 

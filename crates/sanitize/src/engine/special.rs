@@ -1,4 +1,4 @@
-//! Special registers: where a thread is, and what there is of everything.
+//! Special registers: the position of a thread, the sizes of the launch, and so on.
 
 use super::cluster::Cluster;
 use super::code::{Row, Special};

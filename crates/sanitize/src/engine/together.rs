@@ -1,7 +1,7 @@
 //! What lanes of a warp compute together: shuffles, votes, matches and reductions.
 //!
-//! Law: each lane of the mask gets what the ISA says of the values of the lanes that take part. A
-//! lane that reads another which takes no part gets its own value.
+//! Law: each lane of the mask gets the result that the ISA defines from the values of the
+//! participating lanes. A lane that reads from a lane that does not participate gets its own value.
 
 use super::code::{FunctionCode, Meeting, Reduction, Row, Together};
 use super::warp::Frame;
@@ -25,7 +25,7 @@ impl Inputs {
         }
     }
 
-    /// Takes the lanes of a mask from others.
+    /// Copies the lanes of a mask from other inputs.
     pub(super) fn take(&mut self, other: &Self, mask: u32) {
         for lane in (0..32).filter(|lane| mask >> lane & 1 == 1) {
             self.a[lane] = other.a[lane];
@@ -42,8 +42,8 @@ impl Inputs {
         self.p
     }
 
-    /// The same with the number of each lane in place of its value: then a shuffle tells from which
-    /// lane a value comes.
+    /// The same inputs with the number of each lane as its value. A shuffle of them returns the
+    /// lane from which each value comes.
     pub(super) fn lanes(&self) -> Self {
         Self { a: std::array::from_fn(|lane| lane as u64), ..*self }
     }
@@ -75,7 +75,7 @@ fn lanes(mask: u32) -> impl Iterator<Item = usize> {
     (0..32).filter(move |lane| mask >> lane & 1 == 1)
 }
 
-/// Computes for the lanes `active`, of a mask that says which take part.
+/// Computes the results for the lanes `active`. `mask` holds the participating lanes.
 pub(super) fn run(meeting: &Meeting, mask: u32, active: u32, inputs: &Inputs) -> Outputs {
     let mut out = Outputs { d: [0; 32], q: 0 };
     let part = mask & active;

@@ -1,15 +1,15 @@
-//! What becomes of values that were read, operation by operation.
+//! Tracks the use of values that were read, operation by operation.
 //!
-//! Law: a value is *used* where a result of the launch, an address or the way of a thread may
-//! depend on it: where it is stored to global memory, is an operand of an atomic operation, of a
-//! call that leaves the program or of an asynchronous engine, is part of an address or of the
-//! number of a barrier, or decides a branch, a predicate of an instruction with an effect, or an
-//! exit. Arithmetic passes marks on; so do local and shared memory, shuffles, votes and products of
-//! warps. `selp` passes on the mark of what it chooses. `and` and `or` of predicates pass on no
-//! mark where the other operand decides.
+//! Law: a value is *used* if a result of the launch, an address or the control flow of a thread may
+//! depend on it. That is so if it is stored to global memory; if it is an operand of an atomic
+//! operation, of a call that leaves the program, or of an asynchronous engine; if it is part of an
+//! address or of the number of a barrier; or if it decides a branch, the guard of an instruction
+//! with an effect, or an exit. Arithmetic propagates marks; so do local and shared memory,
+//! shuffles, votes and matrix products. `selp` propagates the mark of the selected value. `and` and
+//! `or` of predicates propagate no mark from an operand if the other operand decides the result.
 //!
-//! Only a run that watches reads comes here. Each operation is traced before it is executed, and a
-//! load after it.
+//! Only a run that watches reads calls these functions. An operation is traced before it is
+//! executed; a load is also traced after it.
 
 mod products;
 
@@ -62,13 +62,13 @@ impl FrameMarks<'_> {
         })
     }
 
-    /// The mark of what depends on all of some lanes.
+    /// The joined mark of all lanes of a mask.
     fn of_all(&mut self, marks: &Marks, mask: u32) -> Mark {
         lanes(mask).fold(0, |all, lane| self.all.join(all, marks[lane]))
     }
 
-    /// A result of two predicates with these values: where one decides by itself, the other is no
-    /// matter.
+    /// The mark of a logical operation on two predicates with these values. If one operand decides
+    /// the result, the mark of the other is dropped.
     fn logic(&mut self, logic: Logic, (a, of_a): (u32, &Marks), (b, of_b): (u32, &Marks)) -> Marks {
         std::array::from_fn(|lane| {
             let decides = |value: u32, mark: Mark| {
@@ -146,7 +146,7 @@ fn results(own: &mut FrameMarks<'_>, op: &Op, by: &Executes<'_>) -> Option<Vec<(
             let marks = std::array::from_fn(|lane| match (of_p[lane], which >> lane & 1 == 1) {
                 (0, true) => of_a[lane],
                 (0, false) => of_b[lane],
-                // Whichever is chosen, the value is the same.
+                // Both values are equal, so the selection does not matter.
                 _ if (of_a[lane], of_b[lane]) == (0, 0) && a[lane] == b[lane] => 0,
                 (p, _) => {
                     let both = own.all.join(of_a[lane], of_b[lane]);
@@ -179,7 +179,8 @@ fn results(own: &mut FrameMarks<'_>, op: &Op, by: &Executes<'_>) -> Option<Vec<(
 }
 
 impl Cluster<'_> {
-    /// Runs something on the marks of a frame, and tells the checker of what is used by it.
+    /// Calls a function on the marks of a frame, and reports the reads that are used to the
+    /// checker.
     fn with_marks<T>(
         &mut self,
         block: usize,
@@ -285,9 +286,9 @@ impl Cluster<'_> {
             Op::StackSave(d) => clear(own, d.slot),
             Op::StackRestore(a) => own.spend(&[*a], active),
             Op::Async(op) => trace_async(own, op, active),
-            // Traced where they are executed.
+            // These are traced when they are executed.
             Op::Matrix(_) | Op::Meet(_) => {}
-            // They have no operands but their guard.
+            // These have no operands except their guard.
             Op::Refuse(_)
             | Op::Return
             | Op::Exit
@@ -299,7 +300,7 @@ impl Cluster<'_> {
             | Op::CopyCommit
             | Op::CopyWait(_)
             | Op::CopyWaitAll => {}
-            // They have results only.
+            // These have no operands.
             Op::Nothing
             | Op::Alu1(..)
             | Op::Alu2(..)
@@ -391,8 +392,8 @@ impl Cluster<'_> {
         });
     }
 
-    /// Traces what lanes of a warp do together: the fragments that have come, with their frames and
-    /// their own forms of the instruction.
+    /// Traces an operation of several lanes of a warp. The lanes arrived in several fragments, each
+    /// with its own frame and its own form of the instruction.
     #[allow(clippy::too_many_arguments)]
     pub(super) fn trace_meeting(
         &mut self,
@@ -455,7 +456,8 @@ impl Cluster<'_> {
         });
     }
 
-    /// Lanes go from one frame to another with values: into a function, or back.
+    /// Traces values that lanes pass from one frame to another: to a function, or back to the
+    /// caller.
     pub(super) fn trace_passing(
         &mut self,
         block: usize,
@@ -477,7 +479,7 @@ impl Cluster<'_> {
         });
     }
 
-    /// An asynchronous engine reads shared memory, or writes it.
+    /// Traces an asynchronous engine that reads or writes shared memory.
     pub(super) fn trace_spans(&mut self, reads: &[Span], writes: &[Span]) {
         let Some(mut all) = self.marks.take() else { return };
         let spans = reads.iter().map(|span| (span, true)).chain(writes.iter().map(|span| (span, false)));
@@ -497,7 +499,8 @@ impl Cluster<'_> {
     }
 }
 
-/// All operands of an operation of the engines are used, and its results depend on no read.
+/// Traces an operation of the engines: all its operands are used, and its results depend on no
+/// read.
 fn trace_async(own: &mut FrameMarks<'_>, op: &AsyncOp, active: u32) {
     let operands = op.operands();
     own.spend(&operands.sources, active);

@@ -1,22 +1,23 @@
-//! A warp: its frames of registers, and the parts of it that have gone different ways.
+//! A warp: its frames of registers, and the fragments into which it has diverged.
 //!
-//! Lanes that part at a branch become two *fragments*, which run one after another and meet at the
-//! join of the branch. A fragment at a join waits for the lanes that are expected there; where
-//! these wait for it in turn (a lock that one lane holds and another wants), it is let go.
+//! Lanes that diverge at a branch become two *fragments*, which run one after another and
+//! reconverge at the join of the branch. A fragment at a join waits for the expected lanes. If
+//! these in turn wait for the fragment (one lane holds a lock that another wants), the fragment is
+//! released.
 
 use super::code::{FunctionCode, NOWHERE, Row, Source, Target, Truth};
 
-/// The registers of a function that some lanes are in.
+/// The registers of a function that some lanes execute.
 #[derive(Default)]
 pub(crate) struct Frame {
     pub(crate) function: u32,
     pub(crate) rows: Vec<Row>,
     pub(crate) predicates: Vec<u32>,
     pub(crate) carry: u32,
-    /// Where its local memory begins.
+    /// The offset of its local memory.
     pub(crate) local: u64,
-    /// For each lane where what `alloca` has given begins: it grows down from the end of local
-    /// memory, and what a function has taken is free when it returns.
+    /// For each lane, the top of the stack of `alloca`. The stack grows down from the end of local
+    /// memory, and memory that a function has allocated is freed when it returns.
     pub(crate) stack: Row,
     /// The lanes that have not returned.
     pub(crate) live: u32,
@@ -47,8 +48,8 @@ impl Frame {
         *own = *own & !mask | value & mask;
     }
 
-    /// `alloca` of a lane: the address of this many bytes of its stack, above the local memory of
-    /// the function. None if the stack has no room.
+    /// `alloca` of a lane: allocates this many bytes on the lane's stack, above the local memory of
+    /// the function, and returns the address. None if the stack is full.
     pub(crate) fn take_stack(&mut self, code: &FunctionCode, lane: usize, bytes: u64, alignment: u64) -> Option<u64> {
         let floor = self.local + u64::from(code.local_bytes);
         let address = self.stack[lane].checked_sub(bytes)? & !(alignment.max(1) - 1);
@@ -56,7 +57,7 @@ impl Frame {
         Some(address)
     }
 
-    /// Writes the lanes of a mask. `full` says that the other lanes are dead.
+    /// Writes a register for the lanes of a mask. `full` says that no other lane is live.
     #[inline]
     pub(crate) fn put(&mut self, target: Target, row: &Row, mask: u32, full: bool) {
         let own = &mut self.rows[target.slot as usize];
@@ -79,35 +80,35 @@ impl Frame {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     Ready,
-    /// For other lanes at a join.
+    /// Other lanes, at a join.
     AtJoin,
-    /// For lanes of a mask at an instruction of a warp.
+    /// The lanes of a mask, at an instruction of several lanes.
     Meeting {
         mask: u32,
     },
-    /// For the other lanes of its warp at an instruction of the whole warp.
+    /// The other lanes of its warp, at an instruction of the whole warp.
     Aligned,
-    /// At a barrier of the block.
+    /// A barrier of the block.
     AtBarrier(u32),
-    /// For a phase of the barrier of the cluster.
+    /// A phase of the cluster barrier.
     AtCluster,
 }
 
-/// Lanes at one place.
+/// Lanes of a warp with the same program counter.
 #[derive(Clone, Debug)]
 pub(crate) struct Fragment {
     pub(crate) mask: u32,
     pub(crate) pc: u32,
     pub(crate) frame: usize,
-    /// The frames around it, and where they go on.
+    /// The calling frames, and the program counters to which they return.
     pub(crate) calls: Vec<(usize, u32)>,
     pub(crate) joins: Vec<usize>,
-    /// The place of the last join, if it is of this frame.
+    /// The program counter of the last join, if it belongs to this frame.
     pub(crate) stop: u32,
     pub(crate) state: State,
-    /// Whether it executes an instruction of the whole warp without the others.
+    /// Whether it executes an instruction of the whole warp without the missing lanes.
     pub(crate) is_forced: bool,
-    /// How often it has looked at the same place without any news.
+    /// How often it has polled the same value without news.
     pub(crate) polls: u32,
     pub(crate) poll_at: u32,
     pub(crate) poll_seen: u64,
@@ -133,7 +134,7 @@ impl Fragment {
     }
 }
 
-/// A place where lanes that have parted meet.
+/// A place where diverged lanes reconverge.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Join {
     pub(crate) pc: u32,
@@ -146,9 +147,9 @@ pub(crate) struct Join {
 #[derive(Default)]
 pub(crate) struct Warp {
     pub(crate) number: u32,
-    /// The lanes that the block has.
+    /// The lanes that have a thread.
     pub(crate) threads: u32,
-    /// The lanes that have not ended.
+    /// The lanes that have not exited.
     pub(crate) live: u32,
     pub(crate) frames: Vec<Frame>,
     free_frames: Vec<usize>,
@@ -157,13 +158,13 @@ pub(crate) struct Warp {
     free_joins: Vec<usize>,
     /// The local memory of each lane.
     pub(crate) local: Vec<Vec<u8>>,
-    /// Instructions that it has executed.
+    /// The number of instructions that it has executed.
     pub(crate) clock: u64,
-    /// The phase of the barrier of the cluster, and one, at which each lane has arrived last, and
-    /// that for which it has waited last: a wait is for an arrival.
+    /// For each lane, one more than the phase of the cluster barrier at which it arrived last, and
+    /// at which it waited last. A wait refers to an arrival.
     pub(crate) cluster_arrivals: Vec<u64>,
     pub(crate) cluster_waits: Vec<u64>,
-    /// The place among fragments at which the next turn begins.
+    /// The index of the fragment that runs next.
     pub(crate) turn: usize,
 }
 
@@ -180,7 +181,7 @@ impl Warp {
         }
     }
 
-    /// Whether the phase of the barrier of the cluster at which lanes have arrived is over.
+    /// Whether the cluster barrier's phase at which lanes have arrived has completed.
     pub(crate) fn may_leave_cluster(&self, mask: u32, phase: u64) -> bool {
         let of_lane = self.cluster_arrivals.iter().zip(&self.cluster_waits).enumerate();
         of_lane.filter(|(lane, _)| mask >> lane & 1 == 1).all(|(_, (came, waited))| came > waited && *came <= phase)
@@ -201,7 +202,7 @@ impl Warp {
         at
     }
 
-    /// Lanes leave a frame; it is free when none is left.
+    /// Lanes leave a frame. It is freed when no lane is left.
     pub(crate) fn leave(&mut self, frame: usize, mask: u32) {
         let own = &mut self.frames[frame];
         let was = own.live;
@@ -224,7 +225,8 @@ impl Warp {
         }
     }
 
-    /// Sets where a fragment stops, after its frame or its joins have changed.
+    /// Updates the program counter at which a fragment stops, after its frame or its joins have
+    /// changed.
     pub(crate) fn aim(&self, fragment: &mut Fragment) {
         fragment.stop = match fragment.joins.last().map(|at| &self.joins[*at]) {
             Some(join) if join.frame == fragment.frame => join.pc,
@@ -232,7 +234,8 @@ impl Warp {
         };
     }
 
-    /// A fragment is at its last join. It is kept there, or goes on with those that were.
+    /// A fragment has reached its last join. It waits there; or, if all expected lanes have
+    /// arrived, it continues with them.
     pub(crate) fn arrive(&mut self, mut fragment: Fragment) -> Option<Fragment> {
         let Some(at) = fragment.joins.last().copied() else { return Some(fragment) };
         let join = &mut self.joins[at];
@@ -245,7 +248,7 @@ impl Warp {
         self.complete(at, Some(fragment))
     }
 
-    /// All lanes of a join are there: they become one fragment.
+    /// All expected lanes of a join have arrived: they become one fragment.
     fn complete(&mut self, at: usize, own: Option<Fragment>) -> Option<Fragment> {
         let mut all = own;
         let mut place = 0;
@@ -269,7 +272,8 @@ impl Warp {
         Some(all)
     }
 
-    /// Lanes have ended, or were let go from a join: joins that waited for them alone are complete.
+    /// After lanes have exited or were released, completes joins at which no other lanes are
+    /// expected.
     pub(crate) fn settle_joins(&mut self) {
         let mut place = 0;
         while place < self.fragments.len() {
@@ -287,7 +291,7 @@ impl Warp {
         }
     }
 
-    /// Lanes end.
+    /// Lanes exit.
     pub(crate) fn end(&mut self, mask: u32) {
         self.live &= !mask;
         for join in &mut self.joins {
@@ -296,7 +300,7 @@ impl Warp {
         self.settle_joins();
     }
 
-    /// Lets all fragments at joins go on by themselves; whether there was one.
+    /// Releases all fragments at joins, each on its own. Returns whether there was one.
     pub(crate) fn release(&mut self) -> bool {
         let mut is_any = false;
         for place in 0..self.fragments.len() {
@@ -316,8 +320,8 @@ impl Warp {
         is_any
     }
 
-    /// A fragment takes along those that wait at the same instruction of the whole warp. Joins that
-    /// not all of them have are not met any more.
+    /// A fragment absorbs those that wait at the same instruction of the whole warp. Joins that not
+    /// all of them have are abandoned.
     pub(crate) fn take_along(&mut self, fragment: &mut Fragment) {
         let mut place = 0;
         while place < self.fragments.len() {
@@ -341,7 +345,7 @@ impl Warp {
         self.settle_joins();
     }
 
-    /// Makes one fragment of those that are at the same place with the same joins.
+    /// Merges fragments with the same program counter and the same joins.
     pub(crate) fn merge(&mut self) {
         let mut place = 0;
         while place < self.fragments.len() {

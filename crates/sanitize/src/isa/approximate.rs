@@ -1,18 +1,18 @@
 //! Approximations: `.approx` and `.full`.
 //!
-//! Law: the result is the exact value rounded to nearest (of f64 to the bits that the instruction
-//! has), which is within every bound that the PTX ISA states. The hardware may differ from it in
-//! the last places. The argument of `sin` and `cos` is multiplied by 1 / 2 pi in f32 first, cut
-//! toward 0, as on an H200, where nothing is stated for large arguments. Beyond the bounds, the
-//! results at zeros, infinities and NaN are those of the ISA's tables. Values are computed in f64,
-//! of whose 53 bits the last may be wrong; so the result is the nearest number but for values that
-//! lie between two within 2^-50.
+//! Law: the result is the exact value rounded to nearest (for f64, to the bits that the instruction
+//! computes), which is within every bound that the PTX ISA states. The hardware may differ from it
+//! in the last places. The argument of `sin` and `cos` is first multiplied by 1 / 2 pi in f32,
+//! truncated toward 0, as on an H200; the ISA states nothing for large arguments. The results at
+//! zeros, infinities and NaN are those of the ISA's tables. Values are computed in f64, and the
+//! last of its 53 bits may be wrong. So the result is the nearest number, except for values that
+//! are within 2^-50 of the middle between two numbers.
 
 use super::float::{canonical, flush32};
 use super::format::{BF16, F16, F32, Format, Rounding, Value};
 use super::half::{Half, of_f64};
 
-/// The functions that are approximated.
+/// The approximated functions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Function {
     /// `rcp.approx`
@@ -68,17 +68,17 @@ pub fn approx32(function: Function, a: u32, flush: bool) -> u32 {
     flush32(canonical(value as f32), flush)
 }
 
-/// Sine and cosine: of this many turns as the product with 1 / 2 pi, cut to f32, has.
+/// Sine and cosine. The argument in turns is the product with 1 / 2 pi, truncated to f32.
 fn turned(function: Function, a: u32) -> f64 {
     const PER_TURN: u64 = 0x3e22_f983;
     let turns = f64::from(f32::from_bits(F32.mul(a.into(), PER_TURN, Rounding::Zero) as u32));
-    // Exact; of a negative 0 the sign stays.
+    // This subtraction is exact. A negative 0 keeps its sign.
     let part = turns - turns.round_ties_even();
     function.of(if part == 0.0 { part.copysign(turns) } else { part * std::f64::consts::TAU })
 }
 
-/// `div.approx.f32` and `div.full.f32`: where `|b|` is above 2^126, `.approx` gives 0, and NaN of
-/// an infinity.
+/// `div.approx.f32` and `div.full.f32`. If `|b|` is above 2^126, `.approx` gives 0, or NaN if `a`
+/// is infinite.
 #[inline]
 pub fn div_approx32(a: u32, b: u32, full: bool, flush: bool) -> u32 {
     let (a, b) = (flush32(a, flush), flush32(b, flush));
@@ -93,8 +93,8 @@ pub fn div_approx32(a: u32, b: u32, full: bool, flush: bool) -> u32 {
     flush32(canonical(quotient), flush)
 }
 
-/// `rcp.approx.ftz.f64` and `rsqrt.approx.ftz.f64`: of the upper 32 bits of the operand, to the
-/// upper 32 bits of the result.
+/// `rcp.approx.ftz.f64` and `rsqrt.approx.ftz.f64`: they read the upper 32 bits of the operand, and
+/// compute the upper 32 bits of the result.
 #[inline]
 pub fn approx64(function: Function, a: u64) -> u64 {
     let flushed = |bits: u64| if bits & 0x7ff0_0000_0000_0000 == 0 { bits & 1 << 63 } else { bits };
@@ -109,8 +109,8 @@ pub fn approx64(function: Function, a: u64) -> u64 {
     flushed(value.to_bits()) & 0xffff_ffff_0000_0000
 }
 
-/// `rsqrt.approx.f64`, which the assembler makes of many instructions: to all bits but the last,
-/// and of subnormal numbers too.
+/// `rsqrt.approx.f64`, which the assembler expands to many instructions. All bits but the last are
+/// exact, and subnormal numbers are supported.
 ///
 /// ```
 /// use tilewright_sanitize::isa::approximate::rsqrt64;

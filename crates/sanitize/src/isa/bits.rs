@@ -1,15 +1,16 @@
-//! Instructions on bits.
+//! Bitwise instructions.
 //!
-//! Law: each gives what the PTX ISA's pseudo-code does; bits beyond the register are not there.
-//! Positions and lengths of fields in 32 bits are the lowest 8 bits of their operands; in 64 bits,
-//! where the ISA allows no more than 255, they are all bits, as in the code for Hopper.
+//! Law: each computes what the PTX ISA's pseudo-code does; bits beyond the register do not exist.
+//! For 32-bit operands, positions and lengths of fields are the lowest 8 bits of their operands.
+//! For 64-bit operands, where the ISA allows at most 255, they are all bits, as in the code that
+//! the assembler emits for Hopper.
 
-/// How amounts that are too large are taken.
+/// The treatment of amounts that are too large.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Amount {
-    /// Not above 32.
+    /// Amounts above 32 become 32.
     Clamp,
-    /// Modulo 32.
+    /// Amounts are taken modulo 32.
     Wrap,
 }
 
@@ -26,11 +27,11 @@ impl Amount {
 /// The modes of `prmt`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PermuteMode {
-    /// Four selectors of four bits.
+    /// Four selectors of four bits each.
     Generic,
-    /// `f4e`: four bytes forward from the selected one.
+    /// `f4e`: four bytes upward from the selected one.
     Forward,
-    /// `b4e`: four bytes backward.
+    /// `b4e`: four bytes downward from the selected one.
     Backward,
     /// `rc8`: one byte four times.
     ReplicateByte,
@@ -38,7 +39,7 @@ pub enum PermuteMode {
     EdgeClampLeft,
     /// `ecr`: clamped at the selected byte from the right.
     EdgeClampRight,
-    /// `rc16`: a half twice.
+    /// `rc16`: one half twice.
     ReplicateHalf,
 }
 
@@ -60,13 +61,13 @@ pub fn clz64(a: u64) -> u32 {
     a.leading_zeros()
 }
 
-/// `bfind` of the lowest `width` bits (32 or 64): where the highest 1 is, or of a signed number the
-/// highest bit that differs from the sign; all ones if there is none. With `.shiftamt`, by how much
-/// to shift left so that it is the highest.
+/// `bfind` of the lowest `width` bits (32 or 64): the position of the highest 1, or in a signed
+/// number of the highest bit that differs from the sign; all ones if there is none. With
+/// `.shiftamt`, the amount by which to shift left so that this bit becomes the highest.
 #[inline(always)]
 pub fn bfind(a: u64, width: u32, signed: bool, shift_amount: bool) -> u32 {
     let a = a << (64 - width);
-    // Bits below are 0, or those of the sign.
+    // The bits below are 0, or equal to the sign.
     let fill = if width == 64 { 0 } else { u64::MAX >> width };
     let a = if signed && a >> 63 == 1 { !(a | fill) } else { a };
     if a == 0 {
@@ -88,20 +89,20 @@ pub fn brev64(a: u64) -> u64 {
     a.reverse_bits()
 }
 
-/// The lowest bits.
+/// A mask of this many lowest bits.
 #[inline(always)]
 fn ones(count: u32) -> u64 {
     if count >= 64 { u64::MAX } else { (1 << count) - 1 }
 }
 
-/// Position and length of a field, as far as they are looked at.
+/// The position and the length of a field, from the bits that the instruction reads.
 #[inline(always)]
 fn place_of(position: u32, length: u32, width: u32) -> (u32, u32) {
     if width == 32 { (position & 0xff, length & 0xff) } else { (position, length) }
 }
 
-/// `bfe` of the lowest `width` bits (32 or 64): the field at `position`. A signed field is filled
-/// with its highest bit that is there, or that of `a`.
+/// `bfe` of the lowest `width` bits (32 or 64): the field at `position`. A signed field is extended
+/// by its highest bit that exists, or by the highest bit of `a`.
 #[inline(always)]
 pub fn bfe(a: u64, position: u32, length: u32, width: u32, signed: bool) -> u64 {
     let (position, length) = place_of(position, length, width);
@@ -111,12 +112,13 @@ pub fn bfe(a: u64, position: u32, length: u32, width: u32, signed: bool) -> u64 
         return field;
     }
     let sign = (a >> position.saturating_add(length - 1).min(width - 1)) & 1;
-    // Bits that are no part of the field: beyond its length, or beyond the register.
+    // The bits outside of the field: beyond its length, or beyond the register.
     let there = length.min(width.saturating_sub(position));
     if sign == 1 { (field | !ones(there)) & ones(width) } else { field }
 }
 
-/// `bfi` into the lowest `width` bits (32 or 64) of `b`: the lowest bits of `a` at `position`.
+/// `bfi` into the lowest `width` bits (32 or 64) of `b`: inserts the lowest bits of `a` at
+/// `position`.
 #[inline(always)]
 pub fn bfi(a: u64, b: u64, position: u32, length: u32, width: u32) -> u64 {
     let (position, length) = place_of(position, length, width);
@@ -125,7 +127,7 @@ pub fn bfi(a: u64, b: u64, position: u32, length: u32, width: u32) -> u64 {
     ((b & !field) | (moved & field)) & ones(width)
 }
 
-/// `szext`: `a` as a number of `bits` bits, extended to 32; 0 of no bits.
+/// `szext`: `a` as a number of `bits` bits, extended to 32 bits; 0 if `bits` is 0.
 #[inline(always)]
 pub fn szext(a: u32, bits: u32, mode: Amount, signed: bool) -> u32 {
     let bits = mode.of(bits);
@@ -146,8 +148,8 @@ pub fn bmsk(position: u32, length: u32, mode: Amount) -> u32 {
     ((ones(count) << from) & 0xffff_ffff) as u32
 }
 
-/// `fns`: where the `offset`-th 1 is, counted from bit `base` upward or downward; all ones if there
-/// is none.
+/// `fns`: the position of the `offset`-th 1, counted from bit `base` upward or downward; all ones
+/// if there is none.
 #[inline]
 pub fn fns(mask: u32, base: u32, offset: i32) -> u32 {
     if base > 31 {
@@ -165,7 +167,7 @@ pub fn fns(mask: u32, base: u32, offset: i32) -> u32 {
     at.unwrap_or(u32::MAX)
 }
 
-/// `prmt`: four of the eight bytes of `a` (the lower ones) and `b`.
+/// `prmt`: selects four of the eight bytes of `a` (the lower ones) and `b`.
 #[inline(always)]
 pub fn prmt(a: u32, b: u32, selectors: u32, mode: PermuteMode) -> u32 {
     let bytes = u64::from(b) << 32 | u64::from(a);
@@ -191,7 +193,8 @@ pub fn prmt(a: u32, b: u32, selectors: u32, mode: PermuteMode) -> u32 {
     result
 }
 
-/// `lop3`: the bits that a table gives for those of three operands: bit `4a + 2b + c` of it.
+/// `lop3`: a function of three operands, bit by bit. Bit `4a + 2b + c` of `table` is the result for
+/// bits `a`, `b` and `c`.
 #[inline(always)]
 pub fn lop3(a: u32, b: u32, c: u32, table: u8) -> u32 {
     let mut result = 0;
@@ -218,7 +221,7 @@ pub fn shf_right(a: u32, b: u32, amount: u32, mode: Amount) -> u32 {
     ((u64::from(b) << 32 | u64::from(a)) >> mode.of(amount)) as u32
 }
 
-/// `cnot`: 1 for 0, and 0 for all else.
+/// `cnot`: 1 if the operand is 0, otherwise 0.
 #[inline(always)]
 pub fn cnot(a: u64) -> u64 {
     u64::from(a == 0)

@@ -1,12 +1,12 @@
-//! Comparisons, and what selects by them.
+//! Comparisons, and selections by them.
 //!
-//! Law: integers compare as numbers of their type. Of floating-point numbers an ordered comparison
-//! is false, and an unordered one (`equ`, `ltu` ..) true, where one side is NaN; -0 equals +0.
+//! Law: integers compare as numbers of their type. For floating-point numbers, if one side is NaN,
+//! an ordered comparison is false and an unordered one (`equ`, `ltu` ..) is true; -0 equals +0.
 
 use super::float::flush32;
 use super::integer::Integer;
 
-/// `CmpOp`.
+/// The comparison operators of PTX (`CmpOp`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Comparison {
     /// `eq`
@@ -40,7 +40,8 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    /// Whether it holds for integers; `num` and what is unordered hold as for numbers.
+    /// Whether the comparison holds for integers. `num` and unordered comparisons treat them as
+    /// numbers that are not NaN.
     #[inline(always)]
     pub fn integers<T: Integer>(self, a: T, b: T) -> bool {
         match self {
@@ -55,10 +56,10 @@ impl Comparison {
         }
     }
 
-    /// Whether it holds for `f32` or `f64`, to which narrower numbers are widened exactly.
+    /// Whether the comparison holds for `f32` or `f64`. Narrower numbers are converted exactly.
     #[inline(always)]
     pub fn floats<T: PartialOrd>(self, a: T, b: T) -> bool {
-        // Nothing but NaN differs from itself.
+        // Only NaN differs from itself.
         #[allow(clippy::eq_op)]
         let unordered = a != a || b != b;
         match self {
@@ -79,26 +80,27 @@ impl Comparison {
         }
     }
 
-    /// Whether it holds for the bits of two f32, flushed first where asked.
+    /// Whether the comparison holds for the bits of two f32. With `flush`, subnormal operands
+    /// become 0 first.
     #[inline(always)]
     pub fn f32(self, a: u32, b: u32, flush: bool) -> bool {
         self.floats(f32::from_bits(flush32(a, flush)), f32::from_bits(flush32(b, flush)))
     }
 
-    /// Whether it holds for the bits of two f64.
+    /// Whether the comparison holds for the bits of two f64.
     #[inline(always)]
     pub fn f64(self, a: u64, b: u64) -> bool {
         self.floats(f64::from_bits(a), f64::from_bits(b))
     }
 }
 
-/// `slct` by an s32: `a` where it is 0 or more.
+/// `slct` by an s32: `a` if it is at least 0, otherwise `b`.
 #[inline(always)]
 pub fn slct_s32<T>(a: T, b: T, c: i32) -> T {
     if c >= 0 { a } else { b }
 }
 
-/// `slct` by an f32: `a` where it is 0 or more, `b` where it is negative or NaN.
+/// `slct` by an f32: `a` if it is at least 0, and `b` if it is negative or NaN.
 #[inline(always)]
 pub fn slct_f32<T>(a: T, b: T, c: u32, flush: bool) -> T {
     if f32::from_bits(flush32(c, flush)) >= 0.0 { a } else { b }

@@ -1,20 +1,21 @@
 //! `cvt` between all types.
 //!
-//! Law: a conversion takes the exact value of what it reads and rounds it once to the format that
-//! it gives. Integers that are too large for an integer type are cut, or clamped with `.sat`;
-//! floating-point numbers that are, become its ends. NaN becomes 0, or the highest bit alone where
-//! one of both types is f64 or a 64-bit integer. With `.sat` a floating-point result is in
-//! `[0, 1]`, and NaN becomes +0; with `.relu` a negative one becomes +0, and NaN stays; with
-//! `.satfinite` one that is too large becomes the greatest number of its sign. The bits of NaN are
-//! those that an H200 makes: of f64 the sign and the highest bits stay.
+//! Law: a conversion rounds the exact value of its operand once to the format of the result.
+//! Integers that are too large for an integer type are truncated to its bits, or clamped with
+//! `.sat`. Floating-point numbers that are too large for an integer type become its least or
+//! greatest number. NaN becomes 0, or only the highest bit set if one of both types is f64 or a
+//! 64-bit integer. With `.sat`, a floating-point result is in `[0, 1]`, and NaN becomes +0. With
+//! `.relu`, a negative result becomes +0, and NaN stays. With `.satfinite`, a result that is too
+//! large becomes the greatest number of its sign. The bits of NaN are those of an H200: a NaN of
+//! f64 keeps its sign and its highest bits.
 //!
-//! A result is given as 64 bits: integers extended as their sign says, everything else with zeros.
+//! A result has 64 bits: integers are extended by their sign, everything else by zeros.
 
 use super::float::{NAN_F32, flush32};
 use super::format::{BF16, E4M3, E5M2, Exact, F16, F32, F64, Format, Rounding, TF32, Value};
 use super::half::Half;
 
-/// The types of `cvt`.
+/// The operand and result types of `cvt`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum NumberType {
     /// `.u8`
@@ -61,7 +62,7 @@ impl NumberType {
         matches!(self, NumberType::S8 | NumberType::S16 | NumberType::S32 | NumberType::S64)
     }
 
-    /// The format; none of integers.
+    /// The floating-point format; None for integers.
     #[inline(always)]
     pub const fn format(self) -> Option<Format> {
         match self {
@@ -74,12 +75,12 @@ impl NumberType {
     }
 }
 
-/// How `cvt` rounds, and what it does besides.
+/// The rounding of a `cvt`, and its other modifiers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct ConvertMode {
-    /// `.rn`, `.rz` .., or `.rni`, `.rzi` ..
+    /// `.rn`, `.rz` and so on, or `.rni`, `.rzi` and so on.
     pub rounding: Rounding,
-    /// Whether a floating-point result is rounded to an integral number: `.rni` .. between
+    /// Whether a floating-point result is rounded to an integral number: `.rni` and so on between
     /// floating-point types.
     pub integral: bool,
     /// `.ftz`
@@ -88,18 +89,18 @@ pub struct ConvertMode {
     pub saturate: bool,
     /// `.relu`
     pub relu: bool,
-    /// `.satfinite`: a floating-point result that is too large, an infinity too, becomes the
-    /// greatest number of its format.
+    /// `.satfinite`: a floating-point result that is too large or infinite becomes the greatest
+    /// finite number of its format.
     pub finite: bool,
 }
 
-/// The lowest bits.
+/// A mask of this many lowest bits.
 #[inline(always)]
 fn low(bits: u32) -> u64 {
     u64::MAX >> (64 - bits)
 }
 
-/// The integer that the lowest bits are.
+/// The lowest bits as an integer of a type.
 #[inline(always)]
 fn integer(bits: u64, of: NumberType) -> i128 {
     let up = bits << (64 - of.bits());
@@ -140,7 +141,7 @@ pub fn convert(from: NumberType, to: NumberType, mode: ConvertMode, bits: u64) -
     }
 }
 
-/// The lowest bits of a register, a subnormal f32 as 0 where asked.
+/// The lowest bits of a register. With `.ftz`, a subnormal f32 becomes 0.
 #[inline(always)]
 fn flushed(bits: u64, of: NumberType, mode: ConvertMode) -> u64 {
     match of {
@@ -174,7 +175,7 @@ fn between(
             let whole = source.integral(bits, mode.rounding);
             if from == to { whole } else { target.of_value(source.value(whole), Rounding::Nearest) }
         }
-        // Copies keep the bits, of NaN too, but for those that flush.
+        // A copy keeps all bits, also those of NaN, unless it flushes.
         _ if from == to && mode.flush && source.value(bits) == Value::Nan => target.nan(),
         _ if from == to => bits,
         // NaN of f64 keeps its sign and highest bits, and becomes quiet.
@@ -207,7 +208,7 @@ fn narrowed_nan(bits: u64, target: Format) -> u64 {
     (if bits >> 63 == 1 { target.sign() } else { 0 }) | infinity | kept >> (52 - fraction.trailing_zeros())
 }
 
-/// An f32 as f64, NaN with its bits.
+/// An f32 as f64. NaN keeps its bits.
 #[inline(always)]
 fn widened(bits: u32) -> u64 {
     let value = f32::from_bits(bits);
@@ -218,7 +219,7 @@ fn widened(bits: u32) -> u64 {
     f64::from(value).to_bits()
 }
 
-/// What comes after the rounding of a floating-point result.
+/// Applies `.sat`, `.relu` and `.satfinite` to a rounded floating-point result.
 #[inline(always)]
 fn finish(bits: u64, to: NumberType, format: Format, mode: ConvertMode) -> u64 {
     let bits = if to == NumberType::F32 { flush32(bits as u32, mode.flush).into() } else { bits };
@@ -275,13 +276,14 @@ impl Quarter {
         }
     }
 
-    /// The number of one byte.
+    /// The value of one byte.
     #[inline(always)]
     pub fn value(self, bits: u8) -> Value {
         self.format().value(bits.into())
     }
 
-    /// One byte, `.satfinite`: what is too large, infinities too, becomes the greatest number.
+    /// Converts to one byte with `.satfinite`: a value that is too large or infinite becomes the
+    /// greatest number.
     #[inline]
     fn narrow(self, value: Value, relu: bool) -> u16 {
         let format = self.format();
@@ -298,20 +300,20 @@ impl Quarter {
     }
 }
 
-/// `cvt.rn.satfinite.e4m3x2.f32 d, upper, lower` and that to `e5m2x2`.
+/// `cvt.rn.satfinite.e4m3x2.f32 d, upper, lower`, and the same to `e5m2x2`.
 #[inline]
 pub fn quarters_of_f32(to: Quarter, relu: bool, upper: u32, lower: u32) -> u16 {
     to.narrow(F32.value(upper.into()), relu) << 8 | to.narrow(F32.value(lower.into()), relu)
 }
 
-/// `cvt.rn.satfinite.e4m3x2.f16x2` and that to `e5m2x2`.
+/// `cvt.rn.satfinite.e4m3x2.f16x2`, and the same to `e5m2x2`.
 #[inline]
 pub fn quarters_of_f16(to: Quarter, relu: bool, pair: u32) -> u16 {
     let each = |bits: u32| to.narrow(F16.value(u64::from(bits & 0xffff)), relu);
     each(pair >> 16) << 8 | each(pair)
 }
 
-/// `cvt.rn.f16x2.e4m3x2` and that of `e5m2x2`.
+/// `cvt.rn.f16x2.e4m3x2`, and the same from `e5m2x2`.
 #[inline]
 pub fn f16_of_quarters(from: Quarter, relu: bool, pair: u16) -> u32 {
     let each = |bits: u16| {
@@ -321,12 +323,12 @@ pub fn f16_of_quarters(from: Quarter, relu: bool, pair: u16) -> u32 {
     each(pair >> 8) << 16 | each(pair)
 }
 
-/// `cvt.tf32.f32`: 13 bits below are 0.
+/// `cvt.tf32.f32`: the lowest 13 bits of the result are 0.
 #[inline]
 pub fn tf32(mode: ConvertMode, bits: u32) -> u32 {
     let value = F32.value(bits.into());
     if value == Value::Nan {
-        // As on an H200: the upper bits, or those of the one NaN.
+        // As on an H200: the upper bits of the NaN, or those of the canonical NaN.
         let keeps = mode.rounding == Rounding::NearestAway && !mode.relu;
         return if keeps { bits & 0xffff_e000 } else { NAN_F32 & 0xffff_e000 };
     }
@@ -337,8 +339,8 @@ pub fn tf32(mode: ConvertMode, bits: u32) -> u32 {
     if mode.relu && result >> 31 == 1 { 0 } else { result }
 }
 
-/// `cvt.pack.sat`: two numbers of 32 bits, clamped to `width` bits (2, 4, 8 or 16), `a` above `b`;
-/// the lowest bits of `c` above them, where it is given.
+/// `cvt.pack.sat`: two numbers of 32 bits, clamped to `width` bits (2, 4, 8 or 16), with `a` above
+/// `b`. If `c` is given, its lowest bits are above both.
 #[inline]
 pub fn pack_sat(a: i32, b: i32, c: Option<u32>, width: u32, signed: bool) -> u32 {
     let (least, greatest) =

@@ -1,18 +1,18 @@
-//! f32 and f64: sums, products, quotients and roots with all roundings.
+//! f32 and f64: sums, products, quotients and square roots with all rounding modes.
 //!
-//! Law: results are rounded once from the exact value ([`super::format`]). With `.ftz` subnormal
-//! operands and results become 0 with their sign; with `.sat` results are in `[0, 1]`, NaN becomes
-//! +0. NaN of f32 is `0x7fffffff`, of `neg` and `abs` too. NaN of f64 is that of an operand, made
-//! quiet: of the second, else of the third, else of the first; an operation that makes it gives
-//! `0xfff8000000000000`. So an H200 has them.
+//! Law: results are rounded once from the exact value ([`super::format`]). With `.ftz`, subnormal
+//! operands and results become 0 with their sign. With `.sat`, results are in `[0, 1]`, and NaN
+//! becomes +0. A NaN result of f32 is `0x7fffffff`, also for `neg` and `abs`. A NaN result of f64
+//! is the NaN of an operand, made quiet: of the second operand, else of the third, else of the
+//! first. If no operand is NaN, it is `0xfff8000000000000`. An H200 has the same results.
 //!
-//! Rounding to nearest, which nearly all code asks for, is the processor's own arithmetic, so that
-//! loops over lanes become vector instructions; f32's `fma` is computed in f64 rounded to odd. The
-//! other modes go through exact integers.
+//! Rounding to nearest, which nearly all code uses, is the processor's own arithmetic, so that
+//! loops over lanes become vector instructions. The `fma` of f32 is computed in f64 with rounding
+//! to odd. The other modes use exact integers.
 
 use super::format::{F32, F64, Rounding};
 
-/// How a result is rounded, and what happens to it besides.
+/// The rounding of a result, and the other modifiers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct FloatMode {
     /// `.rn`, `.rz`, `.rm` or `.rp`.
@@ -23,22 +23,22 @@ pub struct FloatMode {
     pub saturate: bool,
 }
 
-/// NaN of f32.
+/// The canonical NaN of f32.
 pub const NAN_F32: u32 = 0x7fff_ffff;
 
-/// A subnormal f32 as 0 of its sign, where asked.
+/// With `flush`, a subnormal f32 becomes 0 with its sign.
 #[inline(always)]
 pub fn flush32(bits: u32, flush: bool) -> u32 {
     if flush && bits & 0x7f80_0000 == 0 { bits & 0x8000_0000 } else { bits }
 }
 
-/// NaN as the hardware makes it.
+/// The bits of an f32; NaN is the canonical one.
 #[inline(always)]
 pub(crate) fn canonical(value: f32) -> u32 {
     if value.is_nan() { NAN_F32 } else { value.to_bits() }
 }
 
-/// `.sat`: in `[0, 1]`, +0 of NaN and -0.
+/// `.sat`: clamps to `[0, 1]`; NaN and -0 become +0.
 #[inline(always)]
 fn saturated(bits: u32) -> u32 {
     let value = f32::from_bits(bits);
@@ -46,14 +46,14 @@ fn saturated(bits: u32) -> u32 {
 }
 
 impl FloatMode {
-    /// What comes after the operation itself.
+    /// Applies `.ftz` and `.sat` to a result.
     #[inline(always)]
     pub(crate) fn finish(self, bits: u32) -> u32 {
         let bits = flush32(bits, self.flush);
         if self.saturate { saturated(bits) } else { bits }
     }
 
-    /// Whether the processor rounds so.
+    /// Whether the processor uses this rounding.
     #[inline(always)]
     fn is_native(self) -> bool {
         matches!(self.rounding, Rounding::Nearest)
@@ -88,14 +88,15 @@ pub fn mul32(a: u32, b: u32, mode: FloatMode) -> u32 {
     })
 }
 
-/// `a * b + c` for operands whose product is exact in f64, rounded to odd: where it is not exact,
-/// of the two neighbours the one whose lowest bit is 1. A second rounding to at most 51 bits then
-/// rounds once.
+/// `a * b + c` for operands whose product is exact in f64, rounded to odd: if the result is not
+/// exact, it is the neighbour whose lowest bit is 1. A second rounding to at most 51 bits then has
+/// the same result as rounding once.
 #[inline(always)]
 pub(crate) fn fma_to_odd(a: f64, b: f64, c: f64) -> f64 {
     let product = a * b;
     let sum = product + c;
-    // What the sum has lost, exactly; NaN beside infinities, which is not less or greater.
+    // The rounding error of the sum, exactly. It is NaN if an operand is infinite, and then no
+    // comparison holds.
     let part = sum - product;
     let lost = (product - (sum - part)) + (c - part);
     let bits = sum.to_bits();
@@ -117,7 +118,7 @@ pub fn fma32(a: u32, b: u32, c: u32, mode: FloatMode) -> u32 {
     })
 }
 
-/// `div.f32` with a rounding.
+/// `div.f32` with a rounding mode.
 #[inline(always)]
 pub fn div32(a: u32, b: u32, mode: FloatMode) -> u32 {
     let (a, b) = (flush32(a, mode.flush), flush32(b, mode.flush));
@@ -128,13 +129,13 @@ pub fn div32(a: u32, b: u32, mode: FloatMode) -> u32 {
     })
 }
 
-/// `rcp.f32` with a rounding.
+/// `rcp.f32` with a rounding mode.
 #[inline(always)]
 pub fn rcp32(a: u32, mode: FloatMode) -> u32 {
     div32(1.0_f32.to_bits(), a, mode)
 }
 
-/// `sqrt.f32` with a rounding.
+/// `sqrt.f32` with a rounding mode.
 #[inline(always)]
 pub fn sqrt32(a: u32, mode: FloatMode) -> u32 {
     let a = flush32(a, mode.flush);
@@ -159,33 +160,33 @@ pub fn abs32(a: u32, flush: bool) -> u32 {
     if a & 0x7fff_ffff > 0x7f80_0000 { NAN_F32 } else { a & 0x7fff_ffff }
 }
 
-/// How `min` and `max` take NaN and signs.
+/// How `min` and `max` treat NaN and signs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct ExtremeMode {
-    /// The greater, else the smaller.
+    /// Whether it is `max`. If not, it is `min`.
     pub max: bool,
-    /// `.NaN`: NaN if one is.
+    /// `.NaN`: the result is NaN if one operand is.
     pub nan: bool,
-    /// `.xorsign.abs`: of the magnitudes, with the sign of the product.
+    /// `.xorsign.abs`: of the magnitudes, with the exclusive or of both signs.
     pub xorsign: bool,
     /// `.ftz`
     pub flush: bool,
 }
 
-/// `min` and `max` of two numbers given as integers in their order.
+/// Whether `min` or `max` selects `a`, for numbers that are given as integers of the same order.
 #[inline(always)]
 fn extreme(max: bool, a: i64, b: i64) -> bool {
     if max { a > b } else { a < b }
 }
 
-/// An f32 as an integer in the order of numbers, -0 below +0.
+/// An f32 as an integer of the same order, with -0 below +0.
 #[inline(always)]
 fn rank32(bits: u32) -> i64 {
     let signed = bits as i32;
     i64::from(signed ^ ((signed >> 31) as u32 >> 1) as i32)
 }
 
-/// `min.f32` and `max.f32`; of two zeros the negative one is the smaller.
+/// `min.f32` and `max.f32`. -0 is less than +0.
 #[inline(always)]
 pub fn extreme32(a: u32, b: u32, mode: ExtremeMode) -> u32 {
     let (mut a, mut b) = (flush32(a, mode.flush), flush32(b, mode.flush));
@@ -209,7 +210,7 @@ pub fn copysign32(a: u32, b: u32) -> u32 {
     (a & 0x8000_0000) | (b & 0x7fff_ffff)
 }
 
-/// What `testp` asks.
+/// The property that `testp` tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TestProperty {
     /// Neither infinite nor NaN.
@@ -220,7 +221,7 @@ pub enum TestProperty {
     Number,
     /// NaN.
     NotANumber,
-    /// Neither infinite, NaN nor subnormal; a 0 is normal, as an H200 has it.
+    /// Neither infinite, NaN nor subnormal. 0 is normal, as on an H200.
     Normal,
     /// Subnormal.
     Subnormal,
@@ -249,8 +250,8 @@ fn testp(value: f64, subnormal: bool, property: TestProperty) -> bool {
     }
 }
 
-/// The NaN of an operation on f64: that of the second operand, if it is one, else of those behind
-/// it, else of the first; quiet.
+/// The NaN result of an operation on f64: that of the second operand, if it is NaN; else of a later
+/// operand; else of the first. It is quiet.
 #[inline(always)]
 fn nan64(operands: &[u64]) -> u64 {
     let order = operands.iter().skip(1).chain(operands.first());
@@ -258,7 +259,7 @@ fn nan64(operands: &[u64]) -> u64 {
     given.map_or(F64.nan(), |bits| bits | 1 << 51)
 }
 
-/// A result of f64 operations, with NaN as the hardware has it.
+/// The bits of an f64 result. NaN is that of the hardware.
 #[inline(always)]
 fn finish64(value: u64, operands: &[u64]) -> u64 {
     if f64::from_bits(value).is_nan() { nan64(operands) } else { value }
@@ -330,8 +331,7 @@ pub fn sqrt64(a: u64, rounding: Rounding) -> u64 {
     finish64(root, &[a])
 }
 
-/// `min.f64` and `max.f64`: a number where one is NaN; of two zeros the negative one is the
-/// smaller.
+/// `min.f64` and `max.f64`. If one operand is NaN, the result is the other. -0 is less than +0.
 #[inline(always)]
 pub fn extreme64(a: u64, b: u64, max: bool) -> u64 {
     let rank = |bits: u64| (bits as i64) ^ ((bits as i64 >> 63) as u64 >> 1) as i64;

@@ -1,18 +1,18 @@
-//! Binary floating-point formats, exact numbers, and how they are rounded.
+//! Binary floating-point formats, exact numbers, and rounding.
 //!
-//! Law: an operation takes the exact value of its operands and rounds the exact result once to the
-//! format, by the given mode; subnormal numbers are kept. What is too large becomes infinity or the
-//! greatest number, as the mode says; in a format without infinities it becomes the greatest
-//! number. NaN becomes the one that the hardware makes: all bits but the sign, and of f64 the sign
-//! and the highest bit of the fraction.
+//! Law: an operation computes the exact result of its operands and rounds it once to the format, by
+//! the given mode; subnormal numbers are kept. A result that is too large becomes infinity or the
+//! greatest number, depending on the mode; in a format without infinities, it becomes the greatest
+//! number. NaN becomes the one of the hardware: all bits but the sign, and for f64 the sign and the
+//! highest bit of the fraction.
 //!
-//! An exact result may have more bits than fit in 128. Then its lowest bit is set where anything
-//! below was lost ("jammed"), which rounds as the exact result does: at least two more bits than
-//! those of f64 are above it.
+//! An exact result may need more than 128 bits. Then its lowest bit is set if any lost bit was set
+//! ("jammed"). That rounds like the exact result, because at least two more bits than the precision
+//! of f64 are above it.
 
 use std::cmp::Ordering;
 
-/// How a result is rounded.
+/// The rounding mode of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Rounding {
     /// To nearest, ties to even: `.rn`, `.rni`.
@@ -29,8 +29,8 @@ pub enum Rounding {
 }
 
 impl Rounding {
-    /// Whether a magnitude whose kept part is odd or not goes to the next one, by what was cut off:
-    /// compared with one half of the last place.
+    /// Whether a magnitude is rounded up. `odd` says whether its kept part is odd, and `cut`
+    /// compares the lost part with one half of the last place.
     fn is_up(self, negative: bool, odd: bool, cut: Cut) -> bool {
         match self {
             Rounding::Nearest => cut == Cut::Above || (cut == Cut::Half && odd),
@@ -42,7 +42,7 @@ impl Rounding {
     }
 }
 
-/// What was cut off, in halves of the last place.
+/// The lost part, in halves of the last place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cut {
     Nothing,
@@ -54,11 +54,11 @@ enum Cut {
 /// A binary floating-point format of at most 64 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Format {
-    /// Bits of the exponent.
+    /// The number of exponent bits.
     exponent: u32,
-    /// Bits after the point.
+    /// The number of fraction bits.
     fraction: u32,
-    /// The greatest number, without its sign.
+    /// The bits of the greatest finite number, without the sign.
     greatest: u64,
     /// Whether it has infinities.
     infinities: bool,
@@ -67,13 +67,13 @@ pub struct Format {
 
 /// IEEE half precision.
 pub const F16: Format = Format { exponent: 5, fraction: 10, greatest: 0x7bff, infinities: true, nan: 0x7fff };
-/// The upper half of f32.
+/// bfloat16: the upper half of f32.
 pub const BF16: Format = Format { exponent: 8, fraction: 7, greatest: 0x7f7f, infinities: true, nan: 0x7fff };
-/// One byte with four bits of exponent, without infinities.
+/// One byte with four exponent bits, without infinities.
 pub const E4M3: Format = Format { exponent: 4, fraction: 3, greatest: 0x7e, infinities: false, nan: 0x7f };
-/// One byte with five bits of exponent. It has infinities, which conversions do not make.
+/// One byte with five exponent bits. It has infinities, but conversions do not produce them.
 pub const E5M2: Format = Format { exponent: 5, fraction: 2, greatest: 0x7b, infinities: true, nan: 0x7f };
-/// f32 with ten bits after the point, without the 13 bits below.
+/// f32 with ten fraction bits; the lowest 13 bits are ignored.
 pub const TF32: Format = Format { exponent: 8, fraction: 10, greatest: 0x3_fbff, infinities: true, nan: 0x3_ffff };
 /// IEEE single precision.
 pub const F32: Format = Format { exponent: 8, fraction: 23, greatest: 0x7f7f_ffff, infinities: true, nan: 0x7fff_ffff };
@@ -86,29 +86,30 @@ pub const F64: Format = Format {
     nan: 0xfff8_0000_0000_0000,
 };
 
-/// `(-1)^negative * magnitude * 2^exponent`.
+/// An exact number: `(-1)^negative * magnitude * 2^exponent`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exact {
-    /// The sign, of 0 too.
+    /// The sign; zeros have one, too.
     pub negative: bool,
-    /// An integer.
+    /// The magnitude, as an integer.
     pub magnitude: u128,
-    /// The weight of its lowest bit.
+    /// The exponent of the weight of its lowest bit.
     pub exponent: i32,
 }
 
-/// A number of a format.
+/// The value of bits of a format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Value {
-    /// No number.
+    /// NaN.
     Nan,
-    /// An infinity, negative or not.
+    /// An infinity; true if it is negative.
     Infinite(bool),
     /// A finite number.
     Finite(Exact),
 }
 
-/// The bits of the 128 that hold a number which is about to be added: one is left for the carry.
+/// The position of the highest bit of a number before an addition. Of the 128 bits, one is left for
+/// the carry.
 const TOP: i32 = 125;
 
 impl Exact {
@@ -138,8 +139,8 @@ impl Exact {
         }
     }
 
-    /// The sum of two numbers of at most 106 bits, jammed. A sum that is 0 of others has the sign
-    /// that the mode asks for.
+    /// The sum of two numbers of at most 106 bits, jammed. If two numbers cancel, the rounding mode
+    /// decides the sign of 0.
     pub fn plus(self, other: Exact, rounding: Rounding) -> Exact {
         if self.is_zero() && other.is_zero() {
             let same = self.negative == other.negative;
@@ -167,7 +168,7 @@ impl Exact {
         Exact { negative, magnitude, exponent: large.exponent }
     }
 
-    /// The quotient by a number that is not 0, both of at most 64 bits, jammed.
+    /// The quotient by a number other than 0, both of at most 64 bits, jammed.
     pub fn over(self, other: Exact) -> Exact {
         let negative = self.negative != other.negative;
         if self.is_zero() || other.is_zero() {
@@ -184,7 +185,7 @@ impl Exact {
             return self;
         }
         let even = self.normal(126);
-        // The exponent becomes even by one bit less.
+        // Shifts by one bit less if that makes the exponent even.
         let odd = even.exponent.rem_euclid(2);
         let even = Exact { magnitude: even.magnitude << odd, exponent: even.exponent - odd, ..even };
         let root = even.magnitude.isqrt();
@@ -192,7 +193,8 @@ impl Exact {
         Exact { negative: false, magnitude: root << 1 | lost, exponent: even.exponent / 2 - 1 }
     }
 
-    /// The integer that a mode gives; `i128::MAX` or so where it is too large for 127 bits.
+    /// The number rounded to an integer. A number that does not fit in 127 bits gives about
+    /// `i128::MAX`.
     pub fn rounded(self, rounding: Rounding) -> i128 {
         let magnitude = if self.exponent >= 0 {
             if self.is_zero() || self.exponent as u32 >= self.magnitude.leading_zeros() {
@@ -209,7 +211,7 @@ impl Exact {
     }
 }
 
-/// The upper bits of a magnitude, the lowest of them set if one below is.
+/// A magnitude without its lowest bits. The lowest remaining bit is set if any lost bit was set.
 fn jammed(magnitude: u128, shift: i32) -> u128 {
     match shift {
         0 => magnitude,
@@ -218,7 +220,7 @@ fn jammed(magnitude: u128, shift: i32) -> u128 {
     }
 }
 
-/// The upper bits of a magnitude, and what is below.
+/// A magnitude without its lowest bits, and the lost part.
 fn cut(magnitude: u128, shift: i32) -> (u128, Cut) {
     if shift <= 0 {
         return (magnitude, Cut::Nothing);
@@ -244,22 +246,22 @@ fn cut(magnitude: u128, shift: i32) -> (u128, Cut) {
 }
 
 impl Format {
-    /// How many bits a number has.
+    /// The number of bits.
     pub const fn bits(self) -> u32 {
         1 + self.exponent + self.fraction
     }
 
-    /// The bits of NaN that operations give.
+    /// The bits of the NaN that operations return.
     pub const fn nan(self) -> u64 {
         self.nan
     }
 
-    /// The bit of the sign.
+    /// The mask of the sign bit.
     pub const fn sign(self) -> u64 {
         1 << (self.exponent + self.fraction)
     }
 
-    /// The greatest finite number.
+    /// The bits of the greatest finite number.
     pub const fn greatest(self) -> u64 {
         self.greatest
     }
@@ -268,13 +270,13 @@ impl Format {
         (1 << (self.exponent - 1)) - 1
     }
 
-    /// The bits of an infinity; of the greatest number where there is none.
+    /// The bits of an infinity; those of the greatest number if the format has no infinity.
     pub fn infinity(self, negative: bool) -> u64 {
         let magnitude = if self.infinities { self.greatest + 1 } else { self.greatest };
         if negative { self.sign() | magnitude } else { magnitude }
     }
 
-    /// The number that bits are.
+    /// The value of some bits.
     pub fn value(self, bits: u64) -> Value {
         let negative = bits & self.sign() != 0;
         let bits = bits & (self.sign() - 1);
@@ -288,32 +290,32 @@ impl Format {
         Value::Finite(Exact { negative, magnitude: magnitude.into(), exponent })
     }
 
-    /// Whether bits are a subnormal number.
+    /// Whether some bits are a subnormal number.
     pub fn is_subnormal(self, bits: u64) -> bool {
         let bits = bits & (self.sign() - 1);
         bits != 0 && bits >> self.fraction == 0
     }
 
-    /// A 0 of the same sign for a subnormal number.
+    /// A subnormal number becomes 0 with its sign. Other bits stay.
     pub fn flushed(self, bits: u64) -> u64 {
         if self.is_subnormal(bits) { bits & self.sign() } else { bits }
     }
 
-    /// The bits of a number, rounded once.
+    /// The bits of an exact number, rounded once.
     pub fn round(self, exact: Exact, rounding: Rounding) -> u64 {
         let sign = if exact.negative { self.sign() } else { 0 };
         if exact.is_zero() {
             return sign;
         }
         let top = exact.exponent + 127 - exact.magnitude.leading_zeros() as i32;
-        // The weight of the last place: that of the subnormal numbers, at least.
+        // The weight of the last place, which is at least that of the subnormal numbers.
         let last = top.max(1 - self.bias()) - self.fraction as i32;
         let (kept, cut) = cut(exact.magnitude, last - exact.exponent);
-        // All of a magnitude with fewer bits is kept, further up.
+        // A magnitude with fewer bits than the precision is kept, shifted up.
         let kept = if last < exact.exponent { kept << (exact.exponent - last) } else { kept };
         let kept = kept as u64 + u64::from(rounding.is_up(exact.negative, kept & 1 == 1, cut));
-        // The field of the exponent counts from 1; a carry moves into it as it should. A number
-        // without the leading bit is subnormal, and its field 0.
+        // The exponent field counts from 1, and a carry of the fraction correctly increments it. A
+        // number without the leading bit is subnormal, and its exponent field is 0.
         let field = (last + self.fraction as i32 + self.bias()) as u64;
         let magnitude = ((field - 1) << self.fraction) + kept;
         if magnitude <= self.greatest {
@@ -337,7 +339,7 @@ impl Format {
         }
     }
 
-    /// The integral number that a mode gives, in the same format: `cvt.rni` and so on.
+    /// A number rounded to an integral one in the same format: `cvt.rni` and so on.
     pub fn integral(self, bits: u64, rounding: Rounding) -> u64 {
         match self.value(bits) {
             Value::Nan => self.nan,
@@ -404,7 +406,7 @@ impl Format {
     }
 }
 
-/// The product of two values, exactly.
+/// The exact product of two values.
 fn product(a: Value, b: Value) -> Value {
     match (a, b) {
         (Value::Nan, _) | (_, Value::Nan) => Value::Nan,

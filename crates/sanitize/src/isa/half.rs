@@ -1,11 +1,11 @@
-//! f16 and bf16, alone and in pairs.
+//! f16 and bf16, single and in pairs.
 //!
 //! Law: results are rounded once to nearest from the exact value. Sums and products are computed in
-//! f32, whose 24 bits are at least twice 11 plus two, so that rounding twice is rounding once;
-//! `fma` goes through f64 rounded to odd. With `.ftz` (f16) subnormal operands and results become 0
-//! with their sign; with `.sat` results are in `[0, 1]` and NaN becomes +0; with `.relu` negative
-//! results become +0 and NaN stays. NaN is `0x7fff`, of `neg` and `abs` too. A result of `fma.ftz`
-//! that is subnormal before it is rounded is flushed, as on an H200.
+//! f32: its precision of 24 bits is at least twice 11 plus two, so rounding twice equals rounding
+//! once. `fma` uses f64 with rounding to odd. With `.ftz` (f16), subnormal operands and results
+//! become 0 with their sign. With `.sat`, results are in `[0, 1]`, and NaN becomes +0. With
+//! `.relu`, negative results become +0, and NaN stays. A NaN result is `0x7fff`, also for `neg` and
+//! `abs`. A result of `fma.ftz` that is subnormal before rounding is flushed, as on an H200.
 
 use super::float::fma_to_odd;
 use super::format::{BF16, Exact, F16, Format, Rounding, Value};
@@ -19,7 +19,7 @@ pub enum Half {
     Bf16,
 }
 
-/// What happens to a result besides rounding.
+/// The modifiers of an operation besides rounding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct HalfMode {
     /// `.ftz`
@@ -28,14 +28,14 @@ pub struct HalfMode {
     pub saturate: bool,
     /// `.relu`
     pub relu: bool,
-    /// `.oob` of `fma`: the result is +0 where a factor is the NaN with which tensor maps fill,
-    /// with either sign.
+    /// `.oob` of `fma`: the result is +0 if a factor is the NaN, of either sign, with which tensor
+    /// maps fill elements outside of the tensor.
     pub outside: bool,
 }
 
-/// NaN of both formats.
+/// The canonical NaN of both formats.
 pub const NAN_16: u16 = 0x7fff;
-/// The NaN with which tensor maps fill what is outside, as an H200 does.
+/// The NaN with which tensor maps fill elements outside of the tensor, as on an H200.
 pub const OUTSIDE_16: u16 = 0x7ff7;
 
 impl Half {
@@ -48,7 +48,7 @@ impl Half {
         }
     }
 
-    /// The number as f32, exactly.
+    /// The number as f32, which is exact.
     #[inline(always)]
     pub fn widen(self, bits: u16) -> f32 {
         match self {
@@ -57,7 +57,7 @@ impl Half {
         }
     }
 
-    /// The nearest number to an f32, ties to even.
+    /// An f32 rounded to nearest, ties to even.
     #[inline(always)]
     pub fn narrow(self, value: f32) -> u16 {
         if value.is_nan() {
@@ -66,7 +66,8 @@ impl Half {
         match self {
             Half::F16 => half::f16::from_f32(value).to_bits(),
             Half::Bf16 => {
-                // Half of the last kept place, less one where its bit is 0: a tie goes to even.
+                // Adds half of the last kept place, less one if that place is 0: so ties go to
+                // even.
                 let bits = value.to_bits();
                 ((bits + 0x7fff + (bits >> 16 & 1)) >> 16) as u16
             }
@@ -91,7 +92,7 @@ impl Half {
         bits & 0x7fff > infinity
     }
 
-    /// What comes after the operation itself.
+    /// Applies the modifiers to a result.
     #[inline(always)]
     fn finish(self, bits: u16, mode: HalfMode) -> u16 {
         let bits = self.flushed(bits, mode.flush);
@@ -137,7 +138,7 @@ impl Half {
         }
         let [a, b, c] = [a, b, c].map(|bits| f64::from(self.widen(self.flushed(bits, mode.flush))));
         let sum = fma_to_odd(a, b, c);
-        // What rounding would make normal is flushed before it.
+        // A result that rounding would make normal is flushed before rounding.
         let tiny = mode.flush && sum.abs() < f64::from(self.widen(0x0400));
         let bits = of_f64(self, if tiny { sum * 0.0 } else { sum }, Rounding::Nearest);
         self.finish(bits, mode)
@@ -155,7 +156,7 @@ impl Half {
         if self.is_nan(a) { NAN_16 } else { self.flushed(a, flush) & 0x7fff }
     }
 
-    /// `min` and `max`, as those of f32.
+    /// `min` and `max`, with the rules of f32.
     #[inline(always)]
     pub fn extreme(self, a: u16, b: u16, mode: super::float::ExtremeMode) -> u16 {
         let (mut a, mut b) = (self.flushed(a, mode.flush), self.flushed(b, mode.flush));
@@ -176,20 +177,20 @@ impl Half {
     }
 }
 
-/// Both halves of a register.
+/// Applies an operation to both halves of a register.
 #[inline(always)]
 pub fn pair1(a: u32, operation: impl Fn(u16) -> u16) -> u32 {
     u32::from(operation(a as u16)) | u32::from(operation((a >> 16) as u16)) << 16
 }
 
-/// Both halves of two registers.
+/// Applies an operation to both halves of two registers.
 #[inline(always)]
 pub fn pair2(a: u32, b: u32, operation: impl Fn(u16, u16) -> u16) -> u32 {
     let upper = operation((a >> 16) as u16, (b >> 16) as u16);
     u32::from(operation(a as u16, b as u16)) | u32::from(upper) << 16
 }
 
-/// Both halves of three registers.
+/// Applies an operation to both halves of three registers.
 #[inline(always)]
 pub fn pair3(a: u32, b: u32, c: u32, operation: impl Fn(u16, u16, u16) -> u16) -> u32 {
     let upper = operation((a >> 16) as u16, (b >> 16) as u16, (c >> 16) as u16);

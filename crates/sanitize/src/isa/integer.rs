@@ -1,8 +1,8 @@
 //! Integers of 16, 32 and 64 bits.
 //!
-//! Law: results are those of the integers, modulo `2^bits`; `.sat` clamps to the range of the type
-//! instead. A division by 0, which the PTX ISA leaves open, gives all ones, quotient and remainder,
-//! as code for the hardware does; the least number divided by -1 is itself, with remainder 0.
+//! Law: results are exact modulo `2^bits`; `.sat` clamps to the range of the type instead. The PTX
+//! ISA does not define a division by 0: here quotient and remainder are all ones, as in code for
+//! the hardware. The least number divided by -1 gives itself, with remainder 0.
 
 /// An integer type of PTX: `u16`, `s16`, `u32`, `s32`, `u64` or `s64`.
 pub trait Integer: Copy + Ord + std::fmt::Debug {
@@ -10,14 +10,14 @@ pub trait Integer: Copy + Ord + std::fmt::Debug {
     const BITS: u32;
     /// Whether it has a sign.
     const SIGNED: bool;
-    /// The type of the full product, 64 bits at most for what `mul.wide` gives.
+    /// The type of the full product of `mul.wide`, at most 64 bits.
     type Wide: Copy;
 
-    /// The number whose bits are the lowest of a register.
+    /// The number in the lowest bits of a register.
     fn of_bits(bits: u64) -> Self;
-    /// The bits, with zeros above them.
+    /// The bits of the number, extended by zeros.
     fn bits(self) -> u64;
-    /// The number, exactly.
+    /// The value of the number.
     fn exact(self) -> i128;
     /// `a + b`.
     fn add(self, b: Self) -> Self;
@@ -27,19 +27,19 @@ pub trait Integer: Copy + Ord + std::fmt::Debug {
     fn mul(self, b: Self) -> Self;
     /// The upper half of the product: `mul.hi`.
     fn mul_hi(self, b: Self) -> Self;
-    /// The quotient, rounded toward 0; all ones where `b` is 0.
+    /// The quotient, rounded toward 0; all ones if `b` is 0.
     fn div(self, b: Self) -> Self;
-    /// The remainder, of the sign of `a`; all ones where `b` is 0.
+    /// The remainder, with the sign of `a`; all ones if `b` is 0.
     fn rem(self, b: Self) -> Self;
     /// `-a`.
     fn neg(self) -> Self;
-    /// `|a|`; of the least number itself.
+    /// `|a|`; the least number stays itself.
     fn abs(self) -> Self;
-    /// `|a - b|`, of which the lowest bits are kept.
+    /// `|a - b|` modulo `2^bits`.
     fn distance(self, b: Self) -> Self;
-    /// `a << amount`; 0 if the amount is not less than the bits.
+    /// `a << amount`; 0 if the amount is the number of bits or more.
     fn shl(self, amount: u32) -> Self;
-    /// `a >> amount`, filled with the sign if there is one.
+    /// `a >> amount`, filled with the sign for signed types.
     fn shr(self, amount: u32) -> Self;
     /// `a + b`, clamped: `add.sat`.
     fn add_sat(self, b: Self) -> Self;
@@ -166,7 +166,7 @@ pub fn mad_hi_sat(a: i32, b: i32, c: i32) -> i32 {
     a.mul_hi(b).saturating_add(c)
 }
 
-/// `a + b + carry` and the carry out: `add.cc`, `addc`, `addc.cc`.
+/// `a + b + carry`, and the carry out: `add.cc`, `addc`, `addc.cc`.
 ///
 /// ```
 /// use tilewright_sanitize::isa::integer::add_carry;
@@ -180,15 +180,15 @@ pub fn add_carry<T: Integer>(a: T, b: T, carry: bool) -> (T, bool) {
     (T::of_bits(sum as u64), sum >> T::BITS != 0)
 }
 
-/// `a - b - borrow` and the borrow out: `sub.cc`, `subc`, `subc.cc`, which keep it in the carry
-/// flag.
+/// `a - b - borrow`, and the borrow out, which is kept in the carry flag: `sub.cc`, `subc`,
+/// `subc.cc`.
 #[inline(always)]
 pub fn sub_borrow<T: Integer>(a: T, b: T, borrow: bool) -> (T, bool) {
     let difference = i128::from(a.bits()) - i128::from(b.bits()) - i128::from(borrow);
     (T::of_bits(difference as u64), difference < 0)
 }
 
-/// The lowest 24 bits as a number, with their sign if the type has one.
+/// The lowest 24 bits as a number, signed if the type is.
 #[inline(always)]
 fn of_24<T: Integer>(a: T) -> i64 {
     let low = a.bits() << 40;
@@ -232,7 +232,7 @@ fn byte(value: u32, at: u32, signed: bool) -> i32 {
     if signed { i32::from(byte as i8) } else { i32::from(byte) }
 }
 
-/// `dp4a`: `c` plus the products of four bytes, with signs as told.
+/// `dp4a`: `c` plus the products of four pairs of bytes, with the given signedness.
 #[inline(always)]
 pub fn dp4a(a: u32, a_signed: bool, b: u32, b_signed: bool, c: u32) -> u32 {
     let product = |at| byte(a, at, a_signed).wrapping_mul(byte(b, at, b_signed)) as u32;
@@ -251,7 +251,7 @@ pub fn dp2a(a: u32, a_signed: bool, b: u32, b_signed: bool, upper: bool, c: u32)
     c.wrapping_add(product(0)).wrapping_add(product(1))
 }
 
-/// Two numbers of 16 bits in a register, each by `operation`: `add.s16x2`, `min.u16x2` and so on.
+/// Applies `operation` to both 16-bit halves of two registers: `add.s16x2`, `min.u16x2` and so on.
 #[inline(always)]
 pub fn pairwise<T: Integer>(a: u32, b: u32, operation: impl Fn(T, T) -> T) -> u32 {
     let each =

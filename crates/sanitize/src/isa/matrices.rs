@@ -1,29 +1,29 @@
 //! `ldmatrix`, `stmatrix` and `movmatrix`: 8 x 8 matrices of 16 bits.
 //!
-//! Law: row `r` of matrix `j` is 16 bytes at the address that lane `8j + r` gives. Lane `4g + t`
-//! has in register `j` the elements `2t` and `2t + 1` of row `g`; with `.trans` those of column `g`
-//! in rows `2t` and `2t + 1`. `movmatrix.trans` moves registers so from the first to the second
-//! form.
+//! Law: row `r` of matrix `j` is 16 bytes at the address of lane `8j + r`. In lane `4g + t`,
+//! register `j` holds the two elements of row `g` from `2t` on; with `.trans`, it holds those of
+//! column `g` in the two rows from `2t` on. `movmatrix.trans` converts a register from the first
+//! form to the second.
 
 use super::mma::{LANES, LaneWords};
 
 /// The rows of a matrix, as bytes.
 pub type Rows = [[u8; 16]; 8];
 
-/// The lane whose address is that of a row of a matrix.
+/// The lane that holds the address of a row of a matrix.
 #[inline(always)]
 pub fn address_lane(matrix: usize, row: usize) -> usize {
     (8 * matrix + row) % LANES
 }
 
-/// Where an element of a register lies: row and column.
+/// The row and the column of an element of a register.
 #[inline(always)]
 fn place(lane: usize, half: usize, transposed: bool) -> (usize, usize) {
     let (group, pair) = (lane / 4, 2 * (lane % 4) + half);
     if transposed { (pair, group) } else { (group, pair) }
 }
 
-/// The register of a matrix: `ldmatrix`.
+/// The register of each lane for a matrix: `ldmatrix`.
 ///
 /// ```
 /// use tilewright_sanitize::isa::matrices::load;
@@ -45,7 +45,7 @@ pub fn load(rows: &Rows, transposed: bool) -> LaneWords {
     register
 }
 
-/// The rows of a register: `stmatrix`.
+/// The rows of a matrix from the registers of the lanes: `stmatrix`.
 pub fn store(register: &LaneWords, transposed: bool) -> Rows {
     let mut rows = [[0; 16]; 8];
     for (lane, word) in register.iter().enumerate() {

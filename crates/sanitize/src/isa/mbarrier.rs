@@ -1,17 +1,17 @@
-//! Barriers in shared memory: `mbarrier`.
+//! The state of an mbarrier.
 //!
-//! Law: a barrier counts the arrivals of its phase that are missing, and bytes of transactions.
-//! When none of both is left, the phase is over: the next has as many arrivals as the barrier
-//! expects, less those that were dropped. A phase begins with no bytes; they may be completed
-//! before they are expected. Phases count from 0, and a wait for a parity holds where the last
-//! phase that is over has it; before the first, that is parity 1.
+//! Law: an mbarrier counts the pending arrivals of its current phase and the pending transaction
+//! bytes (tx-count). When both are 0, the phase completes. The next phase has the expected arrival
+//! count, less the arrivals that were dropped. A phase begins with a tx-count of 0; bytes may be
+//! completed before they are expected. Phases count from 0. A wait for a parity succeeds if the
+//! last completed phase has this parity; before the first, that is parity 1.
 //!
 //! (PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier".)
 
-/// The greatest number of arrivals, and of bytes either way.
+/// The greatest arrival count, and the greatest magnitude of the tx-count.
 pub const MAX_COUNT: u32 = (1 << 20) - 1;
 
-/// A barrier.
+/// The state of an mbarrier.
 ///
 /// ```
 /// use tilewright_sanitize::isa::mbarrier::BarrierWord;
@@ -31,61 +31,62 @@ pub struct BarrierWord {
     bytes: i64,
 }
 
-/// What is wrong with an operation on a barrier.
+/// An invalid operation on an mbarrier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MbarrierFlaw {
-    /// More arrivals than are missing.
+    /// More arrivals than are pending.
     Arrivals {
-        /// How many are missing.
+        /// The number of pending arrivals.
         pending: u32,
-        /// How many came.
+        /// The number of new arrivals.
         came: u32,
     },
-    /// More bytes than a barrier counts, expected or completed.
+    /// A tx-count beyond [`MAX_COUNT`].
     Bytes(i64),
 }
 
 impl BarrierWord {
-    /// `mbarrier.init`. None of a count of 0 or above [`MAX_COUNT`].
+    /// `mbarrier.init`. None if the count is 0 or above [`MAX_COUNT`].
     pub fn new(count: u32) -> Option<BarrierWord> {
         (1..=MAX_COUNT).contains(&count).then_some(BarrierWord { phase: 0, expected: count, pending: count, bytes: 0 })
     }
 
-    /// The number of the phase that is not over.
+    /// The number of the current phase.
     pub fn phase(&self) -> u64 {
         self.phase
     }
 
-    /// Arrivals that are missing.
+    /// The pending arrivals of the current phase.
     pub fn pending(&self) -> u32 {
         self.pending
     }
 
-    /// Arrivals of the next phase.
+    /// The expected arrivals of the next phase.
     pub fn expected(&self) -> u32 {
         self.expected
     }
 
-    /// Bytes that are missing; negative where they came before they were expected.
+    /// The pending transaction bytes; negative if more bytes arrived than were expected so far.
     pub fn bytes(&self) -> i64 {
         self.bytes
     }
 
-    /// What an arrival returns: the phase, and the arrivals that are missing before it.
+    /// The state token that an arrival returns: the phase, and the pending arrivals before this
+    /// one.
     pub fn token(&self) -> u64 {
         self.phase << 20 | u64::from(self.pending)
     }
 
-    /// `mbarrier.pending_count` of what an arrival returned.
+    /// `mbarrier.pending_count` of a state token.
     pub fn pending_of(token: u64) -> u32 {
         token as u32 & MAX_COUNT
     }
 
-    /// Arrivals; whether the phase is over by them.
+    /// `mbarrier.arrive`: arrivals. Returns whether they complete the phase.
     ///
     /// # Errors
     ///
-    /// More than are missing: nothing is changed.
+    /// More arrivals than are pending; nothing is changed then.
     pub fn arrive(&mut self, count: u32) -> Result<bool, MbarrierFlaw> {
         let Some(left) = self.pending.checked_sub(count) else {
             return Err(MbarrierFlaw::Arrivals { pending: self.pending, came: count });
@@ -94,7 +95,7 @@ impl BarrierWord {
         Ok(self.settle())
     }
 
-    /// `mbarrier.arrive_drop`: arrivals that also are expected no more in later phases.
+    /// `mbarrier.arrive_drop`: arrivals that are no longer expected in later phases.
     ///
     /// # Errors
     ///
@@ -107,11 +108,11 @@ impl BarrierWord {
         self.arrive(count)
     }
 
-    /// One arrival more is missing in this phase: `cp.async.mbarrier.arrive` without `.noinc`.
+    /// Increments the pending arrivals of this phase: `cp.async.mbarrier.arrive` without `.noinc`.
     ///
     /// # Errors
     ///
-    /// More than a barrier counts.
+    /// A count above [`MAX_COUNT`].
     pub fn add_pending(&mut self) -> Result<(), MbarrierFlaw> {
         if self.pending >= MAX_COUNT {
             return Err(MbarrierFlaw::Arrivals { pending: self.pending, came: 1 });
@@ -124,30 +125,30 @@ impl BarrierWord {
     ///
     /// # Errors
     ///
-    /// More bytes than a barrier counts.
+    /// A tx-count above [`MAX_COUNT`].
     pub fn expect(&mut self, bytes: u32) -> Result<(), MbarrierFlaw> {
         self.bytes = within(self.bytes + i64::from(bytes))?;
         Ok(())
     }
 
-    /// `mbarrier.complete_tx`; whether the phase is over by it.
+    /// `mbarrier.complete_tx`. Returns whether it completes the phase.
     ///
     /// # Errors
     ///
-    /// More bytes than a barrier counts.
+    /// A tx-count below -[`MAX_COUNT`].
     pub fn complete(&mut self, bytes: u32) -> Result<bool, MbarrierFlaw> {
         self.bytes = within(self.bytes - i64::from(bytes))?;
         Ok(self.settle())
     }
 
-    /// Whether the phase of what an arrival returned is over.
+    /// Whether the phase of a state token has completed.
     pub fn is_over(&self, token: u64) -> bool {
-        // As many bits as a token holds.
+        // Compares as many bits as a token holds.
         self.phase << 20 >> 20 != token >> 20
     }
 
-    /// Whether the phase of a parity is over: the last one, which is the one before the first at
-    /// first.
+    /// Whether the last completed phase has a parity. Before the first phase completes, that is
+    /// parity 1.
     pub fn is_over_parity(&self, odd: bool) -> bool {
         self.phase & 1 != u64::from(odd)
     }

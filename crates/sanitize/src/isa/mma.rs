@@ -1,16 +1,18 @@
-//! `mma.sync`: products of small matrices that a warp holds in registers.
+//! `mma.sync`: products of small matrices in the registers of a warp.
 //!
-//! Law: `D = A B + C`, with A of m x k, B of k x n. Lane `4g + t` holds, in register `r` of A with
-//! `p` elements, row `g + 8 (r mod 2)` and columns `4p (r / 2) + p t` on; in register `r` of B
-//! column `g` and rows `4p r + p t` on; of C and D the elements `(g + 8 (i / 2), 2t + i mod 2)`.
-//! Where m is 8, A has only the first of two registers, and C the first two elements. The four
-//! products of `m8n8k4` of f16 belong to lanes `4q` to `4q + 3` and the same plus 16.
+//! Law: `D = A B + C`, where A is m x k and B is k x n. Registers of A and B hold `p` elements
+//! each. In lane `4g + t`, register `r` of A holds row `g + 8 (r mod 2)`, columns `4p (r / 2) + p
+//! t` on. Register `r` of B holds column `g`, rows `4p r + p t` on. Element `i` of C and D is `(g +
+//! 8 (i / 2), 2t + i mod 2)`. If m is 8, A has only the first of each two registers, and C the
+//! first two elements. The four products of `m8n8k4` of f16 belong to lanes `4q` to `4q + 3` and
+//! the same lanes plus 16.
 //!
-//! Registers are of 32 bits; an f64 is two of them, the lower half first. How sums of
-//! floating-point products are rounded is in [`super::tensor_core`]. Two kinds are code for
-//! Hopper, which has no such instruction, and follow it bit by bit: bytes are widened to f16, and
-//! their products added up from 0, those of the lower halves of registers first; `m8n8k4` of f16 is
-//! a chain of `fma.f32` in order of K. Both then add C in f32.
+//! Registers have 32 bits; an f64 occupies two of them, the lower half first.
+//! [`super::tensor_core`] describes how sums of floating-point products are rounded. Hopper has no
+//! instruction for two kinds, and runs a sequence of others, which this crate follows bit by bit.
+//! Operands of 8 bits are converted to f16, and their products are summed from 0, those of the
+//! lower halves of registers first. `m8n8k4` of f16 is a chain of `fma.f32` in order of K. Both
+//! then add C in f32.
 //!
 //! (PTX ISA, "Matrix Fragments for mma.m8n8k4" to "mma.m16n8k256".)
 
@@ -24,23 +26,23 @@ use super::tensor_core::{Factor, MAX_BITS, OF_ZERO, SumModel, SumType, Terms, ad
 /// The lanes of a warp.
 pub const LANES: usize = 32;
 
-/// A register of 32 bits, of all lanes.
+/// The values of a 32-bit register in all lanes.
 pub type LaneWords = [u32; LANES];
 
-/// The types of A and B.
+/// The operand types of A and B.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operands {
-    /// Floating-point numbers, A and B.
+    /// Floating-point numbers: the type of A, and that of B.
     Floats(Factor, Factor),
     /// `.f64`
     F64,
     /// `.s8`, `.u8`, `.s4` or `.u4`.
     Integers {
-        /// 8 or 4.
+        /// The number of bits: 8 or 4.
         bits: u32,
-        /// Whether A has signs.
+        /// Whether A is signed.
         a_signed: bool,
-        /// Whether B has signs.
+        /// Whether B is signed.
         b_signed: bool,
     },
     /// `.b1` with `.xor.popc`.
@@ -50,7 +52,7 @@ pub enum Operands {
 }
 
 impl Operands {
-    /// How many bits an element of A or B takes.
+    /// The number of bits of an element of A or B.
     pub const fn bits(self) -> u32 {
         match self {
             Operands::Floats(factor, _) => factor.bits(),
@@ -68,22 +70,22 @@ pub struct Mma {
     operands: Operands,
     sums: SumType,
     saturate: bool,
-    /// Of the quad pairs' products: whether A and B are column-major and row-major, and the type of
-    /// C.
+    /// For quad pairs (`m8n8k4` of f16): whether A is column-major and B is row-major, and the type
+    /// of C.
     across: Option<([bool; 2], SumType)>,
     model: SumModel,
 }
 
-/// The largest extent along M, and along K.
+/// The largest M.
 const ROWS: usize = 16;
 const DEPTH: usize = 256;
-/// Columns.
+/// The number of columns N.
 const COLUMNS: usize = 8;
 
 impl Mma {
-    /// An instruction with B column-major and A row-major. `sums` tells f16 from f32 where A and B
-    /// are floating-point; `saturate` is `.satfinite` of integers. None if there is none of this
-    /// shape and these types.
+    /// An instruction with row-major A and column-major B. `sums` is the accumulator type for
+    /// floating-point operands; `saturate` is `.satfinite` of integers. None if there is no
+    /// instruction of this shape and these types.
     ///
     /// ```
     /// use tilewright_sanitize::isa::mma::{Mma, Operands};
@@ -114,7 +116,7 @@ impl Mma {
             return None;
         }
         let model = match operands {
-            // Bytes are widened to f16 on this machine, and multiplied as those are.
+            // A device of this kind converts 8-bit operands to f16 and multiplies these.
             Operands::Floats(factor, _) if factor.bits() == 8 => Factor::F16.hopper(shape[2]),
             Operands::Floats(factor, _) => factor.hopper(shape[2]),
             _ => SumModel { depth: shape[2], bits: 0, kept: 23 },
@@ -127,7 +129,7 @@ impl Mma {
         Self::mixed_quad_pairs(a_column_major, b_row_major, [sums; 2])
     }
 
-    /// The same with a D and a C of types of their own.
+    /// As [`Mma::quad_pairs`], with different types of D and C.
     pub fn mixed_quad_pairs(a_column_major: bool, b_row_major: bool, [sums, of_c]: [SumType; 2]) -> Mma {
         Mma {
             shape: [8, 8, 4],
@@ -139,17 +141,18 @@ impl Mma {
         }
     }
 
-    /// With sums of another machine, of at most 27 bits.
+    /// The same instruction with the accumulation of another device, of at most 27 bits.
     pub fn with_model(self, model: SumModel) -> Mma {
         Mma { model: SumModel { depth: model.depth.max(1), bits: model.bits.min(MAX_BITS), ..model }, ..self }
     }
 
-    /// M, N and K.
+    /// The shape: M, N and K.
     pub fn shape(&self) -> [usize; 3] {
         self.shape
     }
 
-    /// Registers of 32 bits of A, B, and of C or D; of quad pairs those of C.
+    /// The number of 32-bit registers of A, of B, and of C and D. For quad pairs, the last is that
+    /// of C.
     pub fn registers(&self) -> [usize; 3] {
         if let Some((_, of_c)) = self.across {
             return [2, 2, quad_registers(of_c)];
@@ -165,7 +168,7 @@ impl Mma {
         [words(m * k, bits), words(n * k, bits), words(m * n, sum)]
     }
 
-    /// Registers of 32 bits of D.
+    /// The number of 32-bit registers of D.
     pub fn result_registers(&self) -> usize {
         match self.across {
             Some(_) => quad_registers(self.sums),
@@ -173,7 +176,8 @@ impl Mma {
         }
     }
 
-    /// D. Registers beyond those of the instruction are left; of missing ones nothing is done.
+    /// Computes D. Registers beyond those of the instruction are left unchanged. If registers are
+    /// missing, nothing is done.
     ///
     /// ```
     /// use tilewright_sanitize::isa::mma::{LANES, Mma, Operands};
@@ -207,8 +211,8 @@ impl Mma {
         }
     }
 
-    /// Multiplies a sparse A, whose registers hold these elements, by a B that is twice as deep
-    /// along K. Does nothing if registers are missing.
+    /// Multiplies a sparse A, whose registers hold the elements at these places, by a B that is
+    /// twice as deep along K. If registers are missing, does nothing.
     pub(super) fn multiply_sparse(
         &self,
         a: &[LaneWords],
@@ -244,7 +248,8 @@ impl Mma {
         d: &mut [LaneWords],
     ) {
         let k = self.shape[2];
-        // No floating-point instruction is deeper than 32; B of a sparse product is twice as deep.
+        // No floating-point instruction has a K above 32. The B of a sparse product is twice as
+        // deep.
         let mut rows = ([0.0; ROWS * 32], [OF_ZERO; ROWS * 32]);
         let mut columns = ([0.0; COLUMNS * 64], [OF_ZERO; COLUMNS * 64]);
         each_number_of_a(a, first, |value, exponent, row, at| {
@@ -285,7 +290,8 @@ impl Mma {
         });
     }
 
-    /// Adds the products of some rows of A with B to their sums; narrow factors have 8 bits.
+    /// Adds the products of some rows of A with B to their accumulators. `is_narrow` says that
+    /// operands have 8 bits.
     fn add_floats(&self, is_narrow: bool, count: usize, (a, b): (Terms<'_>, Terms<'_>), sums: &mut [u32]) {
         let k = self.shape[2];
         if !is_narrow {
@@ -295,7 +301,7 @@ impl Mma {
         let mut halves = ([0.0; ROWS * 32], [OF_ZERO; ROWS * 32]);
         let mut of_b = ([0.0; COLUMNS * 32], [OF_ZERO; COLUMNS * 32]);
         for at in 0..k {
-            // Of four elements of a register, the first two belong to the first half.
+            // Of four elements in a register, the first two belong to the first half.
             let to = at / 4 * 2 + at % 2 + k / 2 * (at % 4 / 2);
             for row in 0..count {
                 halves.0[row * k + to] = a.values[row * k + at];
@@ -314,7 +320,7 @@ impl Mma {
         }
     }
 
-    /// A sum of f32 and one of C, in f32, as D.
+    /// The sum of an f32 accumulator and an element of C, in f32, as an element of D.
     fn add_sum(&self, sum: u32, old: u32) -> u32 {
         let old = match self.across.map_or(self.sums, |(_, of_c)| of_c) {
             SumType::F32 => old,
@@ -414,7 +420,7 @@ impl Mma {
         each_of_b(b, bits, |value, at, column| columns[column * depth + at] = extend(value, b_signed));
         self.each_integer_sum(|register, lane, row, column| {
             let (left, right) = (&rows[row * k..][..k], &columns[column * depth..][..depth]);
-            // At most 64 products below 2^16, so that they fit.
+            // At most 64 products below 2^16, so their sum fits.
             let products: i32 = match places {
                 None => left.iter().zip(right).map(|(a, b)| a * b).sum(),
                 Some(places) => left.iter().zip(places.row(row)).map(|(a, at)| a * right[usize::from(*at)]).sum(),
@@ -445,7 +451,7 @@ impl Mma {
         });
     }
 
-    /// The elements of A, of 8 rows or 16.
+    /// Visits the elements of A, of 8 or 16 rows.
     fn each_of_a(&self, a: &[LaneWords], bits: u32, mut visit: impl FnMut(u32, usize, usize)) {
         if self.shape[0] == 8 {
             each_of_b(a, bits, |value, at, row| visit(value, row, at));
@@ -463,12 +469,13 @@ impl Mma {
     }
 }
 
-/// Registers of a sum of `m8n8k4`.
+/// The number of accumulator registers of `m8n8k4`.
 fn quad_registers(kind: SumType) -> usize {
     if kind == SumType::F16 { 4 } else { 8 }
 }
 
-/// The register, the shift within it, and the place in an 8 x 8 matrix of a sum of `m8n8k4`.
+/// For an accumulator of `m8n8k4`: the register, the shift within it, and the row and column in an
+/// 8 x 8 matrix.
 fn quad_sum(kind: SumType, lane: usize, at: usize) -> (usize, u32, usize) {
     let upper = lane / 16 * 4;
     match kind {
@@ -480,7 +487,7 @@ fn quad_sum(kind: SumType, lane: usize, at: usize) -> (usize, u32, usize) {
     }
 }
 
-/// The first factors of many.
+/// The first `count` elements and exponents.
 fn terms<'a>(values: &'a [f64], exponents: &'a [i16], count: usize) -> Terms<'a> {
     Terms { values: &values[..count], exponents: &exponents[..count] }
 }

@@ -1,35 +1,36 @@
-//! Sums of products as tensor cores make them.
+//! The accumulation of products in tensor cores.
 //!
-//! Law: products are exact. As many of them as [`SumModel::depth`] says, in order of K, are added
-//! at once, with the sum so far: each term is cut, toward zero, after [`SumModel::bits`] bits below
-//! the highest exponent of all terms; what is left is added exactly, and the sum is cut to f32, of
-//! which [`SumModel::kept`] bits after the point are kept, or rounded to the nearest f16. The
-//! exponent of a product is the sum of those of its factors, of subnormal numbers the least one;
-//! products with 0 have none. A sum that is 0 is +0. An infinity or NaN among the terms gives what
-//! exact sums give; NaN is the one of the hardware.
+//! Law: products are exact. Groups of [`SumModel::depth`] products, in order of K, are added at
+//! once, together with the accumulator. Each term is truncated toward zero [`SumModel::bits`] bits
+//! below the highest exponent of all terms. The truncated terms are added exactly. The sum is
+//! truncated to an f32 with [`SumModel::kept`] fraction bits, or rounded to the nearest f16. The
+//! exponent of a product is the sum of the exponents of its factors; a subnormal number has the
+//! least exponent, and a product with 0 has none. A sum of 0 is +0. If a term is infinite or NaN,
+//! the result is that of exact sums; NaN is that of the hardware.
 //!
-//! The PTX ISA leaves order and rounding of these sums open. An H200 agrees bit by bit with 25 bits
-//! and 16 products of f16 and bf16, 8 of tf32. Of bytes in `wgmma` it agreed with 13 bits and 32
-//! products where sums are f16; that sums of f32 keep 13 bits too follows from the results that
-//! differed without. Sums of f64 are a chain of `fma` in order of K. Integers are exact, and wrap
-//! or, with `.satfinite`, are clamped at the end.
+//! The PTX ISA leaves the order and the rounding of these sums open. An H200 agrees bit by bit with
+//! 25 bits and 16 products for f16 and bf16, and with 8 products for tf32. For 8-bit operands in
+//! `wgmma`, it agreed with 13 bits and 32 products if the accumulators are f16. Accumulators of f32
+//! also keep 13 bits, as follows from results that would differ otherwise. Sums of f64 are a chain
+//! of `fma` in order of K. Integer sums are exact, and wrap or, with `.satfinite`, are clamped at
+//! the end.
 
 use super::float::canonical;
 use super::format::Rounding;
 use super::half::{Half, of_f64};
 
-/// How many terms are added at once, and how many of their bits are kept.
+/// How many products a tensor core adds at once, and the precision of the addition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SumModel {
-    /// Products that are added at once.
+    /// The number of products that are added at once.
     pub depth: usize,
-    /// Bits that a term keeps below the highest exponent.
+    /// The number of bits below the highest exponent that a term keeps.
     pub bits: u32,
-    /// Bits after the point that a sum of f32 keeps, at most 23.
+    /// The number of fraction bits that an f32 sum keeps, at most 23.
     pub kept: u32,
 }
 
-/// What operands of floating-point products are.
+/// The operand type of a floating-point product.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Factor {
     /// `.f16`
@@ -45,7 +46,7 @@ pub enum Factor {
 }
 
 impl Factor {
-    /// How many bits of a register it takes.
+    /// The number of bits that an element takes in a register.
     #[inline(always)]
     pub const fn bits(self) -> u32 {
         match self {
@@ -55,7 +56,7 @@ impl Factor {
         }
     }
 
-    /// The model of a device of compute capability 9.0 for an instruction of this depth.
+    /// The model for compute capability 9.0, for an instruction with this K.
     pub fn hopper(self, k: usize) -> SumModel {
         match self {
             Factor::F16 | Factor::Bf16 => SumModel { depth: k.min(16), bits: 25, kept: 23 },
@@ -64,7 +65,7 @@ impl Factor {
         }
     }
 
-    /// The number and its exponent.
+    /// The value of an element, and its exponent.
     #[inline(always)]
     pub(crate) fn decode(self, bits: u32) -> (f64, i16) {
         match self {
@@ -76,10 +77,10 @@ impl Factor {
         }
     }
 
-    /// The numbers and exponents of element `part` of each word.
+    /// The values and exponents of element `part` of each word.
     #[inline]
     pub(crate) fn decode_words<const N: usize>(self, words: &[u32; N], part: u32) -> ([f64; N], [i16; N]) {
-        // Loops over one kind become vector instructions.
+        // A loop for a single type becomes vector instructions.
         match self {
             Factor::F16 => decode_all::<5, 10, true, N>(words, 16 * part, 0xffff),
             Factor::Bf16 => decode_all::<8, 7, true, N>(words, 16 * part, 0xffff),
@@ -90,32 +91,33 @@ impl Factor {
     }
 }
 
-/// The exponent of 0: so low that no sum of two of them is one of numbers.
+/// The exponent of 0. It is so low that a sum with it is below every sum of exponents of numbers.
 pub(crate) const OF_ZERO: i16 = -8192;
-/// The exponent of what is not finite.
+/// The exponent of infinities and NaN.
 const OF_SPECIAL: i16 = 8192;
 
-/// Factors: their numbers and their exponents.
+/// Operands: their values and their exponents.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Terms<'a> {
     pub(crate) values: &'a [f64],
     pub(crate) exponents: &'a [i16],
 }
 
-/// `2^exponent` of normal numbers.
+/// `2^exponent`, for exponents of normal numbers.
 #[inline(always)]
 fn power_of_two(exponent: i32) -> f64 {
     f64::from_bits(((exponent + 1023) as u64) << 52)
 }
 
-/// A number of a format with this many bits of exponent and fraction, with infinities or not.
+/// The value of an element with E exponent bits and F fraction bits, and its exponent. `INFINITIES`
+/// says whether the format has infinities.
 #[inline(always)]
 fn decode<const E: u32, const F: u32, const INFINITIES: bool>(bits: u32) -> (f64, i16) {
     let bias = (1 << (E - 1)) - 1;
     let magnitude = bits & ((1 << (E + F)) - 1);
     let field = (magnitude >> F) as i32;
-    // The fields in their places in f64; the exponents differ by the difference of the biases,
-    // which takes subnormal numbers along.
+    // Moves the fields to their positions in f64. The exponent differs by the difference of the
+    // biases; the multiplication that corrects it also handles subnormal numbers.
     let scaled = f64::from_bits(u64::from(magnitude) << (52 - F)) * power_of_two(1023 - bias);
     let greatest = if INFINITIES { (((1 << E) - 1) << F) - 1 } else { (1 << (E + F)) - 2 };
     let special = if INFINITIES && magnitude == greatest + 1 { f64::INFINITY } else { f64::NAN };
@@ -140,7 +142,7 @@ fn decode_all<const E: u32, const F: u32, const INFINITIES: bool, const N: usize
     (values, exponents)
 }
 
-/// What sums are.
+/// The type of accumulators.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SumType {
     /// `.f16`
@@ -150,7 +152,7 @@ pub enum SumType {
 }
 
 impl SumType {
-    /// A sum as f64, exactly.
+    /// The value of an accumulator as f64, which is exact.
     #[inline(always)]
     pub(crate) fn widen(self, bits: u32) -> f64 {
         match self {
@@ -159,7 +161,7 @@ impl SumType {
         }
     }
 
-    /// The exponent of a sum.
+    /// The exponent of an accumulator.
     #[inline(always)]
     fn exponent(self, value: f64) -> i16 {
         let least = match self {
@@ -172,7 +174,7 @@ impl SumType {
         }
     }
 
-    /// The bits of a sum that is exact: of f32 cut toward 0, and infinite if it is too large.
+    /// The bits of an exact sum: for f32 truncated toward 0, and infinite if it is too large.
     #[inline(always)]
     pub(crate) fn narrow(self, value: f64, kept: u32) -> u32 {
         if self == SumType::F16 {
@@ -185,7 +187,7 @@ impl SumType {
                 (f64::from_bits(bits >> cut << cut) as f32).to_bits()
             }
             ..=-127 => {
-                // Units of the least f32.
+                // In units of the least f32.
                 let units = value.abs() * power_of_two(149);
                 (bits >> 32 & 0x8000_0000) as u32 | units as u32
             }
@@ -194,7 +196,7 @@ impl SumType {
     }
 }
 
-/// The integer next to 0 of numbers below 2^51, exactly.
+/// Truncates a number below 2^51 toward 0, exactly.
 #[inline(always)]
 fn cut(value: f64) -> f64 {
     const INTEGERS: f64 = 4_503_599_627_370_496.0;
@@ -204,14 +206,14 @@ fn cut(value: f64) -> f64 {
     below.copysign(value)
 }
 
-/// The columns that are added at a time.
+/// The number of columns that are added at a time.
 const COLUMNS: usize = 8;
 
-/// The most bits that a model may keep: [`add_block`] says why.
+/// The most bits that a model may keep. [`add_block`] gives the reason.
 pub(crate) const MAX_BITS: u32 = 27;
 
-/// `sums += a * b`: `a` has rows of `k` terms, `b` has `k` rows of `n` terms, and `sums` are rows
-/// of `n`, as bits. `n` is a multiple of 8.
+/// `sums += a * b`: `a` has rows of `k` elements, `b` has `k` rows of `n` elements, and `sums` has
+/// rows of `n` accumulators, as bits. `n` is a multiple of 8.
 pub(crate) fn add_products(
     model: SumModel,
     kind: SumType,
@@ -237,12 +239,13 @@ pub(crate) fn add_products(
     }
 }
 
-/// Adds products of finite numbers to sums side by side.
+/// Adds products of finite numbers to neighbouring accumulators.
 ///
-/// A product has at most 22 bits, so one that is no integer is at least 2^-22 below the next, and
-/// where 1/2 - 2^-23 is taken off, the nearest integer is the one next to 0. Below 2^29, which are
-/// products of at most 27 bits below the highest exponent, nothing of this difference is lost. The
-/// integer is then in the lower bits of the number, where it is added as one.
+/// The addition truncates by rounding to nearest. A product has at most 22 bits. If it is no
+/// integer, it is at least 2^-22 below the next integer. So after 1/2 - 2^-23 is subtracted, the
+/// nearest integer is the truncated value. Products are below 2^29, which allows at most 27 bits
+/// below the highest exponent, so the subtraction loses nothing. The truncated integer is then in
+/// the lower bits of the f64, where it is added as an integer.
 #[inline(always)]
 fn add_block(model: SumModel, kind: SumType, (a, b): (Terms<'_>, Terms<'_>), n: usize, sums: &mut [u32; COLUMNS]) {
     const INTEGERS: f64 = 6_755_399_441_055_744.0;
@@ -256,7 +259,7 @@ fn add_block(model: SumModel, kind: SumType, (a, b): (Terms<'_>, Terms<'_>), n: 
             *highest = (*highest).max(a + b);
         }
     }
-    // Nothing but zeros: any scale will do.
+    // All terms are zero, so any scale is right.
     let shifts = highest.map(|highest| if highest < OF_ZERO / 2 { 0 } else { model.bits as i32 - i32::from(highest) });
     let scale = shifts.map(power_of_two);
     let mut total = [0_u64; COLUMNS];
@@ -276,7 +279,7 @@ fn add_block(model: SumModel, kind: SumType, (a, b): (Terms<'_>, Terms<'_>), n: 
     }
 }
 
-/// The same where a term may be no number.
+/// As [`add_block`], if a term may be infinite or NaN.
 #[cold]
 fn add_special(model: SumModel, kind: SumType, (a, b): (Terms<'_>, Terms<'_>), n: usize, sums: &mut [u32; COLUMNS]) {
     for at in 0..COLUMNS {

@@ -1,42 +1,43 @@
 //! Tensor maps: which bytes a bulk copy of a box moves.
 //!
-//! Law: a map names a tensor of rank 1 to 5 in global memory, the first dimension contiguous. A
-//! *tiled* copy moves the box at the coordinates that it is given: of the first dimension all
-//! elements, of each other one every `step`-th, `ceil(box / step)` of them, the first dimension
-//! fastest, packed in shared memory. With a swizzle that is wider than a row, each row takes a
-//! whole line of it. An *im2col* copy moves channels of this many pixels: pixels follow each other
-//! along the spatial dimensions and then along images, within a box that begins at the lower corner
-//! and ends the upper corner behind the extent, each moved by the offsets of the instruction. What
-//! lies outside the tensor is filled by loads and left by stores. With a swizzle of 16 W bytes,
-//! units of 16 bytes change places: bits 4 up of an address in shared memory are changed by as many
-//! bits from 7 up.
+//! Law: a map describes a tensor of rank 1 to 5 in global memory, whose first dimension is
+//! contiguous. A *tiled* copy moves the box at the given coordinates: all elements of the first
+//! dimension, and every `step`-th element of each other dimension, `ceil(box / step)` of them, with
+//! the first dimension fastest, packed in shared memory. With a swizzle that is wider than a row,
+//! each row occupies a whole line of the swizzle. An *im2col* copy moves the channels of this many
+//! pixels. The pixels follow each other along the spatial dimensions and then along images, within
+//! a box that begins at the lower corner and ends at the upper corner, which counts from the last
+//! pixel. The offsets of the instruction move each pixel. For elements outside of the tensor, loads
+//! fill in a value, and stores write nothing. With a swizzle of 16 W bytes, units of 16 bytes are
+//! permuted: bits 4 and up of an address in shared memory are xored with as many bits from bit 7
+//! on.
 //!
 //! Interleaved layouts are refused when a map is made.
 //!
-//! (PTX ISA, "Tensors"; CUDA driver API, `cuTensorMapEncodeTiled` and `cuTensorMapEncodeIm2col`,
-//! whose 128 bytes are not documented; these are of our own.)
+//! (PTX ISA, "Tensors"; CUDA driver API, `cuTensorMapEncodeTiled` and `cuTensorMapEncodeIm2col`.
+//! The 128 bytes of the driver's maps are not documented; the format here is this crate's own.)
 
 mod bytes;
 
-/// The bytes of a map.
+/// The number of bytes of a map.
 pub const MAP_BYTES: usize = 128;
 /// The highest rank.
 const RANKS: usize = 5;
 
-/// What is in memory where a box reaches out of its tensor.
+/// The value of elements outside of the tensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Outside {
     /// Zeros.
     #[default]
     Zeros,
-    /// NaN, of floating-point types.
+    /// NaN, for floating-point types.
     Nan,
 }
 
-/// How the copies of a map walk.
+/// The traversal of a map's copies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Walk {
-    /// Boxes of these extents.
+    /// Boxes with these extents.
     Tiled([u32; RANKS]),
     /// Pixels and their channels.
     Im2col {
@@ -46,12 +47,12 @@ pub enum Walk {
         upper: [i16; 3],
         /// Channels of a pixel.
         channels: u32,
-        /// Pixels of a copy.
+        /// The number of pixels of a copy.
         pixels: u32,
     },
 }
 
-/// The type of elements. Floats of 8 bits are bytes, and `tf32` is `f32`.
+/// The element type. Floats of 8 bits are bytes, and `tf32` is `f32`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MapElement {
     /// Bytes.
@@ -77,8 +78,8 @@ pub enum MapElement {
 }
 
 impl MapElement {
-    /// The types by their numbers in `tensormap.replace.tile.elemtype`; two of them are `f32` whose
-    /// subnormal numbers are flushed, and two are `tf32`.
+    /// The types, by their numbers in `tensormap.replace.tile.elemtype`. Two of them are `f32` with
+    /// flushed subnormal numbers, and two are `tf32`.
     const NUMBERED: [Self; 13] = [
         Self::U8,
         Self::U16,
@@ -95,7 +96,7 @@ impl MapElement {
         Self::F32,
     ];
 
-    /// The type of a number of `tensormap.replace.tile.elemtype`.
+    /// The type with a number in `tensormap.replace.tile.elemtype`.
     pub fn numbered(number: u64) -> Option<Self> {
         Self::NUMBERED.get(usize::try_from(number).ok()?).copied()
     }
@@ -104,7 +105,7 @@ impl MapElement {
         Self::NUMBERED.iter().position(|own| *own == self).unwrap_or(0) as u64
     }
 
-    /// Bytes of an element: 1, 2, 4 or 8.
+    /// The number of bytes of an element: 1, 2, 4 or 8.
     pub fn bytes(self) -> u32 {
         match self {
             Self::U8 => 1,
@@ -114,8 +115,7 @@ impl MapElement {
         }
     }
 
-    /// The bits of the NaN that is filled in, of an H200: the same 16 bits again and again; none of
-    /// integers.
+    /// The bits of the NaN that an H200 fills in, a repeated pattern of 16 bits; None for integers.
     pub fn nan(self) -> Option<u64> {
         let repeated = u64::from(super::half::OUTSIDE_16) * 0x0001_0001_0001_0001;
         match self {
@@ -125,20 +125,20 @@ impl MapElement {
     }
 }
 
-/// What `tensormap.replace` changes; dimensions count from 0, the contiguous one.
+/// A field that `tensormap.replace` changes. Dimensions count from 0, the contiguous one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MapField {
     /// The address of the tensor.
     Address,
-    /// The dimensions, less one.
+    /// The number of dimensions, less one.
     Rank,
-    /// The elements of a box in a dimension.
+    /// The extent of a box along a dimension.
     Box(usize),
-    /// The elements of the tensor in a dimension.
+    /// The extent of the tensor along a dimension.
     Extent(usize),
-    /// The bytes from one element to the next of the dimension behind this one.
+    /// The stride in bytes of the dimension after this one.
     Stride(usize),
-    /// Of which elements of a dimension one is copied.
+    /// The traversal stride of a dimension.
     Step(usize),
     /// The number of the type.
     Element,
@@ -146,12 +146,12 @@ pub enum MapField {
     Interleave,
     /// The number of the swizzle.
     Swizzle,
-    /// What is outside: 0 for zeros, 1 for NaN.
+    /// The value outside of the tensor: 0 for zeros, 1 for NaN.
     Fill,
 }
 
 impl MapField {
-    /// The field of a word of `tensormap.replace`, and of the number of its dimension.
+    /// The field that a modifier of `tensormap.replace` names, with the number of its dimension.
     pub fn read(word: &str, dimension: usize) -> Option<Self> {
         Some(match word {
             "global_address" => Self::Address,
@@ -168,7 +168,7 @@ impl MapField {
         })
     }
 
-    /// Whether an instruction names a dimension.
+    /// Whether a modifier of `tensormap.replace` has a dimension.
     pub fn has_dimension(word: &str) -> bool {
         matches!(word, "box_dim" | "global_dim" | "global_stride" | "element_stride")
     }
@@ -179,42 +179,44 @@ impl MapField {
 pub struct TensorMap {
     /// The address of the tensor, a multiple of 16.
     pub address: u64,
-    /// Its elements.
+    /// The element type.
     pub element: MapElement,
-    /// How many dimensions it has, 1 to 5.
+    /// The number of dimensions, 1 to 5.
     pub rank: usize,
-    /// Elements of each dimension, from 1 on.
+    /// The extent of each dimension, at least 1.
     pub extents: [u64; RANKS],
-    /// Bytes from one element to the next of each dimension but the first, multiples of 16.
+    /// The stride in bytes of each dimension but the first, a multiple of 16.
     pub strides: [u64; RANKS - 1],
-    /// Of which elements of a dimension one is copied, 1 to 8; that of the first is not looked at.
+    /// The traversal stride of each dimension, 1 to 8: only every such element is copied. That of
+    /// the first dimension is ignored.
     pub steps: [u32; RANKS],
-    /// How copies walk.
+    /// The traversal of copies.
     pub walk: Walk,
-    /// Units of 16 bytes in a line of the swizzle: 1 (none), 2, 4 or 8.
+    /// The number of 16-byte units in a line of the swizzle: 1 (none), 2, 4 or 8.
     pub units: u32,
-    /// What is outside.
+    /// The value of elements outside of the tensor.
     pub outside: Outside,
 }
 
-/// Bytes that lie side by side in both memories.
+/// Bytes that are contiguous in both memories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct BoxPiece {
     /// The address in shared memory, swizzled.
     pub shared: u64,
-    /// The address in global memory; none outside the tensor.
+    /// The address in global memory; None outside of the tensor.
     pub global: Option<u64>,
-    /// Bytes.
+    /// The number of bytes.
     pub bytes: u32,
 }
 
 impl TensorMap {
-    /// A map of a dense row-major array, whose last extent is the first dimension of the map, with
-    /// boxes of `extents`, the outermost first, as the array's shape is.
+    /// A map of a dense row-major array with boxes of `extents`. The last extent of the array is
+    /// the first dimension of the map. `extents` has the order of the array's shape, the outermost
+    /// dimension first.
     ///
     /// # Errors
     ///
-    /// As [`TensorMap::check`], and where there are not as many extents as dimensions.
+    /// Errors: as [`TensorMap::check`]; `extents` does not have one extent for each dimension.
     ///
     /// ```
     /// use tilewright_sanitize::isa::tensor_map::{MapElement, TensorMap};
@@ -238,11 +240,11 @@ impl TensorMap {
         Ok(map)
     }
 
-    /// A map of a dense row-major array with boxes of one element, which is not checked yet.
+    /// A map of a dense row-major array with boxes of one element, without checks.
     ///
     /// # Errors
     ///
-    /// Where the array has no dimension, more than five, or too many bytes.
+    /// Errors: the array has no dimension, more than five dimensions, or too many bytes.
     pub fn dense(element: MapElement, shape: &[u64], address: u64) -> Result<TensorMap, String> {
         let rank = shape.len();
         if rank == 0 || rank > RANKS {
@@ -270,11 +272,11 @@ impl TensorMap {
         Ok(map)
     }
 
-    /// Gives it boxes of these extents, the outermost first.
+    /// Sets the extents of boxes, the outermost dimension first.
     ///
     /// # Errors
     ///
-    /// Where there are not as many extents as dimensions.
+    /// Errors: there is not one extent for each dimension.
     pub fn set_box(&mut self, extents: &[u32]) -> Result<(), String> {
         if extents.len() != self.rank {
             return Err(format!("a box of {} dimensions for an array of {}", extents.len(), self.rank));
@@ -287,11 +289,11 @@ impl TensorMap {
         Ok(())
     }
 
-    /// What the driver refuses.
+    /// Checks the rules of the driver.
     ///
     /// # Errors
     ///
-    /// The first rule that does not hold, in words.
+    /// Errors: the first rule that is violated, as text.
     pub fn check(&self) -> Result<(), String> {
         let bytes = u64::from(self.element.bytes());
         if self.rank == 0 || self.rank > RANKS {
@@ -326,7 +328,8 @@ impl TensorMap {
                 bytes * u64::from(boxes[0])
             }
             Walk::Im2col { channels, pixels, lower, upper } => {
-                // The corners have 16 bits in all for each pixel's coordinates.
+                // The corner of each spatial dimension has 16 bits divided by the number of spatial
+                // dimensions.
                 let (least, most) = match self.rank {
                     3 => (-32768, 32767),
                     4 => (-128, 127),
@@ -361,7 +364,7 @@ impl TensorMap {
         Ok(())
     }
 
-    /// Bytes of a row of a box, or of the channels of a pixel.
+    /// The number of bytes of a row of a box, or of the channels of a pixel.
     fn row_bytes(&self) -> u32 {
         let elements = match self.walk {
             Walk::Tiled(boxes) => boxes[0],
@@ -370,22 +373,22 @@ impl TensorMap {
         elements.saturating_mul(self.element.bytes())
     }
 
-    /// Bytes from one row to the next in shared memory.
+    /// The distance in bytes between rows in shared memory.
     fn pitch(&self) -> u32 {
         if self.units > 1 { 16 * self.units } else { self.row_bytes() }
     }
 
-    /// Bytes of shared memory from the beginning of a box to its end.
+    /// The number of bytes of shared memory from the start of a box to its end.
     pub fn room(&self) -> u32 {
         self.box_bytes() / self.row_bytes().max(1) * self.pitch()
     }
 
-    /// Whether rows take more room than they have bytes.
+    /// Whether rows are padded in shared memory.
     pub fn is_apart(&self) -> bool {
         self.pitch() != self.row_bytes()
     }
 
-    /// Bytes that a copy moves.
+    /// The number of bytes that a copy moves.
     pub fn box_bytes(&self) -> u32 {
         let elements = match self.walk {
             Walk::Tiled(boxes) => {
@@ -397,7 +400,7 @@ impl TensorMap {
         elements.saturating_mul(self.element.bytes())
     }
 
-    /// The bits of an element outside the tensor.
+    /// The bits of an element outside of the tensor.
     pub fn fill(&self) -> u64 {
         match self.outside {
             Outside::Zeros => 0,
@@ -405,8 +408,8 @@ impl TensorMap {
         }
     }
 
-    /// The pieces of the copy at some coordinates, the first dimension first, to or from `shared`.
-    /// `offsets` are those of im2col. No piece crosses a unit of 16 bytes.
+    /// The pieces of a copy at some coordinates, the first dimension first, to or from the address
+    /// `shared`. `offsets` are those of im2col. No piece crosses a unit of 16 bytes.
     pub fn pieces(&self, coordinates: [i32; RANKS], offsets: [u16; 3], shared: u64, mut visit: impl FnMut(BoxPiece)) {
         let bytes = self.element.bytes();
         let mut offset = 0_u64;
@@ -414,7 +417,8 @@ impl TensorMap {
         let mut row = |inner: i64, count: u32, rest: Option<u64>| {
             let mut at = 0;
             while at < count {
-                // Elements of one unit of shared memory, of which all are inside or none.
+                // The elements of one unit of shared memory, which are all inside of the tensor or
+                // all outside.
                 let unit = (16 - (offset % 16) as u32) / bytes;
                 let contiguous = unit.min(count - at);
                 let place = |number: u32| inner + i64::from(number);
@@ -480,7 +484,7 @@ impl TensorMap {
         }
     }
 
-    /// The address of an index of a dimension but the first; none outside.
+    /// The address after moving along a dimension other than the first; None outside of the tensor.
     fn along(&self, address: Option<u64>, dimension: usize, index: i64) -> Option<u64> {
         let inside = index >= 0 && (index as u64) < self.extents[dimension];
         address
@@ -488,7 +492,7 @@ impl TensorMap {
             .map(|address| address.wrapping_add((index as u64).wrapping_mul(self.strides[dimension - 1])))
     }
 
-    /// Where a byte of shared memory is swizzled to.
+    /// The swizzled address of a byte of shared memory.
     fn swizzled(&self, address: u64) -> u64 {
         address ^ (address >> 3 & u64::from(16 * (self.units - 1)))
     }

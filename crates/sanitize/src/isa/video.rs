@@ -1,59 +1,59 @@
-//! Video instructions: on parts of registers (`vadd`, `vshl`, `vmad` ..), and on two or four
-//! numbers in a register (`vadd2`, `vabsdiff4` ..).
+//! Video instructions: on parts of registers (`vadd`, `vshl`, `vmad` ..), and on two or four packed
+//! numbers (`vadd2`, `vabsdiff4` ..).
 //!
-//! Law of those of one number: each operand is a register, or a byte or half of one, extended by
-//! its type. The result is exact. With `.sat` it is held within 32 bits, or within the part that it
-//! goes to, with a sign if its type has one. Then it is combined with a third operand: added to it,
-//! the lower or the greater one of the two, or it replaces a part of it. The third operand has a
-//! sign whatever the types say, and a result without one is compared as its lower 32 bits: the
-//! document leaves this open, and an H200 does so.
+//! Law of scalar video instructions: each operand is a register, or a byte or half of one, extended
+//! by its type. The result is exact. With `.sat`, it is clamped to 32 bits, or to the part that it
+//! is written to, signed if its type is. Then it is combined with a third operand: by addition, by
+//! minimum or maximum, or by replacing a part of it. The third operand is always signed, and an
+//! unsigned result is compared as its lower 32 bits: the PTX ISA leaves this open, and an H200 does
+//! so.
 //!
-//! An H200 does not hold all results within their type where the document says so. These forms have
-//! no law here: [`ScalarVideo::is_open`].
+//! For some forms, the PTX ISA says that the result is clamped to its type, and an H200 does not do
+//! so. These forms have no law here: [`ScalarVideo::is_open`].
 //!
-//! Law of those of several: each part of the result is that of two parts chosen from the four or
-//! eight of both operands, computed exactly and cut to its bits, or with `.sat` to the least and
-//! greatest number of its type. What the mask leaves out comes from a third operand. With `.add`
-//! the result is the sum of the parts within the mask and of the third operand.
+//! Law of SIMD video instructions: each part of the result is computed exactly from two parts that
+//! are selected from the four or eight parts of both operands. It is truncated to its bits, or with
+//! `.sat` clamped to the range of its type. Parts that the mask excludes come from a third operand.
+//! With `.add`, the result is the sum of the parts in the mask and of the third operand.
 //!
 //! (PTX ISA, "Scalar Video Instructions" and "SIMD Video Instructions".)
 
 use super::compare::Comparison;
 
-/// What is computed of two numbers.
+/// The operation on two numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PartOperation {
     /// Their sum.
     Add,
     /// Their difference.
     Sub,
-    /// Half of their sum, rounded up from 0 on and down below.
+    /// Half of their sum: rounded up if it is not negative, and otherwise down.
     Average,
     /// The magnitude of their difference.
     AbsDiff,
-    /// The lower one.
+    /// The minimum.
     Min,
-    /// The greater one.
+    /// The maximum.
     Max,
-    /// The first, shifted to the left by the second: at most by 32, or by its lower five bits.
+    /// The first shifted left by the second. The amount is at most 32, or its lowest five bits.
     ShiftLeft(ShiftLimit),
-    /// The same to the right.
+    /// The first shifted right by the second, with the same rule for the amount.
     ShiftRight(ShiftLimit),
-    /// 1 if they compare so, else 0.
+    /// 1 if the comparison holds, otherwise 0.
     Compare(Comparison),
 }
 
-/// What becomes of the amount of a shift.
+/// How the amount of a shift is limited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ShiftLimit {
-    /// More than 32 counts as 32.
+    /// An amount above 32 becomes 32.
     Clamp,
-    /// The lower five bits count.
+    /// The lowest five bits of the amount are used.
     Wrap,
 }
 
 impl PartOperation {
-    /// The exact result; a shift to the left by 32 has up to 65 bits.
+    /// The exact result. A left shift by 32 has up to 65 bits.
     fn of(self, a: i64, b: i64) -> i128 {
         let amount = |limit| match limit {
             ShiftLimit::Clamp => b.clamp(0, 32),
@@ -75,7 +75,7 @@ impl PartOperation {
     }
 }
 
-/// The part of a register.
+/// A part of a register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum RegisterPart {
     /// All 32 bits.
@@ -88,7 +88,7 @@ pub enum RegisterPart {
 }
 
 impl RegisterPart {
-    /// The part of a suffix such as `h1` or `b3`.
+    /// The part with a suffix such as `h1` or `b3`.
     pub fn read(word: &str) -> Option<Self> {
         Some(match word {
             "h0" => Self::Half(0),
@@ -101,7 +101,7 @@ impl RegisterPart {
         })
     }
 
-    /// Its first bit, and how many it has.
+    /// Its first bit, and its number of bits.
     fn bits(self) -> (u32, u32) {
         match self {
             Self::Whole => (0, 32),
@@ -110,14 +110,14 @@ impl RegisterPart {
         }
     }
 
-    /// Its value.
+    /// The value of the part of a word.
     pub fn of(self, word: u32, signed: bool) -> i64 {
         let (at, bits) = self.bits();
         extended(word >> at, bits, signed)
     }
 }
 
-/// The lower bits of a word as a number.
+/// The lowest bits of a word as a number.
 fn extended(word: u32, bits: u32, signed: bool) -> i64 {
     let up = word << (32 - bits);
     if signed { i64::from(up as i32 >> (32 - bits)) } else { i64::from(up >> (32 - bits)) }
@@ -131,22 +131,22 @@ fn range(bits: u32, signed: bool) -> (i64, i64) {
     }
 }
 
-/// What a result of one number is combined with.
+/// How the result of a scalar instruction is combined with the third operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Secondary {
-    /// Nothing.
+    /// Not at all.
     Nothing,
-    /// The third operand is added.
+    /// By addition.
     Add,
-    /// The lower one of the two.
+    /// By minimum.
     Min,
-    /// The greater one of the two.
+    /// By maximum.
     Max,
-    /// It replaces this part of the third operand.
+    /// The result replaces this part of the third operand.
     Merge(RegisterPart),
 }
 
-/// An instruction on one number.
+/// A scalar video instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ScalarVideo {
     /// What it computes.
@@ -155,16 +155,16 @@ pub struct ScalarVideo {
     pub parts: [RegisterPart; 2],
     /// Whether the result and the operands have signs.
     pub signed: [bool; 3],
-    /// Whether the result is held within its type.
+    /// Whether the result is clamped to its type.
     pub saturates: bool,
-    /// What follows.
+    /// How the result is combined with the third operand.
     pub secondary: Secondary,
 }
 
 impl ScalarVideo {
-    /// Whether the document and an H200 give different results: with `.sat` where a part is
-    /// replaced by what may be negative, of sums and differences with whole registers, and of
-    /// shifts to the left; and where the result is compared with the third operand.
+    /// Whether the PTX ISA and an H200 give different results. That is so with `.sat` for the merge
+    /// of a result that may be negative, for sums and differences with whole registers, and for
+    /// left shifts; and if the result is compared with the third operand.
     pub fn is_open(&self) -> bool {
         let is_left = matches!(self.operation, PartOperation::ShiftLeft(_));
         let whole = self.parts.iter().filter(|part| **part == RegisterPart::Whole).count();
@@ -175,7 +175,7 @@ impl ScalarVideo {
         self.saturates && (is_left || is_whole || replaces) || compares
     }
 
-    /// The result of two registers and of the third operand.
+    /// The result from two registers and the third operand.
     ///
     /// ```
     /// use tilewright_sanitize::isa::video::{PartOperation, RegisterPart, ScalarVideo, Secondary};
@@ -214,30 +214,33 @@ impl ScalarVideo {
     }
 }
 
-/// `vmad`: a product of parts, an addend, and a shift.
+/// `vmad`: a multiply-add of parts, followed by a shift.
 ///
-/// Law: `(a b + c) >> shift`, exactly, with `a b` or `c` negated; `.po` adds 1. The addend has a
-/// sign, as on an H200. If no factor has one and nothing is negated, what is shifted has 64 bits
-/// without a sign. With `.sat` the result is held within 32 bits, which have a sign if a factor has
-/// one or something is negated.
+/// Law: the result is `(a b + c) >> shift`, exactly, where `a b` or `c` may be negated; `.po`
+/// increments the sum. The addend is signed, as on an H200. If no factor is signed and nothing is
+/// negated, an unsigned number of 64 bits is shifted. With `.sat` the result is clamped to 32 bits,
+/// which are signed if a factor is signed or something is negated.
+/// 1. The addend is signed, as on an H200. If no factor is signed and nothing is negated, an
+/// unsigned number of 64 bits is shifted. With `.sat` the result is clamped to 32 bits, which are
+/// signed if a factor is signed or something is negated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct VideoProduct {
     /// The parts of the factors.
     pub parts: [RegisterPart; 2],
-    /// Whether the factors have signs.
+    /// Whether the factors are signed.
     pub signed: [bool; 2],
     /// Whether the product and the addend are negated.
     pub negated: [bool; 2],
     /// Whether 1 is added.
     pub plus_one: bool,
-    /// Bits by which the sum is shifted to the right: 0, 7 or 15.
+    /// The number of bits by which the sum is shifted right: 0, 7 or 15.
     pub shift: u32,
-    /// Whether the result is held within 32 bits.
+    /// Whether the result is clamped to 32 bits.
     pub saturates: bool,
 }
 
 impl VideoProduct {
-    /// The result of the factors and the addend.
+    /// The result from the factors and the addend.
     ///
     /// ```
     /// use tilewright_sanitize::isa::video::{RegisterPart, VideoProduct};
@@ -260,7 +263,7 @@ impl VideoProduct {
         let addend = i128::from(c as i32);
         let sum = match self.negated {
             [true, _] => addend - product,
-            // The bits of the addend are turned over before it is extended.
+            // The bits of the addend are inverted before it is extended.
             [_, true] => product + i128::from(!(c as i32)) + 1,
             _ => product + addend,
         };
@@ -276,34 +279,34 @@ impl VideoProduct {
     }
 }
 
-/// An instruction on several numbers.
+/// A SIMD video instruction: on two or four packed numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PartInstruction {
     /// What it computes.
     pub operation: PartOperation,
-    /// Bits of a part: 8 or 16.
+    /// The number of bits of a part: 8 or 16.
     pub bits: u32,
-    /// Whether the parts of the result and of the operands have signs.
+    /// Whether the parts of the result and of the operands are signed.
     pub signed: [bool; 3],
-    /// Whether results are held within their type.
+    /// Whether results are clamped to their type.
     pub saturates: bool,
-    /// Whether the parts are summed.
+    /// Whether the parts of the result are summed (`.add`).
     pub sums: bool,
-    /// For each part of the result the number of the part of either operand, of those of the first
-    /// register and then of the second.
+    /// For each part of the result, the part of each operand. Parts are numbered through the first
+    /// register and then the second.
     pub chosen: [[u8; 4]; 2],
     /// Bit `i` says whether part `i` of the result is computed.
     pub mask: u8,
 }
 
 impl PartInstruction {
-    /// The instruction on parts that lie at the same place in both registers, without signs.
+    /// The unsigned instruction on parts at the same position in both registers.
     pub fn new(operation: PartOperation, bits: u32) -> Self {
         let chosen = if bits == 8 { [[0, 1, 2, 3], [4, 5, 6, 7]] } else { [[0, 1, 0, 0], [2, 3, 0, 0]] };
         Self { operation, bits, signed: [false; 3], saturates: false, sums: false, chosen, mask: 15 }
     }
 
-    /// The result of two registers and of the third operand.
+    /// The result from two registers and the third operand.
     ///
     /// ```
     /// use tilewright_sanitize::isa::video::{PartInstruction, PartOperation};

@@ -1,10 +1,11 @@
 //! `wgmma.mma_async`: products of a warpgroup, with operands in shared memory.
 //!
-//! Law: `D = A B + D` or `D = A B`, with A of 64 x K, B of K x N; K is 32 bytes of elements. Warp
-//! `w` of the four has rows `16w` to `16w + 15` of A and D, as 16 x 8 blocks side by side, each as
-//! the D of `mma.sync`; A in registers is that of `mma.sync`. Operands in shared memory lie as
-//! their descriptor says: with `e` bytes an element, `T = 16 / e` and `W` units of 16 bytes in a
-//! line of the swizzle, element `(mn, k)` is this many bytes behind the start:
+//! Law: `D = A B + D` or `D = A B`, where A is 64 x K and B is K x N; K is 32 bytes of elements.
+//! Warp `w` of the four has rows `16w` to `16w + 15` of A and D, as adjacent 16 x 8 blocks with the
+//! layout of the D of `mma.sync`. A in registers has the layout of the A of `mma.sync`. Operands in
+//! shared memory have the layout of their descriptor. With elements of `e` bytes, `T = 16 / e`, and
+//! `W` units of 16 bytes in a line of the swizzle, element `(mn, k)` is this many bytes after the
+//! start:
 //!
 //! ```text
 //!                 swizzled                                    not swizzled
@@ -13,11 +14,11 @@
 //!                 + k/8 stride + k%8 16W
 //! ```
 //!
-//! Bits 4 to 6 of the address are then changed by bits 7 to 9, of which the swizzle takes three,
-//! two or one (128, 64 or 32 bytes), counted from the base offset.
+//! Bits 4 to 6 of the address are then xored with bits 7 to 9, of which the swizzle uses three, two
+//! or one (128, 64 or 32 bytes), counted from the base offset.
 //!
-//! `wgmma.mma_async.sp` has an A of 64 x K / 2 elements that are held, as [`super::mma::sparse`] says,
-//! and a B whose columns have 64 bytes.
+//! `wgmma.mma_async.sp` has an A with 64 x K / 2 stored elements, as [`super::mma::sparse`]
+//! describes, and a B whose columns have 64 bytes.
 //!
 //! (PTX ISA, "Asynchronous Warpgroup Level Matrix Operation": descriptors, canonical layouts,
 //! register fragments.)
@@ -31,16 +32,16 @@ const ROWS: usize = 16;
 /// The bytes of a row of A or a column of B.
 const BYTES: u32 = 32;
 
-/// What operands of `wgmma` are.
+/// The operand types of `wgmma`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum GroupOperands {
-    /// Floating-point numbers, A and B.
+    /// Floating-point numbers: the type of A, and that of B.
     Floats(Factor, Factor),
-    /// Bytes.
+    /// 8-bit integers.
     Integers {
-        /// `.s8` or `.u8` of A.
+        /// Whether A is signed: `.s8`, otherwise `.u8`.
         a_signed: bool,
-        /// `.s8` or `.u8` of B.
+        /// Whether B is signed: `.s8`, otherwise `.u8`.
         b_signed: bool,
     },
     /// `.b1` with `.and.popc`.
@@ -48,7 +49,7 @@ pub enum GroupOperands {
 }
 
 impl GroupOperands {
-    /// How many bits an element takes.
+    /// The number of bits of an element.
     pub const fn bits(self) -> u32 {
         match self {
             GroupOperands::Floats(factor, _) => factor.bits(),
@@ -58,7 +59,7 @@ impl GroupOperands {
     }
 }
 
-/// Where an operand lies: a matrix descriptor.
+/// A matrix descriptor: the layout of an operand in shared memory.
 ///
 /// ```
 /// use tilewright_sanitize::isa::wgmma::Described;
@@ -76,14 +77,14 @@ pub struct Described {
     pub leading: u32,
     /// The stride dimension byte offset.
     pub stride: u32,
-    /// At which line of 128 bytes, modulo 8, the pattern starts.
+    /// The number, modulo 8, of the 128-byte line at which the swizzle pattern starts.
     pub base_offset: u32,
-    /// Units of 16 bytes in a line of the swizzle: 1 (none), 2, 4 or 8.
+    /// The number of 16-byte units in a line of the swizzle: 1 (none), 2, 4 or 8.
     pub units: u32,
 }
 
 impl Described {
-    /// The descriptor with these bits; reserved ones are not looked at.
+    /// The descriptor with these bits. Reserved bits are ignored.
     pub fn of_bits(bits: u64) -> Described {
         let field = |at: u32| ((bits >> at & 0x3fff) << 4) as u32;
         let units = match bits >> 62 {
@@ -96,8 +97,7 @@ impl Described {
         Described { start: field(0), leading: field(16), stride: field(32), base_offset, units }
     }
 
-    /// The address of element `(mn, k)`; addresses wrap at 2^18, as the fields of the descriptor
-    /// do.
+    /// The address of element `(mn, k)`. Addresses wrap at 2^18, like the fields of the descriptor.
     #[inline]
     pub fn byte(&self, [mn, k]: [u32; 2], element_bytes: u32, mn_major: bool) -> u32 {
         let (line, unit) = (16 * self.units, 16 / element_bytes);
@@ -119,7 +119,7 @@ impl Described {
 /// A `wgmma.mma_async`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct GroupProduct {
-    /// Columns.
+    /// The number of columns N.
     n: usize,
     operands: GroupOperands,
     sums: SumType,
@@ -128,28 +128,28 @@ pub struct GroupProduct {
     across: [bool; 2],
     /// Whether A and B are negated.
     negated: [bool; 2],
-    /// Whether A holds every second element only, and B is twice as deep.
+    /// Whether A is sparse, so that B is twice as deep.
     is_sparse: bool,
     model: SumModel,
 }
 
-/// What one operand holds: elements along K for each row of A or column of B.
+/// The elements of one operand: along K, for each row of A or column of B.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GroupMatrix(Elements);
 
 #[derive(Debug, Clone, PartialEq)]
 enum Elements {
-    /// A by rows; B by K: numbers and exponents.
+    /// Rows of A, or the rows of B along K: values and exponents.
     Terms(Vec<f64>, Vec<i16>),
-    /// By rows of A and columns of B: bytes extended.
+    /// Rows of A, or columns of B: extended integers.
     Integers(Vec<i32>),
-    /// By rows of A and columns of B: 32 bits each.
+    /// Rows of A, or columns of B: words of 32 single bits.
     Words(Vec<u32>),
 }
 
 impl GroupProduct {
-    /// An instruction without negation, both operands K-major. None if there is none of these
-    /// types and columns.
+    /// An instruction without negation and with K-major operands. None if there is no instruction
+    /// of these types and columns.
     pub fn new(n: usize, operands: GroupOperands, sums: SumType, saturate: bool) -> Option<GroupProduct> {
         let fits = match operands {
             GroupOperands::Floats(Factor::F16, Factor::F16) => true,
@@ -170,65 +170,68 @@ impl GroupProduct {
         Some(GroupProduct { n, operands, sums, saturate, across, negated, is_sparse: false, model })
     }
 
-    /// With operands in shared memory that are MN-major (`imm-trans`), where elements have 16 bits.
+    /// The same instruction with MN-major operands in shared memory (`imm-trans`). Elements must
+    /// have 16 bits.
     pub fn across(self, across: [bool; 2]) -> GroupProduct {
         GroupProduct { across, ..self }
     }
 
-    /// With negated operands (`imm-scale` of -1).
+    /// The same instruction with negated operands (`imm-scale` of -1).
     pub fn negated(self, negated: [bool; 2]) -> GroupProduct {
         GroupProduct { negated, ..self }
     }
 
-    /// With a sparse A, which holds half of the elements of K. None of bits.
+    /// The same instruction with a sparse A, which stores half of its elements. None for single
+    /// bits.
     pub fn sparse(self) -> Option<GroupProduct> {
         (self.operands != GroupOperands::AndPopc).then_some(GroupProduct { is_sparse: true, ..self })
     }
 
-    /// Whether B lies in memory as no document says: its rows of 64 bytes in lines of 32.
+    /// Whether the layout of B in memory is undocumented: its rows have 64 bytes and the swizzle
+    /// has lines of 32.
     pub fn is_undocumented(&self, of_b: &Described) -> bool {
         self.is_sparse && of_b.units == 2 && !self.across[1]
     }
 
-    /// With sums of another machine, of at most 27 bits.
+    /// The same instruction with the accumulation of another device, of at most 27 bits.
     pub fn with_model(self, model: SumModel) -> GroupProduct {
         let model = SumModel { depth: model.depth.max(1), bits: model.bits.min(MAX_BITS), ..model };
         GroupProduct { model, ..self }
     }
 
-    /// Columns.
+    /// The number of columns N.
     pub fn n(&self) -> usize {
         self.n
     }
 
-    /// Elements along K, with the zeros of a sparse A.
+    /// The extent K, which counts the elements of a sparse A that are not stored, too.
     pub fn k(&self) -> usize {
         if self.is_sparse { 2 * self.held() } else { self.held() }
     }
 
-    /// Elements of a row of A that are held.
+    /// The number of stored elements of a row of A.
     fn held(&self) -> usize {
         (8 * BYTES / self.operands.bits()) as usize
     }
 
-    /// Bytes of a row of A or of a column of B.
+    /// The number of bytes of a row of A or of a column of B.
     fn row_bytes(&self, of_b: bool) -> u32 {
         if of_b && self.is_sparse { 2 * BYTES } else { BYTES }
     }
 
-    /// Registers of D of a thread.
+    /// The number of registers of D in a thread.
     pub fn registers(&self) -> usize {
         let packed = matches!(self.operands, GroupOperands::Floats(..)) && self.sums == SumType::F16;
         if packed { self.n / 4 } else { self.n / 2 }
     }
 
-    /// Bytes of what is one element here: of bits there are 8 in it.
+    /// The number of bytes of a unit of the layout: an element, or 8 single bits.
     fn element_bytes(&self) -> u32 {
         self.operands.bits().div_ceil(8)
     }
 
-    /// The addresses of the units of 16 bytes that are read of an operand in shared memory: those
-    /// of rows `first` to `first + count` of A, or columns of B.
+    /// The addresses of the 16-byte units that are read from an operand in shared memory, for rows
+    /// `first` to `first + count` of A, or for columns of B.
     pub fn units(&self, described: &Described, of_b: bool, first: usize, count: usize) -> Vec<u32> {
         let bytes = self.element_bytes();
         let unit = 16 / bytes;
@@ -246,7 +249,7 @@ impl GroupProduct {
         units
     }
 
-    /// A of a warp, from its four registers. Missing ones count as 0.
+    /// The part of A of a warp, from its four registers. Missing registers count as 0.
     pub fn a_of_registers(&self, registers: &[LaneWords]) -> GroupMatrix {
         let registers = registers.get(..4).unwrap_or(registers);
         let k = self.held();
@@ -272,13 +275,13 @@ impl GroupProduct {
         })
     }
 
-    /// A of warp `warp` of the four, from shared memory, of which `read` gives 16 bytes at an
+    /// The part of A of warp `warp` of the four, from shared memory. `read` returns 16 bytes at an
     /// aligned address.
     pub fn a_of_shared(&self, warp: usize, described: &Described, read: impl FnMut(u32) -> [u8; 16]) -> GroupMatrix {
         self.of_shared(described, [ROWS * (warp % 4), ROWS], false, read)
     }
 
-    /// B from shared memory, of which `read` gives 16 bytes at an aligned address.
+    /// B from shared memory. `read` returns 16 bytes at an aligned address.
     pub fn b_of_shared(&self, described: &Described, read: impl FnMut(u32) -> [u8; 16]) -> GroupMatrix {
         self.of_shared(described, [0, self.n], true, read)
     }
@@ -290,12 +293,12 @@ impl GroupProduct {
         of_b: bool,
         mut read: impl FnMut(u32) -> [u8; 16],
     ) -> GroupMatrix {
-        // Elements along K; of bits, bytes of them.
+        // Elements along K; for single bits, bytes along K.
         let bytes = self.element_bytes();
         let depth = (self.row_bytes(of_b) / bytes) as usize;
         let which = usize::from(of_b);
         let across = self.across[which];
-        // The elements of 16 bytes in a row are neighbours along the contiguous dimension.
+        // Contiguous elements of 16 bytes are neighbours along the major dimension.
         let unit = (16 / bytes) as usize;
         let mut words = |mn: usize, k: usize| {
             let held = read(described.byte([(first + mn) as u32, k as u32], bytes, across));
@@ -305,7 +308,7 @@ impl GroupProduct {
             }
             words
         };
-        // Each unit: where its first element is, and the next one's distance.
+        // For each unit: the index of its first element, and the distance to the next element.
         let units = (0..count * depth / unit).map(|number| match across {
             true => (number % (count / unit) * unit, number / (count / unit)),
             false => (number / (depth / unit), number % (depth / unit) * unit),
@@ -356,15 +359,15 @@ impl GroupProduct {
         })
     }
 
-    /// Adds the product to the registers D of a warp, or sets them to it where `adds` is false.
-    /// Matrices of another instruction, or too few registers: nothing is done.
+    /// Adds the product to the registers D of a warp, or, if `adds` is false, replaces them. If the
+    /// matrices belong to another instruction, or registers are missing, does nothing.
     pub fn multiply(&self, a: &GroupMatrix, b: &GroupMatrix, d: &mut [LaneWords], adds: bool) {
         if !self.is_sparse {
             self.multiply_at(a, b, None, d, adds);
         }
     }
 
-    /// The same of a sparse A, whose elements have these places.
+    /// As [`GroupProduct::multiply`], for a sparse A, whose elements have these places.
     pub fn multiply_sparse(&self, a: &GroupMatrix, b: &GroupMatrix, places: &Places, d: &mut [LaneWords], adds: bool) {
         if self.is_sparse && places.fits(self.held()) {
             self.multiply_at(a, b, Some(places), d, adds);

@@ -1,10 +1,11 @@
-//! `wmma`: products of matrices whose fragments have no stated form.
+//! `wmma`: matrix products whose fragments have no specified layout.
 //!
-//! Law: `D = A B + C`. Which lane holds which element is open; a program may only hand fragments
-//! from loads to products to stores, or treat all elements alike. Here the elements of A and C lie
-//! in the order of their rows, those of B in that of its columns, as many in a row to each lane.
-//! Fragments of f16 have eight registers, so that they hold an element more than once where there
-//! are fewer. Sums are those of `mma.sync` ([`super::tensor_core`]).
+//! Law: `D = A B + C`. The PTX ISA does not specify which lane holds which element. A program may
+//! only pass fragments from loads to products to stores, or treat all elements alike. Here, the
+//! elements of A and C are distributed row by row, and those of B column by column, with equally
+//! many consecutive elements in each lane. Fragments of f16 have eight registers; if there are
+//! fewer elements, an element is held more than once. Accumulation is that of `mma.sync`
+//! ([`super::tensor_core`]).
 //!
 //! (PTX ISA, "Warp-level Matrix Load, Store and Multiply-and-Accumulate Instructions".)
 
@@ -12,7 +13,7 @@ use super::half::Half;
 use super::mma::{LANES, LaneWords, Mma, Operands};
 use super::tensor_core::{Factor, OF_ZERO, SumType, Terms, add_products};
 
-/// A matrix of the product.
+/// A matrix of a `wmma`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum WmmaMatrix {
     /// A, of m x k.
@@ -23,7 +24,7 @@ pub enum WmmaMatrix {
     C,
 }
 
-/// A `wmma` of a warp. Elements of f64 have two words, the lower one first.
+/// A `wmma` of a warp. An element of f64 has two words, the lower one first.
 ///
 /// ```
 /// use tilewright_sanitize::isa::mma::Operands;
@@ -44,7 +45,7 @@ pub struct Wmma {
 }
 
 impl Wmma {
-    /// An instruction; none if there is none of this shape and these types.
+    /// The instruction of a shape; None if there is none of this shape and these types.
     pub fn new(shape: [usize; 3], operands: Operands, sums: SumType, saturate: bool) -> Option<Wmma> {
         let fits = match operands {
             Operands::Floats(Factor::F16, Factor::F16) | Operands::Integers { bits: 8, .. } => {
@@ -62,7 +63,7 @@ impl Wmma {
         fits.then_some(Wmma { shape, operands, sums, saturate })
     }
 
-    /// Rows and columns of a matrix.
+    /// The number of rows and columns of a matrix.
     pub fn extents(&self, fragment: WmmaMatrix) -> [usize; 2] {
         let [m, n, k] = self.shape;
         match fragment {
@@ -72,7 +73,7 @@ impl Wmma {
         }
     }
 
-    /// Bits of an element of a matrix.
+    /// The number of bits of an element of a matrix.
     pub fn bits(&self, fragment: WmmaMatrix) -> usize {
         match (fragment, self.operands) {
             (WmmaMatrix::C, Operands::Floats(..)) if self.sums == SumType::F16 => 16,
@@ -82,12 +83,12 @@ impl Wmma {
         }
     }
 
-    /// Elements that a lane has of a matrix, each counted once.
+    /// The number of different elements of a matrix in a lane.
     fn elements(&self, fragment: WmmaMatrix) -> usize {
         self.extents(fragment).into_iter().product::<usize>() / LANES
     }
 
-    /// Registers of a matrix.
+    /// The number of registers of a matrix.
     pub fn registers(&self, fragment: WmmaMatrix) -> usize {
         match (fragment, self.operands) {
             (WmmaMatrix::A | WmmaMatrix::B, Operands::Floats(Factor::F16, _)) => 8,
@@ -95,7 +96,7 @@ impl Wmma {
         }
     }
 
-    /// Row and column of the element that a lane has at a place, counted over its registers.
+    /// The row and the column of an element of a lane. `place` counts over the lane's registers.
     pub fn place(&self, fragment: WmmaMatrix, lane: usize, place: usize) -> (usize, usize) {
         let elements = self.elements(fragment);
         let index = lane * elements + place % elements;
@@ -106,7 +107,7 @@ impl Wmma {
         }
     }
 
-    /// The bits of each element, row by row; of B column by column.
+    /// The bits of each element, row by row; for B, column by column.
     fn gather(&self, fragment: WmmaMatrix, registers: &[LaneWords]) -> Vec<u32> {
         let (bits, elements) = (self.bits(fragment), self.elements(fragment));
         let (packed, mask) = (32 / bits, u32::MAX >> (32 - bits));
@@ -117,13 +118,13 @@ impl Wmma {
         all.collect()
     }
 
-    /// The registers of a C or D of f16 as those of one of f32, which has the same places.
+    /// The registers of a C or D of f16, converted to f32. Both have the same layout.
     pub fn widened(of_f16: &[LaneWords]) -> Vec<LaneWords> {
         let half = |word: u32, part: u32| Half::F16.widen((word >> (16 * part)) as u16).to_bits();
         of_f16.iter().flat_map(|lanes| [0, 1].map(|part| lanes.map(|word| half(word, part)))).collect()
     }
 
-    /// The registers of a C or D of f32 as those of one of f16, rounded to the nearest.
+    /// The registers of a C or D of f32, rounded to f16.
     pub fn narrowed(of_f32: &[LaneWords]) -> Vec<LaneWords> {
         let half = |word: u32| u32::from(Half::F16.narrow(f32::from_bits(word)));
         let pair =
@@ -131,7 +132,7 @@ impl Wmma {
         of_f32.as_chunks::<2>().0.iter().map(|[low, high]| pair(low, high)).collect()
     }
 
-    /// D. Where there are too few registers nothing is done.
+    /// Computes D. If there are too few registers, nothing is done.
     pub fn multiply(&self, a: &[LaneWords], b: &[LaneWords], c: &[LaneWords], d: &mut [LaneWords]) {
         let count = |fragment| self.registers(fragment);
         let (Some(a), Some(b), Some(c), Some(d)) = (
@@ -144,7 +145,7 @@ impl Wmma {
         };
         let [m, n, k] = self.shape;
         if self.operands == Operands::F64 {
-            // Places here are those of `mma.sync`.
+            // Positions here are those of `mma.sync`.
             if let Some(mma) = Mma::new(self.shape, self.operands, self.sums, false) {
                 mma.multiply(a, b, c, d);
             }

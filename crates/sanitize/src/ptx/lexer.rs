@@ -1,25 +1,25 @@
-//! The words of PTX.
+//! Splits PTX into tokens.
 
 use super::PtxError;
 
-/// A word or a sign.
+/// A token.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Token<'a> {
     /// A name, a register, an opcode.
     Word(&'a str),
-    /// What follows a dot, with its `::`.
+    /// A modifier: what follows a dot, including its `::`.
     Dot(&'a str),
     /// An integer.
     Integer(u64),
-    /// A float by its bits.
+    /// A float of 32 bits, given by its bits.
     Float32(u32),
-    /// A float by its bits.
+    /// A float of 64 bits, given by its bits.
     Float64(u64),
-    /// A text in quotes, as it is written.
+    /// A string in quotes, without interpretation of escapes.
     Text(&'a str),
-    /// A sign.
+    /// A punctuation character.
     Sign(u8),
-    /// The end.
+    /// The end of the text.
     End,
 }
 
@@ -38,7 +38,7 @@ impl<'a> Lexer<'a> {
         Self { text, at: 0, line: 1 }
     }
 
-    /// The rest of the line, which is not read again.
+    /// The rest of the line, which is then skipped.
     pub(super) fn skip_line(&mut self) {
         let rest = &self.text.as_bytes()[self.at..];
         self.at += rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
@@ -75,7 +75,7 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    /// The end of the word that goes on at `from`.
+    /// The end of a word that continues at `from`.
     fn word_end(&self, from: usize) -> usize {
         let bytes = self.text.as_bytes();
         let mut end = from;
@@ -130,7 +130,7 @@ impl<'a> Lexer<'a> {
         value.map(Token::Integer).map_err(|_| wrong(word))
     }
 
-    /// The next word, and its line.
+    /// The next token, and its line.
     pub(super) fn next(&mut self) -> Result<(Token<'a>, u32), PtxError> {
         self.skip_blanks()?;
         let bytes = self.text.as_bytes();

@@ -1,4 +1,4 @@
-//! What a text of PTX says.
+//! The parsed form of a PTX text.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use std::fmt;
 pub struct PtxError {
     /// The line of the text, from 1.
     pub line: u32,
-    /// What is wrong there.
+    /// The defect.
     pub message: String,
 }
 
@@ -35,7 +35,7 @@ impl std::error::Error for PtxError {}
 pub enum Scalar {
     /// A predicate.
     Pred,
-    /// Bits without a meaning: 8, 16, 32, 64 or 128 of them.
+    /// Untyped bits: 8, 16, 32, 64 or 128 of them.
     B(u8),
     /// An unsigned integer of this many bits.
     U(u8),
@@ -43,15 +43,15 @@ pub enum Scalar {
     S(u8),
     /// A float of 16, 32 or 64 bits.
     F(u8),
-    /// A float of 16 bits with the exponent of 32.
+    /// bfloat16.
     Bf16,
-    /// Two halves.
+    /// Two f16.
     F16x2,
-    /// Two floats of 16 bits with the exponents of 32.
+    /// Two bf16.
     Bf16x2,
     /// Two floats of 32 bits.
     F32x2,
-    /// A float of 19 bits in a register of 32.
+    /// TF32: a float of 19 bits in a register of 32.
     Tf32,
 }
 
@@ -85,7 +85,7 @@ impl Scalar {
         })
     }
 
-    /// Its bits; a predicate has one.
+    /// The number of bits; a predicate has one.
     pub fn bits(self) -> u32 {
         match self {
             Self::Pred => 1,
@@ -96,7 +96,7 @@ impl Scalar {
         }
     }
 
-    /// Its bytes in memory.
+    /// The number of bytes in memory.
     pub fn bytes(self) -> u64 {
         u64::from(self.bits().div_ceil(8))
     }
@@ -112,18 +112,18 @@ impl Scalar {
     }
 }
 
-/// Where a variable is.
+/// The state space of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum StateSpace {
-    /// Memory of the device.
+    /// Global memory.
     Global,
-    /// Memory of the device that no kernel writes.
+    /// Constant memory, which no kernel writes.
     Const,
-    /// Memory of a block.
+    /// Shared memory of a block.
     Shared,
-    /// Memory of a thread.
+    /// Local memory of a thread.
     Local,
-    /// Parameters of an entry, or of a call.
+    /// Parameters of an entry or of a call.
     Param,
 }
 
@@ -140,19 +140,18 @@ impl StateSpace {
     }
 }
 
-/// A piece of an initialiser.
+/// An element of an initialiser.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Initial<'a> {
-    /// Bits of an element.
+    /// The bits of a number.
     Bits(u64),
-    /// The address of a variable or function, and what is added; `generic` asks for the generic
-    /// one.
+    /// The address of a variable or function, plus an offset.
     Address {
         /// The name.
         name: &'a str,
-        /// What is added, in bytes.
+        /// The offset in bytes.
         offset: i64,
-        /// Whether the address is a generic one.
+        /// Whether it is a generic address.
         generic: bool,
     },
 }
@@ -166,11 +165,11 @@ pub struct Variable<'a> {
     pub space: StateSpace,
     /// The type of its elements.
     pub element: Scalar,
-    /// The bytes by which its address is divisible.
+    /// The alignment in bytes.
     pub align: u64,
-    /// Its bytes; `None` for `name[]`, whose size the launch gives.
+    /// The number of bytes; None for `name[]`, whose size the launch sets.
     pub bytes: Option<u64>,
-    /// What it holds at first, element after element; the rest is zero.
+    /// The initial elements; the rest is zero.
     pub initial: Vec<Initial<'a>>,
     /// Whether another module defines it.
     pub is_extern: bool,
@@ -178,7 +177,7 @@ pub struct Variable<'a> {
     pub line: u32,
 }
 
-/// A parameter of a function or what it returns.
+/// A parameter or a return value of a function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter<'a> {
     /// Its name.
@@ -187,9 +186,9 @@ pub struct Parameter<'a> {
     pub element: Scalar,
     /// Its bytes.
     pub bytes: u64,
-    /// The bytes by which its place is divisible.
+    /// The alignment in bytes.
     pub align: u64,
-    /// The register in which it comes, where it is none of memory.
+    /// The register that holds it; None if it is in memory.
     pub register: Option<u32>,
 }
 
@@ -202,16 +201,16 @@ pub struct SourceFile<'a> {
     pub path: &'a str,
 }
 
-/// A place in the source.
+/// A location in the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Location {
     /// The number of the file.
     pub file: u32,
-    /// The line, from 1; 0 says that the compiler knew none.
+    /// The line, from 1; 0 if the compiler knew none.
     pub line: u32,
     /// The column.
     pub column: u32,
-    /// The index in [`Module::locations`] of the call into which this was inlined.
+    /// The index in [`Module::locations`] of the call into which this location was inlined.
     pub inlined_at: Option<u32>,
 }
 
@@ -226,17 +225,17 @@ pub enum Operand<'a> {
     Integer(u64),
     /// A float of 32 bits.
     Float32(u32),
-    /// A float of 64 bits, which is also what a decimal number is.
+    /// A float of 64 bits. Decimal numbers are also parsed as such.
     Float64(u64),
-    /// A variable of the function, by its number in [`PtxFunction::variables`], and what is added.
+    /// A variable of the function, by its number in [`PtxFunction::variables`], plus an offset.
     Local(u32, i64),
-    /// A variable or a function of the module, and what is added.
+    /// A variable or a function of the module, plus an offset.
     Symbol(&'a str, i64),
     /// A label, by its number in [`PtxFunction::labels`].
     Label(u32),
     /// `[base + offset]`.
     Address(Box<Operand<'a>>, i64),
-    /// `[base, {coordinates}]` and whatever else stands there.
+    /// `[base, {coordinates}]`, with further elements if there are any.
     Tensor(Vec<Operand<'a>>),
     /// `{a, b, ..}`.
     Vector(Vec<Operand<'a>>),
@@ -250,11 +249,11 @@ pub enum Operand<'a> {
     Negative(Box<Operand<'a>>),
     /// A part of a register, such as `r.h1`.
     Part(Box<Operand<'a>>, &'a str),
-    /// `_`: nothing is kept.
+    /// `_`: the result is discarded.
     Sink,
 }
 
-/// What a statement is.
+/// The kind of a statement.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StatementKind<'a> {
     /// A label, by its number in [`PtxFunction::labels`].
@@ -263,16 +262,17 @@ pub enum StatementKind<'a> {
     Instruction {
         /// The predicate that guards it, and whether it is negated.
         guard: Option<(u32, bool)>,
-        /// The first word, such as `add`.
+        /// The opcode, such as `add`.
         opcode: &'a str,
-        /// The words after dots, such as `s32`.
+        /// The modifiers, such as `s32`.
         modifiers: Vec<&'a str>,
         /// The operands.
         operands: Vec<Operand<'a>>,
     },
-    /// Labels among which `brx.idx` chooses, under the number of their own label.
+    /// The labels from which `brx.idx` selects, with the number of the list's own label.
     BranchTargets(u32, Vec<Operand<'a>>),
-    /// Functions, or a prototype, that a call may have, under the number of their own label.
+    /// The functions that an indirect call may have as its target, or a prototype; with the number
+    /// of its own label.
     CallTargets(u32),
 }
 
@@ -281,9 +281,9 @@ pub enum StatementKind<'a> {
 pub struct Statement<'a> {
     /// The line of the text.
     pub line: u32,
-    /// The place in the source, as an index in [`Module::locations`].
+    /// The location in the source, as an index in [`Module::locations`].
     pub location: Option<u32>,
-    /// What it is.
+    /// The kind of the statement.
     pub kind: StatementKind<'a>,
 }
 
@@ -292,27 +292,27 @@ pub struct Statement<'a> {
 pub struct PtxFunction<'a> {
     /// Its name.
     pub name: &'a str,
-    /// Whether a launch can begin here.
+    /// Whether it is a kernel that can be launched.
     pub is_entry: bool,
     /// Its parameters.
     pub parameters: Vec<Parameter<'a>>,
-    /// What it returns.
+    /// Its return values.
     pub returns: Vec<Parameter<'a>>,
     /// The types of the registers that its statements name.
     pub registers: Vec<Scalar>,
     /// The names of the registers.
     pub register_names: Vec<&'a str>,
-    /// Variables that are declared in it.
+    /// The variables that are declared in it.
     pub variables: Vec<Variable<'a>>,
     /// The names of its labels.
     pub labels: Vec<&'a str>,
-    /// Its statements; `None` where it is only declared.
+    /// Its statements; None if it is only declared.
     pub body: Option<Vec<Statement<'a>>>,
-    /// `.reqntid`: the threads that a launch must have.
+    /// `.reqntid`: the exact number of threads of a block along x, y and z.
     pub required_threads: Option<[u32; 3]>,
-    /// `.maxntid`: the threads that a launch may have.
+    /// `.maxntid`: the greatest number of threads of a block along x, y and z.
     pub most_threads: Option<[u32; 3]>,
-    /// `.reqnctapercluster`: the blocks of a cluster.
+    /// `.reqnctapercluster`: the number of blocks of a cluster along x, y and z.
     pub required_cluster: Option<[u32; 3]>,
     /// The line of the text.
     pub line: u32,
@@ -325,13 +325,14 @@ pub struct Module<'a> {
     pub version: String,
     /// `.target`, such as `sm_90a`.
     pub target: &'a str,
-    /// The functions, in the order of the text. One that is declared and later defined stands once.
+    /// The functions, in the order of the text. A function that is first declared and later defined
+    /// appears once.
     pub functions: Vec<PtxFunction<'a>>,
     /// The variables of the module.
     pub variables: Vec<Variable<'a>>,
     /// The files of the source.
     pub files: Vec<SourceFile<'a>>,
-    /// The places in the source.
+    /// The locations in the source.
     pub locations: Vec<Location>,
 }
 
@@ -346,11 +347,11 @@ impl<'a> Module<'a> {
         self.files.iter().find(|file| file.number == number).map(|file| file.path)
     }
 
-    /// A place as `file:line`, and the calls into which it was inlined after it.
+    /// A location as `file:line`, followed by the calls into which it was inlined.
     pub fn describe(&self, location: u32) -> Option<String> {
         let mut at = self.locations.get(location as usize)?;
         let mut text = String::new();
-        // A chain of a hostile text has an end too: each link is an earlier place.
+        // The chain ends even in a hostile text: each link is an earlier location.
         for _ in 0..16 {
             let path = self.file(at.file).unwrap_or("?");
             text += &format!("{}:{}", path.rsplit('/').next().unwrap_or(path), at.line);

@@ -1,4 +1,4 @@
-//! The reader of PTX: its tokens one after another, and what stands outside of functions.
+//! The parser of PTX: its tokens, and the parts of a module outside of functions.
 
 mod body;
 mod function;
@@ -12,10 +12,10 @@ use super::{Location, Module, PtxError, Scalar, SourceFile};
 /// The most bytes of a text that is read.
 pub const MAX_TEXT_BYTES: usize = 64 << 20;
 
-/// The most `{` within `{`, of statements and of operands.
+/// The greatest nesting of `{`, in statements and in operands.
 pub const MAX_NESTING: usize = 64;
 
-/// The most registers that the statements of a function name.
+/// The most registers that the statements of a function may name.
 pub const MAX_REGISTERS: usize = 1 << 18;
 
 /// Reads a module.
@@ -34,7 +34,7 @@ pub const MAX_REGISTERS: usize = 1 << 18;
 ///
 /// # Errors
 ///
-/// Where the text is damaged, names what it does not declare, or exceeds a limit.
+/// Errors: the text is damaged, uses an undeclared name, or exceeds a limit.
 pub fn parse(text: &str) -> Result<Module<'_>, PtxError> {
     if text.len() > MAX_TEXT_BYTES {
         return Err(PtxError::new(1, format!("the text has {} bytes; {MAX_TEXT_BYTES} are read", text.len())));
@@ -44,21 +44,21 @@ pub fn parse(text: &str) -> Result<Module<'_>, PtxError> {
     Ok(parser.module)
 }
 
-/// What a name stands for in a scope of a function.
+/// The meaning of a name in a scope of a function.
 #[derive(Clone, Copy)]
 enum Meaning {
     Register(u32),
     Variable(u32),
 }
 
-/// Registers `name0` .. that are declared together.
+/// Registers `name0`, `name1` and so on that are declared together.
 struct Range {
     element: Scalar,
     count: u64,
     found: HashMap<u64, u32>,
 }
 
-/// A mention of a label whose scope is not yet closed: the statement, and the operand in it.
+/// A use of a label whose scope is not closed yet: the statement, and the operand in it.
 struct Mention<'a> {
     statement: usize,
     operand: usize,
@@ -173,7 +173,7 @@ impl<'a> Parser<'a> {
         u32::try_from(value).or_else(|_| self.error(format!("{value} is too large for {what}")))
     }
 
-    // What stands outside functions.
+    // Parses everything outside of functions.
 
     fn module(&mut self) -> Parsed<()> {
         loop {
@@ -181,7 +181,7 @@ impl<'a> Parser<'a> {
                 Token::End => break,
                 Token::Dot(directive) => self.directive(directive)?,
                 Token::Sign(b'@') => {
-                    // `@@DWARF`: debug information of old compilers.
+                    // `@@DWARF`: debug information from old compilers.
                     self.lexer.skip_line();
                     self.advance()?;
                 }
@@ -288,7 +288,8 @@ impl<'a> Parser<'a> {
                     let file = self.small("the number of a file")?;
                     let line = self.small("a line")?;
                     let column = self.small("a column")?;
-                    // The call is itself at a place that may have been inlined: the last one there.
+                    // The call itself may be at an inlined location. The last such location is
+                    // meant.
                     let call = self
                         .module
                         .locations
@@ -318,7 +319,7 @@ impl<'a> Parser<'a> {
         found
     }
 
-    /// `.visible .entry f(..) {..}`, `.func ..` or a variable.
+    /// Parses `.visible .entry f(..) {..}`, a `.func`, or a variable.
     fn definition(&mut self) -> Parsed<()> {
         let mut is_extern = false;
         loop {

@@ -73,8 +73,7 @@ impl<'b> Reader<'_, 'b> {
         }
     }
 
-    /// The condition that a name stands for. For any other tile, whether each element differs from
-    /// 0.
+    /// The condition that a name stands for. For any other tile, whether each element is not zero.
     fn known(&self, value: Value<'b>, place: Location) -> Mask<'b> {
         let known = self.conditions.borrow().get(&value.id).copied();
         known.unwrap_or_else(|| !Mask::compared(Comparison::Equal, value, value.constant(0.0, place)))

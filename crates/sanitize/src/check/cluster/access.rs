@@ -1,4 +1,4 @@
-//! Accesses: the conflicts of each with those before it, and its note in the shadow memory.
+//! Accesses: each is compared with earlier ones, and recorded in the shadow memory.
 
 mod actor;
 mod cells;
@@ -14,7 +14,7 @@ use crate::check::grid::needed;
 use crate::check::shadow::{PAGE_BYTES, Page};
 use crate::check::uses::{Bytes, ReadOfLane};
 
-/// How strong an access is, whether it reads or writes.
+/// The strength of an access, and whether it writes, as bits of an event.
 pub(super) fn access_strength(access: &Access<'_>) -> u32 {
     match access.order {
         Order::Weak | Order::NonCoherent => 0,
@@ -35,7 +35,7 @@ struct Later {
 }
 
 impl ClusterChecker<'_> {
-    /// Checks and notes an access of some lanes.
+    /// Checks and records an access of some lanes.
     pub(super) fn touch_lanes(&mut self, access: &Access<'_>) {
         let strength = access_strength(access);
         let atomic = matches!(access.kind, Kind::Atomic | Kind::Reduction);
@@ -113,7 +113,7 @@ impl ClusterChecker<'_> {
             let offset = address - grid.launch.allocations[allocation].address;
             let number = offset / PAGE_BYTES;
             if held.as_ref().is_none_or(|(of, page, _)| *of != allocation || *page != number) {
-                // The lock of one page is given back before that of the next is taken.
+                // The lock of one page is released before that of the next is taken.
                 drop(held.take());
                 held = Some((allocation, number, grid.page(allocation, offset, access.bytes)));
             }
@@ -145,7 +145,7 @@ impl ClusterChecker<'_> {
         Place { memory: format!("`{name}`"), byte: offset as i64, bytes: u64::from(bytes) }
     }
 
-    /// Checks and notes an access by an asynchronous engine that one lane has issued.
+    /// Checks and records an access by the async proxy that one lane has issued.
     #[allow(clippy::too_many_arguments)]
     pub(super) fn touch_span(
         &mut self,
@@ -182,7 +182,7 @@ impl ClusterChecker<'_> {
         let mut address = span.address;
         let mut last = None;
         while address < end {
-            // Pieces of at most 16 bytes that do not cross one of their own size.
+            // Pieces of at most 16 bytes, each aligned to its size.
             let bytes = piece(address, end);
             let mut found: Vec<Found> = Vec::new();
             let place = match span.space {
@@ -306,7 +306,7 @@ fn work_of(agency: Agency) -> Work {
     }
 }
 
-/// The bytes of the next piece of a span.
+/// The number of bytes of the next aligned piece of a span.
 fn piece(address: u64, end: u64) -> u32 {
     let mut bytes = 16u64;
     while address & (bytes - 1) != 0 || address + bytes > end {

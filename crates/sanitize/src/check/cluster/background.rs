@@ -1,4 +1,4 @@
-//! Work that goes on behind a thread: `cp.async`, bulk copies, products; and their groups.
+//! Asynchronous work: `cp.async`, bulk copies and wgmma; and their groups.
 
 use super::super::checker::{At, Bulk, Completion, CopyAsync, Lanes, Space, Span, Wgmma};
 use super::super::event::{Agency, FIRST_COUNT, STRONG_WRITE};
@@ -7,13 +7,14 @@ use super::{ClusterChecker, Proxy, lanes};
 /// Warps of a warpgroup.
 const WARPS_OF_GROUP: u32 = 4;
 
-/// The groups of one kind of work of a warp. All counts are those of the warp: a group holds what
-/// was issued up to the count at which it was closed.
+/// The groups of one kind of asynchronous work of a warp. Counts are those of the warp: a group
+/// holds the work issued up to the count at which it was closed.
 #[derive(Debug, Default)]
 pub(super) struct Groups {
-    /// Closed groups that are not known to be over: the count, and the lanes that closed it.
+    /// Closed groups that are not known to have completed: the count, and the lanes that closed the
+    /// group.
     closed: Vec<(u32, u32)>,
-    /// What was issued and is not known to be over: the count, the lanes, the instruction.
+    /// Issued work that is not known to have completed: the count, the lanes, and the instruction.
     issued: Vec<(u32, u32, At)>,
 }
 
@@ -30,8 +31,8 @@ impl Groups {
         self.closed.push((count, mask));
     }
 
-    /// Lanes wait until at most `pending` groups are in flight: up to which count their work is
-    /// over.
+    /// Lanes wait until at most `pending` groups are in flight. Returns the counts up to which work
+    /// has completed, with the lanes.
     pub(super) fn wait(&mut self, mask: u32, pending: u32) -> Vec<(u32, u32)> {
         let pending = pending as usize;
         let mut done: Vec<(u32, u32)> = Vec::new();
@@ -55,7 +56,7 @@ impl Groups {
         done
     }
 
-    /// Work of lanes is over up to a count.
+    /// The work of lanes up to a count has completed.
     fn forget(&mut self, count: u32, mask: u32) {
         for closed in self.closed.iter_mut().filter(|closed| closed.0 <= count) {
             closed.1 &= !mask;
@@ -67,20 +68,20 @@ impl Groups {
         self.issued.retain(|issued| issued.1 != 0);
     }
 
-    /// All that lanes have issued is watched by somebody else now.
+    /// An mbarrier tracks all work that lanes have issued so far, so the warp no longer does.
     pub(super) fn hand_over(&mut self, mask: u32) {
         self.issued.iter_mut().for_each(|issued| issued.1 &= !mask);
         self.issued.retain(|issued| issued.1 != 0);
     }
 
-    /// An instruction of lanes whose work is not known to be over.
+    /// An instruction of lanes whose work is not known to have completed.
     pub(super) fn open(&self, mask: u32) -> Option<(At, u32)> {
         self.issued.iter().find(|issued| issued.1 & mask != 0).map(|issued| (issued.2, issued.1 & mask))
     }
 }
 
 impl ClusterChecker<'_> {
-    /// Lanes know that work of theirs is over.
+    /// Lanes learn that work of theirs has completed.
     pub(super) fn finish(&mut self, by: Lanes, agency: Agency, done: &[(u32, u32)]) {
         let local = self.grid.code.local(by.warp, agency);
         for (count, mask) in done {
@@ -149,8 +150,8 @@ impl ClusterChecker<'_> {
         }
     }
 
-    /// A copy that ends in a phase of a barrier of another block reads shared memory: that must not
-    /// end before.
+    /// Records a copy that reads shared memory of a block and completes on an mbarrier of another
+    /// block. The source block must not exit before the copy has read.
     fn reads_memory_of_block(&mut self, by: Lanes, at: At, span: Span, owner: u32, (local, count): (u32, u32)) {
         let Space::Shared { rank } = span.space else { return };
         if rank != owner {
@@ -161,9 +162,9 @@ impl ClusterChecker<'_> {
         }
     }
 
-    /// A warp has waited until at most `pending` of its groups of products are in flight. Products
-    /// are over for the four warps of a warpgroup at once, which is known of the others by the
-    /// number of their groups.
+    /// A warp has waited until at most `pending` of its wgmma groups are in flight. A wgmma
+    /// completes for the four warps of a warpgroup at once, so the wait also shows that the groups
+    /// of the other warps with the same number have completed.
     pub(super) fn wait_products(&mut self, by: Lanes, pending: u32) {
         let at = self.warp_at(by);
         let done = self.warps[at].products.wait(by.mask, pending);

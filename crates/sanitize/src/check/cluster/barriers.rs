@@ -1,4 +1,4 @@
-//! Barriers of the block, of the cluster and in shared memory.
+//! Barriers of the block, barriers of the cluster, and mbarriers.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::super::finding::{Defect, PhaseFault};
 use super::super::shadow::{PAGE_BYTES, Page};
 use super::{ClusterChecker, WarpView, lanes};
 
-/// What lanes bring to a barrier.
+/// What lanes release when they arrive at a barrier.
 #[derive(Debug)]
 pub(super) struct Contribution {
     by: Lanes,
@@ -17,27 +17,29 @@ pub(super) struct Contribution {
     count: u32,
 }
 
-/// How many phases of a barrier are remembered.
+/// The number of phases of an mbarrier that are remembered.
 const PHASES: usize = 4;
 
-/// A barrier in shared memory.
+/// The history of an mbarrier.
 #[derive(Debug)]
 pub(super) struct BarrierHistory {
-    /// Its number among those of the block, for the bulk loads that arrive there.
+    /// Its number among the mbarriers of the block, which identifies the bulk loads that arrive
+    /// there.
     slot: u32,
-    /// Who initialised it, when.
+    /// The event that initialised it.
     made: Event,
     lane: u32,
-    /// How many phases are over.
+    /// The number of completed phases.
     over: u64,
-    /// What has arrived in this phase.
+    /// What was released by arrivals in the current phase.
     gathering: View,
-    /// What the last phases gathered, by their number modulo [`PHASES`].
+    /// What the last phases released, by their number modulo [`PHASES`].
     gathered: [Arc<View>; PHASES],
-    /// The last bulk load that arrives here, its phase, and the last phase that was waited for.
+    /// The last bulk load that arrives here, with its phase; and the last phase that was waited
+    /// for.
     load: Option<(At, u64)>,
     waited: Option<u64>,
-    /// Who has waited for the last phase that is over: the events, of lane 0, and the lanes.
+    /// The waits for the last completed phase: the events, with lane 0, and the lanes.
     waits: Vec<(Event, u32)>,
 }
 
@@ -86,7 +88,7 @@ impl ClusterChecker<'_> {
         let waiting: u32 = waiters.iter().map(|lanes| lanes.mask.count_ones()).sum();
         let view = Arc::make_mut(&mut joint);
         if live == came_lanes && waiting == live {
-            // All threads of the block: one number says so.
+            // All threads of the block have arrived, so one number stands for all.
             let floor = came.iter().map(|contribution| contribution.count).max().unwrap_or(FIRST_COUNT);
             view.known.raise_floor(rank, floor, warps);
             for warp in self.of_rank_mut(rank) {
@@ -135,7 +137,7 @@ impl ClusterChecker<'_> {
         let memory = &mut self.memories[barrier.rank as usize];
         let slot = memory.barriers_made % BARRIERS.min(if self.grid.launch.asynchronous { BARRIERS } else { 1 });
         memory.barriers_made += 1;
-        // A slot that a barrier of the block has had keeps counting its phases.
+        // If an earlier mbarrier of the block had this slot, the counting of phases continues.
         let state = BarrierHistory {
             slot,
             made,
@@ -151,7 +153,7 @@ impl ClusterChecker<'_> {
         self.fill(barrier, Event::INITIAL);
     }
 
-    /// The bytes of a barrier are written by nobody, or belong to the barrier.
+    /// Marks the bytes of an mbarrier as unwritten, or as belonging to the mbarrier.
     pub(super) fn fill(&mut self, barrier: Mbarrier, event: Event) {
         let memory = &mut self.memories[barrier.rank as usize];
         let Some(slot) = memory.pages.get_mut((barrier.address / PAGE_BYTES) as usize) else { return };
@@ -163,7 +165,7 @@ impl ClusterChecker<'_> {
         }
     }
 
-    /// Whether some lanes may use a barrier: they know that it was initialised.
+    /// Checks that some lanes may use an mbarrier: its initialisation happened before.
     pub(super) fn uses_barrier(&mut self, by: Lanes, at: At, barrier: Mbarrier) {
         let (code, here) = (self.grid.code, self.here);
         let unpublished = match self.memories[barrier.rank as usize].barriers.get(&barrier.address) {
@@ -201,9 +203,9 @@ impl ClusterChecker<'_> {
         self.tick(by);
     }
 
-    /// Whether lanes that arrive know that the phase before is over: else the arrival may count
-    /// there. A thread of another block may know it from the bytes that it has got, which tell
-    /// nothing here.
+    /// Checks that arriving lanes know that the previous phase has completed. Otherwise the arrival
+    /// may count in that phase. Only threads of the mbarrier's own block are checked: a thread of
+    /// another block may know it from bytes that it has received, which is not tracked here.
     fn knows_phase(&mut self, by: Lanes, at: At, barrier: Mbarrier) {
         let (code, here) = (self.grid.code, self.here);
         let Some(state) = self.memories[barrier.rank as usize].barriers.get(&barrier.address) else { return };
@@ -232,7 +234,7 @@ impl ClusterChecker<'_> {
         self.tick(by);
     }
 
-    /// The number of a barrier and of its phase, for a bulk load that arrives there.
+    /// The slot and the phase number of an mbarrier, for a bulk load that arrives there.
     pub(super) fn loads_at(&mut self, barrier: Mbarrier, at: At) -> (u32, u32) {
         match self.memories[barrier.rank as usize].barriers.get_mut(&barrier.address) {
             Some(state) => {
@@ -250,11 +252,13 @@ impl ClusterChecker<'_> {
         let count = u32::try_from(phase).unwrap_or(u32::MAX).saturating_add(FIRST_COUNT).min(code.max_count());
         view.known.raise(barrier.rank, code.loads(state.slot), count, u32::MAX);
         state.over = phase + 1;
-        // Who has waited for the phase before must have seen it before this one was over.
+        // Each thread that waited for the previous phase must have observed it before this phase
+        // completed.
         let waits = std::mem::take(&mut state.waits);
         let missed = waits.into_iter().find_map(|(event, mask)| {
             let lane = lanes(mask).find(|lane| !view.known.covers(&code, here, event, 1 << lane))?;
-            // The warp has waited before products that are known to be over.
+            // The warp is excused if it issued wgmma after its wait, and these are known to have
+            // completed.
             let warp = code.agency(code.local_of(event)).map_or(0, |(warp, _)| warp);
             let local = code.local(warp, Agency::Multiply);
             let products = code.event(code.block(event), local, 0, 0, code.count(event));
@@ -285,8 +289,8 @@ impl ClusterChecker<'_> {
         }
         let gathered = Arc::clone(&state.gathered[phase as usize % PHASES]);
         let slot = state.slot;
-        // Of a barrier that bulk loads arrive at, the phase before must be known to be over, or the
-        // wait might take the one two before for its own.
+        // If bulk loads arrive at an mbarrier, the previous phase must be known to have completed.
+        // Otherwise the wait might succeed on the phase two before.
         let before = code.event(self.block(barrier.rank), code.loads(slot), 0, 0, phase as u32 + FIRST_COUNT - 1);
         let loads = self.memories[barrier.rank as usize]
             .barriers
@@ -307,7 +311,7 @@ impl ClusterChecker<'_> {
         });
     }
 
-    /// Bulk loads of a block that nobody has waited for, at its end.
+    /// The bulk loads of a block that no thread has waited for when the block exits.
     pub(super) fn open_loads(&self, rank: u32) -> Option<At> {
         let barriers = self.memories[rank as usize].barriers.values();
         let open = barriers.filter_map(|state| state.load.filter(|(_, phase)| Some(*phase) > state.waited));

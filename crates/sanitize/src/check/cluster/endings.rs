@@ -1,4 +1,4 @@
-//! Threads and blocks that end, and what they leave behind.
+//! Threads and blocks that exit, and the asynchronous work that they leave behind.
 
 use super::super::checker::{At, Lanes};
 use super::super::event::Agency;
@@ -50,7 +50,7 @@ impl ClusterChecker<'_> {
         }
     }
 
-    /// Whether another block of the cluster has begun and not ended, as far as lanes know.
+    /// Checks that another block of the cluster has started and not exited, as far as lanes know.
     pub(super) fn is_alive(&mut self, by: Lanes, at: At, rank: u32, address: u64, bytes: u32) {
         let place = self.shared_place(by.rank, rank, address, bytes);
         if self.memories[rank as usize].ended {
@@ -65,7 +65,7 @@ impl ClusterChecker<'_> {
         let event = code.event(self.block(by.rank), code.local(by.warp, Agency::Thread), 0, at, warp.count);
         let key = code.agent(event);
         let entry = self.memories[rank as usize].remote.entry(key).or_insert((event, 0, place));
-        // A later access of the same warp stands for the earlier ones of the same lanes.
+        // A later access of the same warp replaces earlier ones of the same lanes.
         entry.0 = event;
         entry.1 |= by.mask;
     }

@@ -1,4 +1,4 @@
-//! Registers of products: who may touch them, and when.
+//! Registers of wgmma: which instructions may access them, and when.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,18 +6,19 @@ use super::super::checker::{At, Lanes, Wgmma};
 use super::super::finding::Defect;
 use super::ClusterChecker;
 
-/// The registers of a warp that products use.
+/// The registers of a warp that wgmma uses.
 #[derive(Debug, Default)]
 pub(super) struct RegisterFile {
-    /// Those of products in flight: the product, the number of its group, whether it writes them.
+    /// Registers of wgmma in flight: the wgmma, the number of its group, and whether it writes the
+    /// register.
     flying: HashMap<u32, (At, u64, bool)>,
-    /// Written since the last fence for registers, by which instruction.
+    /// Registers that were written since the last `wgmma.fence`, with the instruction.
     dirty: HashMap<u32, At>,
-    /// Those that any product has used: the others need no notes.
+    /// Registers that any wgmma has used. Accesses to other registers are not recorded.
     used: HashSet<u32>,
-    /// Whether there was a fence for registers before the first product.
+    /// Whether there was a `wgmma.fence` before the first wgmma.
     fenced: bool,
-    /// How many groups were closed.
+    /// The number of closed groups.
     groups: u64,
 }
 
@@ -59,14 +60,14 @@ impl ClusterChecker<'_> {
     pub(super) fn wait_registers(&mut self, by: Lanes, pending: u32) {
         if let Some(file) = &mut self.warp_mut(by).registers {
             let groups = file.groups;
-            // Products of a group that is not closed are in flight whatever is waited for.
+            // A wgmma of a group that is not closed stays in flight, whatever is waited for.
             file.flying.retain(|_, (_, group, _)| *group + u64::from(pending) >= groups);
         }
     }
 
     pub(super) fn touch_registers(&mut self, by: Lanes, at: At, reads: &[u32], writes: &[u32]) {
         let Some(file) = &mut self.warp_mut(by).registers else { return };
-        // A product in flight may still read its operands: these may be read too.
+        // A wgmma in flight may still read its operands. Other instructions may read them, too.
         let read = reads.iter().filter_map(|register| file.flying.get(register).filter(|flying| flying.2)).next();
         let written = writes.iter().filter_map(|register| file.flying.get(register)).next();
         let found = read.or(written).map(|flying| flying.0);

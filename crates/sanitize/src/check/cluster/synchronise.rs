@@ -1,10 +1,10 @@
-//! Flags: what strong accesses and fences pass on.
+//! Flags: synchronisation by strong accesses and fences.
 //!
-//! A write passes on what is known to its thread, if it is a release, or what a fence before it
-//! published. A read learns it, if it is an acquire, or keeps it for a fence after it. Both hold
-//! only where each scope includes the other thread. What a fence has published, and what waits for
-//! a fence, goes with barriers: a fence of each thread, a barrier and then one relaxed atomic
-//! operation of one thread pass on what all have written.
+//! A write releases what its thread knows, if it is a release, or what a fence before it published.
+//! A read that observes the write acquires this, if it is an acquire; otherwise a later fence
+//! acquires it. Both hold only if each scope includes the other thread. What a fence has published,
+//! and what waits for a fence, is also passed on by barriers: a fence of each thread, a barrier,
+//! and then one relaxed atomic operation of one thread release what all threads have written.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::super::grid::{Flag, Release, needed};
 use super::{ClusterChecker, lanes};
 
 impl ClusterChecker<'_> {
-    /// What a strong access passes on and learns.
+    /// Updates what a strong access releases and acquires.
     pub(super) fn synchronise(&mut self, access: &Access<'_>) {
         let (acquires, releases) = match access.order {
             Order::Weak | Order::NonCoherent => return,
@@ -128,7 +128,8 @@ impl ClusterChecker<'_> {
                 let level = (strength(scope) - 1) as usize;
                 self.publish(by, level);
             }
-            // What follows at the barrier of the cluster, even without release, makes it known.
+            // A later arrival at the cluster barrier, even one without release, makes the
+            // initialisation known.
             Fence::MbarrierInit => self.publish(by, Scope::Cluster as usize),
             Fence::ProxyAsync { .. } | Fence::ProxyTensormap { acquires: true } => {
                 let asked = match fence {
@@ -154,7 +155,8 @@ impl ClusterChecker<'_> {
         }
     }
 
-    /// A fence: what was seen released is known, and what is known is published.
+    /// A fence of some scope: acquires the releases that were observed, and publishes what is
+    /// known.
     fn publish(&mut self, by: Lanes, level: usize) {
         let here = self.here.cluster;
         self.learn(by, |view| {

@@ -89,14 +89,15 @@ impl<'a> Decoder<'_, 'a> {
         Ok(true)
     }
 
-    /// Instructions that are a function of one, two or three registers.
+    /// Decodes instructions that are a function of one, two or three registers.
     fn function_instruction(&mut self, opcode: &str, modifiers: &[&'a str], operands: &[Operand<'a>]) -> Decode<bool> {
         let packed = modifiers.iter().copied().find(|word| matches!(*word, "u16x2" | "s16x2"));
         let all = types(modifiers);
         let Some(kind) = all.last().copied().or(packed.map(|_| Scalar::B(32))) else {
             return Err("this instruction is not known".to_string());
         };
-        // Two types have `slct` and the products of parts; sums of two formats came later.
+        // `slct`, `dp4a` and `dp2a` have two types. So do additions with mixed formats, which are
+        // newer.
         if all.len() > 1 && !matches!(opcode, "slct" | "dp4a" | "dp2a") {
             return Err("it has more types than the instruction of targets up to sm_90a".to_string());
         }
@@ -124,7 +125,7 @@ impl<'a> Decoder<'_, 'a> {
             4 => {
                 let Some(f) = ternary(opcode, kind, modifiers)? else { return Ok(false) };
                 let [d, a, b, c] = exactly(operands)?;
-                // A product that is wide is added to what is wide; `slct` chooses by its second
+                // The addend of a wide product has the wide type. `slct` selects by its second
                 // type.
                 let (first, last) = match opcode {
                     "mad" if modifiers.contains(&"wide") => (kind, Scalar::B((2 * kind.bits()).min(64) as u8)),
@@ -186,7 +187,7 @@ impl<'a> Decoder<'_, 'a> {
                     128 => self.halves(a)?.iter().map(|half| Source(half.slot)).collect(),
                     _ => vec![self.source(a, kind)?],
                 };
-                // What is unpacked may go over what it is taken from.
+                // The destinations of an unpacking move may overlap its source.
                 let mut all = Vec::new();
                 let mut shifts = Vec::new();
                 for (at, part) in parts.iter().enumerate() {
@@ -268,7 +269,7 @@ impl<'a> Decoder<'_, 'a> {
             (Scalar::F(16), _) => test(move |a, b| compare_halves(own, Half::F16, a as u16, b as u16)),
             (Scalar::Bf16, _) => test(move |a, b| compare_halves(own, Half::Bf16, a as u16, b as u16)),
             (Scalar::F16x2 | Scalar::Bf16x2 | Scalar::F32x2 | Scalar::Tf32, _) => return unknown(),
-            // The usual ones are written out, so that loops over lanes become vectors.
+            // Frequent cases are written out, so that loops over lanes become vector instructions.
             (_, Comparison::Eq) => by_integer!(kind, T => test(|a, b| T::of_bits(a) == T::of_bits(b))),
             (_, Comparison::Ne) => by_integer!(kind, T => test(|a, b| T::of_bits(a) != T::of_bits(b))),
             (_, Comparison::Lt) => by_integer!(kind, T => test(|a, b| T::of_bits(a) < T::of_bits(b))),
@@ -308,7 +309,7 @@ impl<'a> Decoder<'_, 'a> {
             p => (self.predicate(p)?, None),
         };
         if let Some((half, true)) = half(kind) {
-            // Each of two numbers has a predicate of its own.
+            // Each of two packed numbers has its own predicate.
             let single = if half == Half::F16 { Scalar::F(16) } else { Scalar::Bf16 };
             let (own, _) = self.comparison(modifiers, single)?;
             for (p, shift) in [(p, 0), (q, 16)] {
@@ -342,7 +343,7 @@ impl<'a> Decoder<'_, 'a> {
                 Scalar::Bf16x2 => 0x3f80,
                 _ => 0xffff,
             };
-            // Each of two numbers is compared and combined by itself.
+            // Each of two packed numbers is compared and combined on its own.
             let mut both = [d; 2];
             for (d, shift) in both.iter_mut().zip([0, 16]) {
                 *d = self.temporary(32);
@@ -379,7 +380,7 @@ impl<'a> Decoder<'_, 'a> {
             d => (self.target(d)?, None),
         };
         let f: Function3 = match table {
-            // The usual ones are written out.
+            // Frequent cases are written out.
             0x96 => three(|a, b, c| a ^ b ^ c),
             0x80 => three(|a, b, c| a & b & c),
             0xfe => three(|a, b, c| a | b | c),

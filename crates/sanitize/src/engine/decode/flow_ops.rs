@@ -178,7 +178,7 @@ impl<'a> Decoder<'_, 'a> {
             }
         }
         let arguments = from.into_boxed_slice();
-        // What the run time gives back says that all went well.
+        // The return value of the runtime function says success.
         if let (Callee::Print, Some(slot)) = (callee, to.first()) {
             let target = Target { slot: *slot, bits: 64, sign_from: 0 };
             let zero = self.constant(0);
@@ -199,7 +199,7 @@ impl<'a> Decoder<'_, 'a> {
         first..first + bytes.div_ceil(8) as u32
     }
 
-    /// The last type among modifiers.
+    /// The last type among the modifiers.
     pub(super) fn last_type(&self, modifiers: &[&str]) -> Decode<Scalar> {
         types(modifiers).last().copied().ok_or_else(|| "the type is missing".to_string())
     }

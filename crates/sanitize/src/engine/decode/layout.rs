@@ -1,4 +1,4 @@
-//! Where variables are, and which functions an entry reaches.
+//! Assigns addresses to variables, and finds the functions that an entry reaches.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,15 +10,15 @@ use crate::ptx::{Initial, Module, Operand, PtxError, PtxFunction, StateSpace, St
 const MAX_GLOBAL: u64 = 1 << 30;
 /// The most bytes of local memory of a function.
 const MAX_LOCAL: u64 = 512 << 10;
-/// The most bytes of shared memory that variables have; a launch checks what a block has.
+/// The most bytes of shared memory for variables. A launch also checks the limit of a block.
 const MAX_SHARED: u64 = 1 << 20;
 
-/// Where variables are.
+/// The addresses of variables.
 pub(crate) struct Layout<'a> {
-    /// Variables of the module by their names.
+    /// Addresses of the module's variables, by name.
     pub(super) symbols: HashMap<&'a str, u64>,
     pub(super) functions: HashMap<&'a str, u32>,
-    /// For each function the addresses of its variables.
+    /// For each function, the addresses of its variables.
     pub(super) addresses: Vec<Vec<u64>>,
     pub(super) local_bytes: Vec<u64>,
     pub(super) reachable: Vec<bool>,
@@ -26,7 +26,7 @@ pub(crate) struct Layout<'a> {
     pub(super) static_shared: u64,
 }
 
-/// The names that operands have.
+/// Collects the names in operands.
 fn names<'a>(operands: &[Operand<'a>], found: &mut Vec<&'a str>) {
     for operand in operands {
         match operand {
@@ -42,7 +42,7 @@ fn names<'a>(operands: &[Operand<'a>], found: &mut Vec<&'a str>) {
     }
 }
 
-/// Takes room for bytes; none if there is too much.
+/// Reserves aligned bytes, and returns their address; None if that exceeds `most`.
 fn room(end: &mut u64, bytes: u64, align: u64, most: u64) -> Option<u64> {
     let start = end.checked_next_multiple_of(align.max(1))?;
     *end = start.checked_add(bytes).filter(|end| *end <= most)?;
@@ -56,7 +56,7 @@ impl<'a> Layout<'a> {
         let mut reachable = vec![false; module.functions.len()];
         let mut used: HashSet<&str> = HashSet::new();
         let mut left = vec![functions.get(entry.name).copied().unwrap_or(0)];
-        // Tables of functions in memory may call what no statement names.
+        // A table of functions in memory may contain a function that no statement names.
         for variable in &module.variables {
             for piece in &variable.initial {
                 if let Initial::Address { name, .. } = piece {
@@ -163,7 +163,7 @@ impl<'a> Layout<'a> {
         let align = variable.align.max(256);
         let address = room(end, bytes, align, windows::GLOBAL + MAX_GLOBAL);
         let Some(address) = address else { return Err(too_large(variable, MAX_GLOBAL)) };
-        // What is behind the end belongs to nobody.
+        // The gap after the last variable belongs to no variable.
         *end += 4096;
         self.variables.push(Placed {
             name: variable.name.to_string(),
@@ -176,14 +176,14 @@ impl<'a> Layout<'a> {
         Ok(address)
     }
 
-    /// The first bytes of a variable.
+    /// Writes the initial bytes of a variable.
     fn initialise(&mut self, variable: &Variable<'a>, place: usize) -> Result<(), PtxError> {
         let width = variable.element.bytes() as usize;
         let mut bytes = Vec::with_capacity(variable.initial.len() * width);
         for piece in &variable.initial {
             let value = match piece {
                 Initial::Bits(bits) if variable.element == crate::ptx::Scalar::F(32) && *bits >> 32 != 0 => {
-                    // A decimal number, which is read as f64.
+                    // A decimal number was parsed as f64.
                     u64::from((f64::from_bits(*bits) as f32).to_bits())
                 }
                 Initial::Bits(bits) => *bits,

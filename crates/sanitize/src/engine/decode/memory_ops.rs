@@ -12,10 +12,10 @@ use crate::ptx::{Operand, Scalar, StateSpace};
 /// The greatest alignment of `alloca` (PTX ISA, "Stack Manipulation Instructions: alloca").
 const MAX_ALIGNMENT: u64 = 1 << 23;
 
-/// The bytes that `discard` speaks of.
+/// The bytes that `discard` discards.
 const LINE: u64 = 128;
 
-/// The order that modifiers ask for.
+/// The memory order that modifiers state.
 fn order(modifiers: &[&str], default: Order) -> Order {
     let mut found = default;
     for word in modifiers {
@@ -92,8 +92,7 @@ impl<'a> Decoder<'_, 'a> {
         Ok(Reference { window, base, offset, bytes: bytes as u8, count, order, scope })
     }
 
-    /// The slot of a parameter of a call at which a statement reads or writes, and the offset in
-    /// it.
+    /// The slot of a call parameter that a statement loads or stores, and the offset in it.
     fn parameter_slot(&self, operand: &Operand<'a>) -> Option<(u32, u64)> {
         let Operand::Address(base, offset) = operand else { return None };
         let slot = match &**base {
@@ -120,7 +119,7 @@ impl<'a> Decoder<'_, 'a> {
         (*offset >= 0 && (*offset as u64) < bytes).then_some((slot, *offset as u64))
     }
 
-    /// The elements of a vector, or the one operand.
+    /// The elements of a vector operand, or the single operand.
     fn elements<'o>(&self, operand: &'o Operand<'a>, count: u8) -> Decode<&'o [Operand<'a>]> {
         let all = match operand {
             Operand::Vector(all) => all.as_slice(),
@@ -218,7 +217,8 @@ impl<'a> Decoder<'_, 'a> {
                 let [address, Operand::Integer(LINE)] = super::exactly(operands)? else {
                     return Err("an address and 128 bytes are expected".to_string());
                 };
-                // What is there afterwards is not defined: ones, which are NaN of all formats.
+                // The bytes are undefined afterwards. All bits are set, which is NaN in every
+                // format.
                 let ones = self.constant(u64::MAX);
                 let at = self.reference(address, window(modifiers), 8, 4, modifiers, Order::Weak)?;
                 for part in 0..4 {
@@ -238,7 +238,7 @@ impl<'a> Decoder<'_, 'a> {
     }
 
     fn load_instruction(&mut self, modifiers: &[&'a str], operands: &[Operand<'a>]) -> Decode<()> {
-        // A last operand may be the policy of a cache.
+        // The last operand may be a cache policy.
         let (d, address) = match operands {
             [d, address] | [d, address, _] => (d, address),
             _ => return Err("a register and an address are expected".to_string()),
@@ -373,7 +373,7 @@ impl<'a> Decoder<'_, 'a> {
         Ok(())
     }
 
-    /// `atom.cas.b128 d, [a], b, c` and `atom.exch.b128 d, [a], b`
+    /// Decodes `atom.cas.b128 d, [a], b, c` and `atom.exch.b128 d, [a], b`.
     fn atomic_pair(
         &mut self,
         operation: &str,
@@ -443,7 +443,7 @@ fn ones(bytes: u64) -> u64 {
     if bytes >= 8 { u64::MAX } else { (1 << (8 * bytes)) - 1 }
 }
 
-/// What an atomic operation leaves in memory.
+/// The function that computes the new value of an atomic operation.
 fn update(operation: &str, kind: Scalar, keeps_subnormals: bool) -> Decode<Update> {
     let signed = move |value: u64| match kind.bits() {
         32 => i64::from(value as u32 as i32),
@@ -465,7 +465,7 @@ fn update(operation: &str, kind: Scalar, keeps_subnormals: bool) -> Decode<Updat
         ("max", Scalar::S(_)) => Box::new(move |old, b, _| if signed(b) > signed(old) { b } else { old }),
         ("min", Scalar::U(_) | Scalar::B(_)) => Box::new(|old, b, _| old.min(b)),
         ("max", Scalar::U(_) | Scalar::B(_)) => Box::new(|old, b, _| old.max(b)),
-        // Subnormal numbers of f32 are flushed by the units of global memory.
+        // The atomic units of global memory flush subnormal numbers of f32.
         ("add", Scalar::F(32)) => {
             let mode = FloatMode { flush: !keeps_subnormals, ..FloatMode::default() };
             Box::new(move |old, b, _| u64::from(add32(old as u32, b as u32, mode)))

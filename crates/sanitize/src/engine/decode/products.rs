@@ -1,4 +1,4 @@
-//! `mma` and `mma.sp`: their types, shapes and registers.
+//! Decodes `mma` and `mma.sp`: their types, shapes and registers.
 
 use super::{Decode, Decoder};
 use crate::engine::code::{Op, Row};
@@ -8,7 +8,7 @@ use crate::isa::mma::{LaneWords, Mma, Operands};
 use crate::isa::tensor_core::{Factor, SumType};
 use crate::ptx::{Operand, Scalar};
 
-/// A product of a warp.
+/// A matrix product of a warp.
 #[derive(Clone, Copy)]
 enum Product {
     Dense(Mma),
@@ -16,7 +16,7 @@ enum Product {
 }
 
 impl Product {
-    /// Registers of 32 bits of A, B, and of C or D.
+    /// The number of 32-bit registers of A, of B, and of C or D.
     fn registers(&self) -> [usize; 3] {
         match self {
             Self::Dense(mma) => mma.registers(),
@@ -24,7 +24,7 @@ impl Product {
         }
     }
 
-    /// Registers of D.
+    /// The number of registers of D.
     fn results(&self) -> usize {
         match self {
             Self::Dense(mma) => mma.result_registers(),
@@ -32,7 +32,7 @@ impl Product {
         }
     }
 
-    /// D, of the registers of A, B and C, and of the metadata.
+    /// Computes D from the registers of A, B and C, and from the metadata.
     fn multiply(&self, from: &[LaneWords], d: &mut [LaneWords]) -> Result<(), String> {
         let [in_a, in_b, in_c] = self.registers();
         let (a, rest) = from.split_at(in_a);
@@ -49,7 +49,7 @@ impl Product {
 
 const KINDS: [&str; 13] = ["f16", "bf16", "f32", "f64", "tf32", "s32", "s8", "u8", "s4", "u4", "b1", "e4m3", "e5m2"];
 
-/// The types of A and B by their words.
+/// The types of A and B, from their modifiers.
 fn operands_of(a: &str, b: &str, is_xor: bool) -> Option<Operands> {
     let factor = |kind: &str| match kind {
         "f16" => Some(Factor::F16),
@@ -71,8 +71,8 @@ fn operands_of(a: &str, b: &str, is_xor: bool) -> Option<Operands> {
 }
 
 impl<'a> Decoder<'_, 'a> {
-    /// `mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 d, a, b, c`, and
-    /// `mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 d, a, b, c, e, 0`
+    /// Decodes `mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 d, a, b, c`, and
+    /// `mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 d, a, b, c, e, 0`.
     pub(super) fn product_instruction(&mut self, modifiers: &[&'a str], operands: &[Operand<'a>]) -> Decode<()> {
         let unknown = || "there is no product of this shape and these types".to_string();
         let (is_sparse, is_ordered, rest) = match modifiers {
@@ -130,7 +130,7 @@ impl<'a> Decoder<'_, 'a> {
         if [a.len(), b.len(), c.len(), to.len()].map(|count| count * words) != [in_a, in_b, in_c, in_d] {
             return Err(format!("it has registers of [{in_a}, {in_b}, {in_c}] words for A, B and C"));
         }
-        // Which sums a register of a sparse A is part of depends on the metadata.
+        // With a sparse A, the metadata decide which accumulators a register of A contributes to.
         let is_plain = matches!(product, Product::Dense(_)) && !is_quads;
         let is_packed = sums == SumType::F16;
         let products = is_plain.then_some(Products { a: a.len(), b: b.len(), is_tall: shape[0] == 16, is_packed });
@@ -157,7 +157,7 @@ impl<'a> Decoder<'_, 'a> {
     }
 }
 
-/// M, N and K of a word such as `m16n8k16`.
+/// M, N and K of a modifier such as `m16n8k16`.
 fn shape(word: &str) -> Option<[usize; 3]> {
     let (m, rest) = word.strip_prefix('m')?.split_once('n')?;
     let (n, k) = rest.split_once('k')?;

@@ -1,4 +1,4 @@
-//! Video instructions: their operations, and the parts of registers that they name.
+//! Decodes video instructions: their operations, and the parts of registers that they name.
 
 use super::alu::functions::three;
 use super::{Decode, Decoder, exactly, types};
@@ -9,7 +9,7 @@ use crate::isa::video::{
 };
 use crate::ptx::{Operand, Scalar};
 
-/// What an opcode without its number of parts computes.
+/// The operation of an opcode, without the suffix that counts parts.
 fn operation(name: &str, modifiers: &[&str]) -> Decode<PartOperation> {
     let limit = if modifiers.contains(&"wrap") { ShiftLimit::Wrap } else { ShiftLimit::Clamp };
     Ok(match name {
@@ -37,7 +37,7 @@ fn operation(name: &str, modifiers: &[&str]) -> Decode<PartOperation> {
     })
 }
 
-/// A register without its part, and the part.
+/// A register and its part.
 fn split<'o, 'a>(operand: &'o Operand<'a>) -> (&'o Operand<'a>, Option<&'a str>) {
     match operand {
         Operand::Part(inner, part) => (inner, Some(part)),
@@ -52,7 +52,7 @@ fn scalar_part(word: Option<&str>) -> Decode<RegisterPart> {
     }
 }
 
-/// The numbers of `h32` or `b3210`, the lowest first.
+/// The digits of `h32` or `b3210`, the last one first.
 fn numbers(word: &str, bits: u32) -> Option<Vec<u8>> {
     let digits = word.strip_prefix(if bits == 16 { 'h' } else { 'b' })?;
     let most = if bits == 16 { 3 } else { 7 };
@@ -61,7 +61,7 @@ fn numbers(word: &str, bits: u32) -> Option<Vec<u8>> {
 }
 
 impl<'a> Decoder<'_, 'a> {
-    /// An instruction whose name begins with `v` and is none of another kind.
+    /// Decodes an instruction whose name begins with `v` and that is of no other kind.
     pub(super) fn video_instruction(
         &mut self,
         opcode: &str,
@@ -75,7 +75,7 @@ impl<'a> Decoder<'_, 'a> {
         }
     }
 
-    /// The types of the result and the operands; `vset` has none of its result.
+    /// The types of the result and of the operands. `vset` names no type of its result.
     fn video_types(&self, modifiers: &[&str], is_set: bool) -> Decode<[bool; 3]> {
         let all: Vec<bool> = types(modifiers).iter().map(|kind| kind.is_signed()).collect();
         match (&all[..], is_set) {
@@ -94,7 +94,7 @@ impl<'a> Decoder<'_, 'a> {
         self.emit(Op::Alu3(d, [a, b, c], three(move |a, b, c| u64::from(f(a as u32, b as u32, c as u32)))));
     }
 
-    /// `vadd.s32.u32.s32.sat.min d, a.b0, b.h1, c` and its like.
+    /// Decodes `vadd.s32.u32.s32.sat.min d, a.b0, b.h1, c` and similar instructions.
     fn scalar_video(&mut self, opcode: &str, modifiers: &[&'a str], operands: &[Operand<'a>]) -> Decode<()> {
         let operation = operation(opcode, modifiers)?;
         let signed = self.video_types(modifiers, opcode == "vset")?;
@@ -131,7 +131,7 @@ impl<'a> Decoder<'_, 'a> {
         Ok(())
     }
 
-    /// `vmad.s32.s32.u32.sat.shr7 d, -a.h0, b.h1, c`
+    /// Decodes `vmad.s32.s32.u32.sat.shr7 d, -a.h0, b.h1, c`.
     fn video_product(&mut self, modifiers: &[&'a str], operands: &[Operand<'a>]) -> Decode<()> {
         let [d, a, b, c] = exactly(operands)?;
         let sign = |operand: &Operand<'a>| match operand {
@@ -165,7 +165,7 @@ impl<'a> Decoder<'_, 'a> {
         Ok(())
     }
 
-    /// `vabsdiff4.u32.u32.u32.add d.b10, a.b3210, b.b7654, c`
+    /// Decodes `vabsdiff4.u32.u32.u32.add d.b10, a.b3210, b.b7654, c` and similar instructions.
     fn parts_instruction(
         &mut self,
         name: &str,

@@ -8,7 +8,7 @@ use crate::isa::matrices;
 use crate::ptx::{Operand, Scalar};
 
 impl<'a> Decoder<'_, 'a> {
-    /// The register and the predicate of `d|p`.
+    /// The register and the predicate of an operand `d|p`.
     fn both(&mut self, operand: &Operand<'a>) -> Decode<(Option<Target>, Option<u32>)> {
         Ok(match operand {
             Operand::Pair(d, p) => (Some(self.target(d)?), self.predicate(p)?),
@@ -188,7 +188,7 @@ impl<'a> Decoder<'_, 'a> {
         Ok(true)
     }
 
-    /// The registers of a vector, or the one.
+    /// The source registers of a vector operand, or the single one.
     pub(in crate::engine) fn sources(&mut self, operand: &Operand<'a>, kind: Scalar) -> Decode<Vec<Source>> {
         match operand {
             Operand::Vector(all) => all.iter().map(|own| self.source(own, kind)).collect(),
@@ -196,7 +196,7 @@ impl<'a> Decoder<'_, 'a> {
         }
     }
 
-    /// The registers of a vector of results, or the one.
+    /// The destination registers of a vector operand, or the single one.
     pub(in crate::engine) fn targets(&mut self, operand: &Operand<'a>) -> Decode<Vec<Target>> {
         match operand {
             Operand::Vector(all) => all.iter().map(|own| self.target(own)).collect(),

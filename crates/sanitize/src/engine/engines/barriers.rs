@@ -1,4 +1,4 @@
-//! Barriers in shared memory.
+//! Operations on mbarriers.
 
 use super::{ArriveMode, Asked, BarrierRecord, Executes, lanes_of};
 use crate::check::checker::{Lanes, Mbarrier};
@@ -9,7 +9,7 @@ use crate::engine::code::{Reference, Source, Target};
 use crate::engine::execute::Flow;
 use crate::isa::mbarrier::{BarrierWord, MbarrierFlaw};
 
-/// The bytes of a barrier.
+/// Bytes of an mbarrier.
 const BYTES: u64 = 8;
 
 impl Cluster<'_> {
@@ -125,7 +125,7 @@ impl Cluster<'_> {
             let lanes = self.lane(by, lane);
             self.check.mbarrier_arrive_copies(lanes, by.at, Mbarrier { rank: key.0, address: key.1 });
             let Some(record) = self.asynchronous.barriers.get_mut(&key) else { continue };
-            // The copies are done already.
+            // In the engine, the copies have completed already.
             let added = if adds { record.state.add_pending() } else { Ok(()) };
             let arrived = added.and_then(|()| record.state.arrive(1));
             self.barrier_changed(by, lane, key, arrived);
@@ -150,7 +150,7 @@ impl Cluster<'_> {
         }
     }
 
-    /// A barrier has changed, and its phase is over or not.
+    /// Updates the memory of an mbarrier, and reports the phase if it has completed.
     fn settle_barrier_state(&mut self, key: (u32, u64), is_over: bool) {
         if is_over && let Some(record) = self.asynchronous.barriers.get_mut(&key) {
             record.waiter = None;
@@ -161,15 +161,15 @@ impl Cluster<'_> {
         self.tell_news();
     }
 
-    /// Bytes of a transfer are there.
+    /// Bytes of a transfer have arrived at an mbarrier.
     pub(super) fn barrier_completes(&mut self, key: (u32, u64), bytes: u32) {
         let Some(record) = self.asynchronous.barriers.get_mut(&key) else { return };
-        // More bytes than a barrier counts show when the run hangs, or ends.
+        // A wrong number of bytes is reported when the run hangs or ends.
         let is_over = record.state.complete(bytes).unwrap_or(false);
         self.settle_barrier_state(key, is_over);
     }
 
-    /// The bits that memory has of a barrier: nothing that a program may look at.
+    /// Writes the bits of an mbarrier to memory. They have no meaning for programs.
     fn write_barrier(&mut self, key: (u32, u64)) {
         if let Some(record) = self.asynchronous.barriers.get(&key)
             && let Some(block) = self.blocks.get(key.0 as usize)
@@ -229,8 +229,7 @@ impl Cluster<'_> {
         Flow::Next
     }
 
-    /// Tells of barriers whose phase lacks bytes only, or has too many, while somebody waits for
-    /// it.
+    /// Reports mbarriers that a thread waits for and whose phase only lacks bytes, or has too many.
     pub(in crate::engine) fn tell_barriers(&mut self) {
         let waited: Vec<_> = self
             .asynchronous

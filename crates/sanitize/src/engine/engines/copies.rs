@@ -1,4 +1,4 @@
-//! Bulk copies and copies of boxes, and when their bytes move.
+//! Bulk copies and TMA copies of boxes, and the time at which their bytes move.
 
 use super::{Ends, Executes, Move, ReduceKind, Reduces, Spot, Transfer, lanes_of};
 use crate::check::checker::{Bulk, Completion, Mbarrier, Space, Span};
@@ -13,20 +13,20 @@ use crate::isa::half::{Half, HalfMode};
 use crate::isa::tensor_map::{BoxPiece, MapElement, TensorMap};
 use crate::ptx::Scalar;
 
-/// Bytes of which copies in bulk consist.
+/// The unit of bulk copies, in bytes.
 const UNIT: u64 = 16;
-/// Where a box begins in shared memory.
+/// The alignment of a box in shared memory.
 const BOX_ALIGNMENT: u64 = 128;
 
-/// A map, coordinates, offsets of im2col, and whether the instruction is one of im2col.
+/// A tensor map, the coordinates, the im2col offsets, and whether the instruction is `.im2col`.
 pub(super) type BoxPlace<'x> = (&'x Reference, &'x [Source], &'x [Source], bool);
 
-/// The block and the first byte of a multicast copy's destination or barrier.
+/// The rank of the block and the address of a destination or an mbarrier of a multicast copy.
 type Seat = (u32, u64);
 
 impl Cluster<'_> {
-    /// The memory and the address of an operand of one lane, of which this many bytes may be
-    /// accessed; none if they may not, which is reported.
+    /// The memory and the address of an operand of one lane, of which `bytes` bytes are accessed.
+    /// If they may not be accessed, reports that and returns None.
     #[allow(clippy::too_many_arguments)]
     pub(super) fn spot(
         &mut self,
@@ -75,7 +75,7 @@ impl Cluster<'_> {
         *by.row(source)
     }
 
-    /// The blocks that a mask of a multicast names; the one given, without a mask.
+    /// The ranks of the blocks that the mask of a multicast names. Without a mask, the given block.
     fn ranks(&self, mask: Option<u64>, own: u32) -> Vec<u32> {
         match mask {
             Some(mask) => (0..self.blocks.len() as u32).filter(|rank| mask >> rank & 1 == 1).collect(),
@@ -120,7 +120,8 @@ impl Cluster<'_> {
             };
             for rank in ranks {
                 let target = if rank == u32::MAX { target } else { (Side::Shared(rank), target.1) };
-                // The barrier lies in each block where the one that is given does in its own.
+                // In each destination block, the mbarrier has the same address as the given
+                // mbarrier in its own block.
                 let barrier = barrier.map(|(own, at)| (if masks.is_some() { rank } else { own }, at));
                 let moves = vec![Move { to: spot_of(target), from: spot_of(source), bytes: size as u32 }];
                 let spans = [&[span_of(source, size)][..], &[span_of(target, size)][..]];
@@ -130,7 +131,7 @@ impl Cluster<'_> {
         }
     }
 
-    /// Tells of a transfer and keeps it, or does it at once.
+    /// Reports a transfer, and either performs it at once or keeps it.
     #[allow(clippy::too_many_arguments)]
     fn issue(
         &mut self,
@@ -163,7 +164,7 @@ impl Cluster<'_> {
         }
     }
 
-    /// Transfers that happen between turns, as the schedule chooses.
+    /// Performs kept transfers between turns, as the schedule chooses.
     pub(in crate::engine) fn advance_transfers(&mut self) {
         match self.grid.schedule {
             Schedule::LastAhead => {}
@@ -187,7 +188,7 @@ impl Cluster<'_> {
         }
     }
 
-    /// Does one transfer, where nothing else can go on; whether there was any.
+    /// Performs one transfer if nothing else can continue. Returns whether there was any.
     pub(in crate::engine) fn force_transfer(&mut self) -> bool {
         let mut first = true;
         let any = !self.asynchronous.transfers.is_empty();
@@ -195,7 +196,7 @@ impl Cluster<'_> {
         any
     }
 
-    /// Does all that are left.
+    /// Performs all remaining transfers.
     pub(in crate::engine) fn end_transfers(&mut self) {
         self.finish_transfers(|_| true);
     }
@@ -272,8 +273,8 @@ impl Cluster<'_> {
         self.tell_news();
     }
 
-    /// The moves of a box, and the spans of global memory; those that may not be accessed are
-    /// reported.
+    /// The moves of a box, and the spans of global memory that it accesses. Reports spans that may
+    /// not be accessed.
     #[allow(clippy::too_many_arguments)]
     fn box_moves(
         &mut self,
@@ -337,7 +338,7 @@ impl Cluster<'_> {
                     from: piece.global.map_or(Spot::Fill(map.fill()), Spot::Global),
                     bytes: piece.bytes,
                 });
-                // Rows that stand apart leave the bytes between them.
+                // If rows are padded in shared memory, the padding is not written.
                 let writes = match map.is_apart() {
                     true => of_pieces(&pieces, rank),
                     false => vec![Span { space: Space::Shared { rank }, address: target, bytes: size }],
@@ -350,8 +351,8 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// Whether a box begins at a multiple of 16 bytes of its tensor along the first dimension, as
-    /// devices demand; if not, it is reported.
+    /// Whether a box starts at a multiple of 16 bytes along the first dimension of its tensor, as
+    /// devices require. If not, reports it.
     fn box_begins_well(
         &mut self,
         by: &Executes<'_>,
@@ -439,7 +440,8 @@ impl Cluster<'_> {
     }
 }
 
-/// The bytes of shared memory of which a box is stored: those outside the tensor are not read.
+/// The spans of shared memory that the store of a box reads: elements outside of the tensor are not
+/// read.
 fn of_pieces(pieces: &[BoxPiece], rank: u32) -> Vec<Span> {
     let mut spans: Vec<Span> = Vec::new();
     for piece in pieces.iter().filter(|piece| piece.global.is_some()) {
@@ -466,7 +468,7 @@ fn span_of((side, address): (Side, u64), bytes: u64) -> Span {
     Span { space, address, bytes: bytes as u32 }
 }
 
-/// The type by which elements of a map are reduced.
+/// The element type in which a tensor map's elements are reduced.
 fn element_of(map: &TensorMap) -> Scalar {
     match map.element {
         MapElement::U8 => Scalar::U(8),
@@ -482,7 +484,7 @@ fn element_of(map: &TensorMap) -> Scalar {
     }
 }
 
-/// What a reduction leaves.
+/// The result of a reduction.
 fn reduced(ReduceKind { what, kind }: ReduceKind, old: u64, new: u64) -> u64 {
     let bits = kind.bits();
     let signed = |value: u64| (value << (64 - bits)) as i64 >> (64 - bits);

@@ -1,4 +1,4 @@
-//! `wmma`: loads and stores of fragments become accesses of single elements.
+//! `wmma`: loads and stores of fragments become accesses to single elements.
 
 use super::AsyncOp;
 use super::reading::{Read, Reader};
@@ -9,7 +9,7 @@ use crate::isa::tensor_core::{Factor, SumType};
 use crate::isa::wmma::{Wmma, WmmaMatrix};
 use crate::ptx::{Operand, Scalar};
 
-/// The types of A and B by the word of one.
+/// The types of A and B, from one modifier.
 fn operands_of(word: &str, and: bool) -> Option<Operands> {
     Some(match word {
         "f16" => Operands::Floats(Factor::F16, Factor::F16),
@@ -34,7 +34,7 @@ impl<'a> Reader<'_, '_, 'a> {
         self.modifiers.iter().find_map(|word| read(word)).ok_or_else(|| "the shape is missing".to_string())
     }
 
-    /// The words that are types, in their order.
+    /// The modifiers that are types, in order.
     fn type_words(&self) -> Vec<&str> {
         let names = ["f16", "bf16", "tf32", "f32", "f64", "s8", "u8", "s4", "u4", "b1", "s32"];
         self.modifiers.iter().copied().filter(|word| names.contains(word)).collect()
@@ -60,7 +60,7 @@ impl<'a> Reader<'_, '_, 'a> {
                     (Some(a), Some(b)) if a == b => a,
                     _ => return Err(unknown()),
                 };
-                // Sums of which C or D is f32 are f32.
+                // If C or D is f32, the accumulators are f32.
                 let (c_is_half, d_is_half) = (of_c == "f16", of_d == "f16");
                 let sums = if c_is_half && d_is_half { SumType::F16 } else { SumType::F32 };
                 let (widens, narrows) = (c_is_half && !d_is_half, d_is_half && !c_is_half);
@@ -125,7 +125,7 @@ impl<'a> Reader<'_, '_, 'a> {
             Some(&"b") => WmmaMatrix::B,
             _ => WmmaMatrix::C,
         };
-        // Of C any operands with sums of this type that have the shape.
+        // For C, any operand types are possible that have this accumulator type and this shape.
         let operands = match (fragment, word) {
             (WmmaMatrix::C, "f16" | "f32") if shape == [16, 16, 8] => operands_of("tf32", false),
             (WmmaMatrix::C, "f16" | "f32") => operands_of("f16", false),
@@ -144,7 +144,7 @@ impl<'a> Reader<'_, '_, 'a> {
         let (registers, address) = if loads { (0, 1) } else { (1, 0) };
         let window = self.access_window();
         let by_rows = self.modifiers.contains(&"row");
-        // Elements of less than a byte come by whole registers, along K.
+        // Elements of less than a byte are loaded as whole registers, along K.
         let bits = wmma.bits(fragment).max(8);
         let unit = if wmma.bits(fragment) < 8 { 32 / wmma.bits(fragment) } else { 1 };
         let bytes = if unit > 1 { 4 } else { bits / 8 };
@@ -208,7 +208,7 @@ impl<'a> Reader<'_, '_, 'a> {
         Ok(())
     }
 
-    /// The upper bits of a register.
+    /// A register shifted down by some bits.
     fn shifted(&mut self, from: Source, by: usize) -> Source {
         if by == 0 {
             return from;

@@ -1,4 +1,4 @@
-//! Tensor maps in memory: what copies read, and what kernels change.
+//! Tensor maps in memory: the maps that copies read, and the maps that kernels modify.
 
 use super::copies::BoxPlace;
 use super::{Executes, lanes_of};
@@ -8,10 +8,10 @@ use crate::engine::cluster::{Cluster, Stop};
 use crate::engine::code::{Reference, Source};
 use crate::isa::tensor_map::{MAP_BYTES, MapField, TensorMap, Walk};
 
-/// Bytes of a map of which the checker is told at once.
+/// The number of bytes of a map in one report to the checker.
 const PART: usize = 32;
 
-/// A part of a map that is written, over the one that was there.
+/// A part of a map that is written: the new bytes and the old bytes.
 struct Part([u8; PART], [u8; PART]);
 
 impl Values for Part {
@@ -25,7 +25,7 @@ impl Values for Part {
 }
 
 impl Cluster<'_> {
-    /// The map that a lane gives.
+    /// The tensor map that a lane passes.
     pub(super) fn map(
         &mut self,
         by: &Executes<'_>,
@@ -40,12 +40,13 @@ impl Cluster<'_> {
         let parameters = self.grid.parameters.bytes();
         match side {
             Side::Parameters => self.grid.parameters.read_into(offset, &mut bytes),
-            // The name of a parameter stands for its place among the parameters.
+            // The name of a parameter stands for its address among the parameters.
             Side::Global if offset < parameters => self.grid.parameters.read_into(offset, &mut bytes),
             Side::Global => match self.grid.memory.find(offset, &mut self.near) {
                 Some(region) => {
                     region.words.read_into(offset - region.address, &mut bytes);
-                    // The host has made it, or a kernel: then somebody must have told this thread.
+                    // The host has written the map, or a kernel has. If a kernel has, a
+                    // synchronisation with this thread is necessary.
                     if !region.is_read_only {
                         let lanes = self.lane(by, lane);
                         let map = Span { space: Space::Global, address: offset, bytes: MAP_BYTES as u32 };
@@ -68,7 +69,7 @@ impl Cluster<'_> {
         Ok(map)
     }
 
-    /// Tells the checker that a lane reads or writes a map. What it writes is `bytes`.
+    /// Reports that a lane reads or writes a map. `bytes` are the bytes that it writes.
     #[allow(clippy::too_many_arguments)]
     fn tell_map(
         &mut self,
@@ -104,7 +105,7 @@ impl Cluster<'_> {
         }
     }
 
-    /// The bytes of a map that lies inside its memory.
+    /// The bytes of a map that is inside of its memory.
     fn map_bytes(&mut self, side: Side, address: u64) -> [u8; MAP_BYTES] {
         let mut bytes = [0; MAP_BYTES];
         match side {
@@ -130,7 +131,7 @@ impl Cluster<'_> {
         self.tell_news();
     }
 
-    /// `tensormap.replace`: one field of a map in shared or global memory.
+    /// `tensormap.replace`: replaces one field of a map in shared or global memory.
     pub(super) fn replace_map(
         &mut self,
         by: &Executes<'_>,

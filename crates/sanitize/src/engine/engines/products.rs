@@ -1,7 +1,7 @@
-//! `wgmma`: the part of a product that a warp has.
+//! `wgmma`: the part of a wgmma that one warp computes.
 //!
-//! A warp computes its own rows when it executes the instruction; what may not be touched yet is
-//! the checker's.
+//! A warp computes its own rows when it executes the instruction. The checker detects registers and
+//! shared memory that are accessed too early.
 
 use super::Executes;
 use crate::check::checker::{Space, Span, Wgmma};
@@ -13,12 +13,12 @@ use crate::isa::mma::sparse::Sparsity;
 use crate::isa::mma::{LANES, LaneWords};
 use crate::isa::wgmma::{Described, GroupProduct};
 
-/// Rows of A that a warp has.
+/// Rows of A for each warp.
 const ROWS: usize = 16;
-/// Bytes of a unit.
+/// Bytes of a unit of shared memory.
 const UNIT: u32 = 16;
 
-/// A in registers or by its descriptor, the descriptor of B, and the metadata of a sparse A.
+/// A in registers or as a descriptor, the descriptor of B, and the metadata of a sparse A.
 type ProductOperands<'x> = (&'x Result<Box<[Source]>, Source>, Source, Option<(Source, Sparsity)>);
 
 impl Cluster<'_> {

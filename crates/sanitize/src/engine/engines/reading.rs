@@ -1,4 +1,4 @@
-//! Statements of the asynchronous engines become operations.
+//! Decodes statements of the asynchronous engines into operations.
 
 use super::{ArriveMode, Asked, AsyncOp, Ends, ReduceKind, Reduces};
 use crate::check::checker::{Order, Scope};
@@ -12,8 +12,8 @@ use crate::ptx::{Operand, Scalar};
 
 pub(super) type Read<T> = Result<T, String>;
 
-/// Makes an operation of a statement: its opcode, the words behind it, its operands. None if it
-/// is none of the engines'.
+/// Decodes a statement: its opcode, its modifiers, and its operands. None if it is not a statement
+/// of the asynchronous engines.
 pub(in crate::engine) fn decode<'a>(
     decoder: &mut Decoder<'_, 'a>,
     opcode: &str,
@@ -47,7 +47,7 @@ impl<'a> Reader<'_, '_, 'a> {
         self.modifiers.contains(&word)
     }
 
-    /// The window of a barrier.
+    /// The window of an mbarrier's address.
     fn window(&self) -> Window {
         if self.has("shared::cluster") {
             Window::SharedCluster
@@ -80,7 +80,7 @@ impl<'a> Reader<'_, '_, 'a> {
             "init" => AsyncOp::Init { at: self.reference(0, window, 8)?, count: self.source(1, Scalar::U(32))? },
             "inval" => AsyncOp::Invalidate(self.reference(0, window, 8)?),
             "arrive" | "arrive_drop" => {
-                // The state is left out where the barrier is one of another block.
+                // An arrival at an mbarrier of another block returns no state token.
                 let has_state = !matches!(self.operand(0)?, Operand::Address(..));
                 let d = match self.operand(0)? {
                     Operand::Sink => None,
@@ -170,7 +170,7 @@ impl<'a> Reader<'_, '_, 'a> {
         if self.has("cp_mask") {
             return Err("a mask of bytes is not supported".to_string());
         }
-        // The first space is that of the destination, the second that of the source.
+        // The first state space is that of the destination, and the second that of the source.
         let mut spaces = self.modifiers.iter().filter_map(|word| match *word {
             "global" => Some(Window::Global),
             "shared::cta" => Some(Window::Shared),
@@ -226,7 +226,7 @@ impl<'a> Reader<'_, '_, 'a> {
         Ok((map, coordinates.into()))
     }
 
-    /// `tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [map], 0, value`
+    /// Decodes `tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [map], 0, value`.
     fn replace_map(&mut self) -> Read<AsyncOp> {
         let word = self.modifiers.get(2).copied().unwrap_or_default();
         let has_dimension = MapField::has_dimension(word);
@@ -360,11 +360,12 @@ impl<'a> Reader<'_, '_, 'a> {
             _ => Err(self.source(1, Scalar::B(64))?),
         };
         let b = self.source(2, Scalar::B(64))?;
-        // Metadata and their selector stand before what is not sparse has, too.
+        // For a sparse A, the metadata and their selector come before the remaining operands.
         let behind = if is_sparse { 5 } else { 3 };
         let sparsity = match (is_sparse, self.operands.get(4)) {
             (true, Some(Operand::Integer(selector))) => {
-                // All tiles of A have four registers of a lane, wherever they lie.
+                // Every A has four registers for each lane, whether it is in registers or in shared
+                // memory.
                 let sparsity = Sparsity::new(operands.bits(), 4, *selector, false)?;
                 Some((self.source(3, Scalar::B(32))?, sparsity))
             }
@@ -389,7 +390,7 @@ impl<'a> Reader<'_, '_, 'a> {
         if matches!(operands, GroupOperands::Floats(..)) {
             wgmma = wgmma.negated([number(behind + 1)? < 0, number(behind + 2)? < 0]);
             if operands.bits() == 16 && self.operands.len() > behind + 3 {
-                // A in registers has no order in memory.
+                // A in registers has no major mode.
                 let across = match a.is_ok() {
                     true => [false, number(behind + 3)? == 1],
                     false => [number(behind + 3)? == 1, number(behind + 4)? == 1],

@@ -1,7 +1,7 @@
-//! What becomes of values that were read, in instructions of a whole warp on matrices.
+//! Tracks the use of values that were read, in warp-level matrix instructions.
 //!
-//! Law: an element of a product depends on its row of A, on its column of B and on its own element
-//! of C. Loads and stores of matrices pass on the marks of each byte.
+//! Law: an element of a matrix product depends on its row of A, on its column of B and on its own
+//! element of C. Loads and stores of matrices propagate the marks of each byte.
 
 use super::FrameMarks;
 use crate::check::checker::{Access, Space};
@@ -14,7 +14,7 @@ use crate::isa::matrices;
 use crate::isa::mma::LaneWords;
 
 impl Cluster<'_> {
-    /// Traces an instruction of the whole warp on matrices; what `ldmatrix` loads is marked behind
+    /// Traces a warp-level matrix instruction. The values that `ldmatrix` loads are marked after
     /// it.
     pub(in crate::engine) fn trace_matrix(&mut self, by: &Executes<'_>, op: &MatrixOp) {
         if self.marks.as_ref().is_none_or(|marks| marks.is_empty()) {
@@ -68,7 +68,8 @@ impl Cluster<'_> {
         });
     }
 
-    /// Marks what `ldmatrix` has loaded: the rows of `good` lanes.
+    /// Marks the values that `ldmatrix` has loaded. `good` holds the lanes whose rows were
+    /// accessible.
     pub(in crate::engine) fn trace_matrix_load(
         &mut self,
         by: &Executes<'_>,
@@ -100,8 +101,9 @@ impl Cluster<'_> {
     }
 }
 
-/// The marks of the sums of a product. Lane `4g + t` has elements of row `g` of A, or of rows `g`
-/// and `g + 8`, elements of column `g` of B, and sums of its rows and of columns `2t` and `2t + 1`.
+/// The marks of the accumulators of a matrix product. Lane `4g + t` has elements of row `g` of A,
+/// or of rows `g` and `g + 8`; elements of column `g` of B; and accumulators in these rows and in
+/// columns `2t` and `2t + 1`.
 fn marks_of_product(own: &mut FrameMarks<'_>, products: &Products, marks: &[Marks], sums: usize) -> Vec<Marks> {
     let group = |own: &mut FrameMarks<'_>, registers: &[&Marks], group: usize| {
         let all = registers.iter().flat_map(|marks| &marks[4 * group..][..4]);

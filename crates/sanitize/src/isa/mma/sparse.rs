@@ -1,19 +1,21 @@
-//! `mma.sp` and `wgmma.mma_async.sp`: products whose A is half zeros, and what says where.
+//! `mma.sp` and `wgmma.mma_async.sp`: products with a sparse A, and the metadata of its elements.
 //!
-//! Law: `D = A B + C`, where A is m x k and only k / 2 elements of a row are held, which lie in
-//! registers and in shared memory as a dense A of m x k / 2 does. An index of 2 bits says where in
-//! its chunk of A an element stands: the two elements of a chunk of four, or of elements of 4 bits
-//! the two pairs of a chunk of eight. Of tf32 one element of a chunk of two is held, as `0b0100`
-//! (the first) or `0b1110` (the second). The metadata of what register `r` of A holds, lane after
-//! lane of a group of four and low bits first, stand behind those of register `r - 1`. Their first
-//! 32 bits are in the first contributing lane of the group, and so on; as many lanes contribute as
-//! there are words, and the selector counts such sets of lanes.
+//! Law: `D = A B + C`, where A is m x k, but only k / 2 elements of each row are stored, in
+//! registers and in shared memory like a dense A of m x k / 2. An index of 2 bits gives the
+//! position of an element in its chunk of A. There are two indices: for the two elements of a chunk
+//! of four, or, for 4-bit elements, for the two pairs of a chunk of eight. For tf32, one element of
+//! a chunk of two is stored, with metadata `0b0100` (the first) or `0b1110` (the second). The
+//! metadata for register `r` of A are ordered by the lanes of a group of four, low bits first, and
+//! follow those for register `r - 1`. Their first 32 bits are in the first contributing lane of the
+//! group, the next in the second, and so on. As many lanes contribute as there are words, and the
+//! selector counts such sets of lanes.
 //!
-//! Products are added up as those of the elements that A holds: with the elements of B that belong
-//! to them a dense product of depth k / 2 is made.
+//! Products are accumulated like a dense product of depth k / 2, of the stored elements of A with
+//! the elements of B that belong to them.
 //!
-//! Two equal indices of a chunk, other bits of tf32, and with `sp::ordered_metadata` an index above
-//! the next one, have no defined result. [`Sparsity::places`] refuses them.
+//! Metadata have no defined result if both indices of a chunk are equal, if those of tf32 have
+//! other bits, or, with `sp::ordered_metadata`, if the first index is above the second.
+//! [`Sparsity::places`] refuses them.
 //!
 //! (PTX ISA, "Sparse matrix storage" and "Matrix fragments for multiply-accumulate operation with
 //! sparse matrix A".)
@@ -23,30 +25,30 @@ use std::fmt;
 use super::{LANES, LaneWords, Mma, Operands};
 use crate::isa::tensor_core::{SumModel, SumType};
 
-/// Rows of A of a warp.
+/// Rows of A for each warp.
 pub(crate) const ROWS: usize = 16;
-/// Lanes that hold a row together.
+/// The number of lanes that hold a row together.
 const GROUP: usize = 4;
 
-/// How the metadata of a sparse A lie in the registers of a warp.
+/// The layout of a sparse A's metadata in the registers of a warp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Sparsity {
     /// Bits of an element: 4, 8, 16 or 32.
     bits: u32,
-    /// Registers of A of a lane.
+    /// The number of registers of A in each lane.
     registers: usize,
     selector: usize,
     is_ordered: bool,
 }
 
-/// Metadata that have no defined result.
+/// Metadata without a defined result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MetadataFlaw {
-    /// The row of A, from 0 to 15 of a warp.
+    /// The row of A, from 0 to 15 in a warp.
     pub row: usize,
     /// The first column of the chunk.
     pub column: usize,
-    /// The four bits of the chunk.
+    /// The four metadata bits of the chunk.
     pub bits: u32,
 }
 
@@ -58,7 +60,7 @@ impl fmt::Display for MetadataFlaw {
     }
 }
 
-/// The column of A, which is the row of B, of each element that A holds.
+/// For each stored element of A, its column in A, which is its row in B.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Places {
     columns: Vec<u16>,
@@ -66,17 +68,17 @@ pub struct Places {
 }
 
 impl Places {
-    /// The columns of the elements that a row of A holds, in their order.
+    /// The columns of the stored elements of a row of A, in order.
     pub fn row(&self, row: usize) -> &[u16] {
         self.columns.get(row * self.held..(row + 1) * self.held).unwrap_or_default()
     }
 
-    /// Whether rows of A hold this many elements.
+    /// Whether rows of A have this many stored elements.
     pub(crate) fn fits(&self, held: usize) -> bool {
         self.held == held
     }
 
-    /// Rows of `width` elements, those of the columns of a row of A.
+    /// The rows of B, `width` elements each, that belong to the stored elements of a row of A.
     pub(crate) fn gather<T: Copy>(&self, row: usize, width: usize, from: &[T]) -> Vec<T> {
         let rows = self.row(row).iter().filter_map(|at| from.get(usize::from(*at) * width..)?.get(..width));
         rows.flatten().copied().collect()
@@ -84,11 +86,11 @@ impl Places {
 }
 
 impl Sparsity {
-    /// Of an A with elements of this many bits in two or four registers of each lane.
+    /// The layout for an A with elements of this many bits, in two or four registers of each lane.
     ///
     /// # Errors
     ///
-    /// If there is no such A, or the selector names lanes that are not there.
+    /// Errors: there is no such A, or the selector names lanes that do not exist.
     ///
     /// ```
     /// use tilewright_sanitize::isa::mma::sparse::Sparsity;
@@ -114,21 +116,21 @@ impl Sparsity {
         }
     }
 
-    /// Bits of metadata of what a register of a lane holds.
+    /// The number of metadata bits for a register of a lane.
     fn step(self) -> usize {
         if self.bits >= 16 { 4 } else { 8 }
     }
 
-    /// Lanes of a group that contribute, each a word.
+    /// The number of contributing lanes of a group. Each holds one word.
     fn words(self) -> usize {
         (self.registers * GROUP * self.step()).div_ceil(32)
     }
 
-    /// Where the elements of A stand, from the metadata registers of a warp.
+    /// The columns of the stored elements of A, from the metadata registers of a warp.
     ///
     /// # Errors
     ///
-    /// The first metadata without a defined result.
+    /// Errors: the first metadata without a defined result.
     ///
     /// ```
     /// use tilewright_sanitize::isa::mma::sparse::Sparsity;
@@ -140,7 +142,7 @@ impl Sparsity {
     /// assert!(sparsity.places(&[0; 32]).is_err());
     /// ```
     pub fn places(&self, metadata: &LaneWords) -> Result<Places, MetadataFlaw> {
-        // Elements in a register, and those that an index speaks of.
+        // The number of elements in a register, and of those that one index covers.
         let packed = (32 / self.bits) as usize;
         let pair = if self.bits == 4 { 2 } else { 1 };
         let held = self.registers / 2 * GROUP * packed;
@@ -152,7 +154,7 @@ impl Sparsity {
                 let bit = (register * GROUP + lane) * self.step();
                 let contributor = row % 8 * GROUP + self.selector * self.words() + bit / 32;
                 let word = metadata[contributor % LANES] >> (bit % 32);
-                // The chunk of this element: four bits, of two indices.
+                // The metadata of this element's chunk: four bits with two indices.
                 let bits = word >> (part / (2 * pair) * 4) & 15;
                 let chunk = if self.bits == 32 { at } else { at / (2 * pair) };
                 let index = if self.bits == 32 { bits & 3 } else { bits >> (part / pair % 2 * 2) & 3 } as usize;
@@ -166,7 +168,7 @@ impl Sparsity {
                 if !is_good {
                     return Err(MetadataFlaw { row, column: chunk * width, bits });
                 }
-                // Of tf32 an index counts halves of an element.
+                // For tf32, an index counts halves of an element.
                 let offset = if self.bits == 32 { index / 2 } else { index * pair + part % pair };
                 columns.push((chunk * width + offset) as u16);
             }
@@ -183,11 +185,11 @@ pub struct SparseMma {
 }
 
 impl SparseMma {
-    /// An instruction of a shape whose K counts the zeros.
+    /// An instruction of a shape. K counts the elements that are not stored, too.
     ///
     /// # Errors
     ///
-    /// If there is none of this shape and these types, or the selector does not fit.
+    /// Errors: there is no instruction of this shape and these types, or the selector does not fit.
     ///
     /// ```
     /// use tilewright_sanitize::isa::mma::{LANES, Operands};
@@ -222,28 +224,28 @@ impl SparseMma {
         Ok(Self { dense, sparsity })
     }
 
-    /// With sums of another machine.
+    /// The same instruction with the accumulation of another device.
     pub fn with_model(self, model: SumModel) -> Self {
         Self { dense: self.dense.with_model(model), ..self }
     }
 
-    /// M, N and K, which counts the zeros.
+    /// The shape: M, N, and K, which counts the elements that are not stored, too.
     pub fn shape(&self) -> [usize; 3] {
         let [m, n, k] = self.dense.shape();
         [m, n, 2 * k]
     }
 
-    /// Registers of 32 bits of A, B, and of C or D.
+    /// The number of 32-bit registers of A, of B, and of C or D.
     pub fn registers(&self) -> [usize; 3] {
         let [a, b, c] = self.dense.registers();
         [a, 2 * b, c]
     }
 
-    /// D. Of missing registers nothing is done.
+    /// Computes D. If registers are missing, nothing is done.
     ///
     /// # Errors
     ///
-    /// The first metadata without a defined result.
+    /// Errors: the first metadata without a defined result.
     pub fn multiply(
         &self,
         a: &[LaneWords],

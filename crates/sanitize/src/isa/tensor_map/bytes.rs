@@ -1,11 +1,11 @@
-//! The 128 bytes of a tensor map, which are of our own.
+//! The 128 bytes of a tensor map, in this crate's own format.
 
 use super::{MAP_BYTES, MapElement, MapField, Outside, RANKS, TensorMap, Walk};
 
-/// How a map begins.
+/// The first eight bytes of a map.
 const SIGN: u64 = u64::from_le_bytes(*b"tiletmap");
 
-/// The bytes of a map as words, the lowest byte first.
+/// The bytes of a map as words, lowest byte first.
 type MapWords = [u64; MAP_BYTES / 8];
 
 fn words_of(bytes: &[u8; MAP_BYTES]) -> MapWords {
@@ -16,7 +16,7 @@ fn bytes_of(words: MapWords) -> [u8; MAP_BYTES] {
     std::array::from_fn(|at| words[at / 8].to_le_bytes()[at % 8])
 }
 
-/// Changes bits of a word.
+/// Replaces bits of a word.
 fn put(word: &mut u64, shift: usize, bits: u32, value: u64) {
     let mask = (u64::MAX >> (64 - bits)) << shift;
     *word = *word & !mask | value << shift & mask;
@@ -58,12 +58,12 @@ impl TensorMap {
         bytes_of(words)
     }
 
-    /// The bytes of a map with a field changed; of zeros it makes the first field of a map. Strides
-    /// are bytes.
+    /// The bytes of a map with one field replaced. If all bytes are zero, this sets the first field
+    /// of a new map. Strides are in bytes.
     ///
     /// # Errors
     ///
-    /// If the value is none of the field, in words.
+    /// Errors: the value is not valid for the field; the text says why.
     ///
     /// ```
     /// use tilewright_sanitize::isa::tensor_map::{MapElement, MapField, TensorMap};
@@ -101,7 +101,7 @@ impl TensorMap {
         Ok(bytes_of(words))
     }
 
-    /// The map that 128 bytes are; none if they are no map, or a damaged one.
+    /// The map that 128 bytes represent; None if they are no map, or a damaged one.
     pub fn of_bytes(bytes: &[u8; MAP_BYTES]) -> Option<TensorMap> {
         let words = words_of(bytes);
         if words[0] != SIGN {
@@ -128,7 +128,7 @@ impl TensorMap {
             strides: [0, 1, 2, 3].map(|at| words[7 + at]),
             steps: [0, 1, 2, 3, 4].map(|at| (words[2] >> (32 + 4 * at) & 15) as u32),
             walk,
-            // A map that a kernel has made of zeros has no swizzle.
+            // A map that a kernel builds from zeros has no swizzle.
             units: (words[2] >> 16 & 0xff).max(1) as u32,
             outside: if words[2] >> 24 & 1 == 1 { Outside::Nan } else { Outside::Zeros },
         };

@@ -1,4 +1,4 @@
-//! The statements of a function: scopes, names, instructions and their operands.
+//! Parses the statements of a function: scopes, names, instructions and their operands.
 
 use std::collections::HashMap;
 
@@ -62,8 +62,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Closes a scope: what it mentions and has is resolved, the rest is asked of the one around
-    /// it.
+    /// Closes a scope. Uses of its own labels are resolved; other uses move to the enclosing scope.
     fn close(&mut self, own: &mut PtxFunction<'a>, statements: &mut [Statement<'a>], line: u32) -> Parsed<()> {
         let Some(scope) = self.scopes.pop() else { return self.error("`}` closes nothing") };
         let mut left = Vec::new();
@@ -94,7 +93,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// `.reg .b32 %r<12>, %x;`
+    /// Parses `.reg .b32 %r<12>, %x;`.
     fn registers(&mut self) -> Parsed<()> {
         self.advance()?;
         let mut element = None;
@@ -126,7 +125,7 @@ impl<'a> Parser<'a> {
         self.expect(b';')
     }
 
-    /// What a name stands for, from the innermost scope outwards.
+    /// The meaning of a name, from the innermost scope outwards.
     fn meaning(&mut self, own: &mut PtxFunction<'a>, name: &'a str) -> Option<Meaning> {
         let stem = name.trim_end_matches(|letter: char| letter.is_ascii_digit());
         let digits = &name[stem.len()..];
@@ -281,7 +280,7 @@ impl<'a> Parser<'a> {
                 } else {
                     let offset = self.plus()?;
                     self.expect(b']')?;
-                    // A hint that the address is one of managed memory.
+                    // The hint that the address is in managed memory is skipped.
                     if self.token == Token::Dot("unified") {
                         self.advance()?;
                     }
@@ -356,7 +355,7 @@ impl<'a> Parser<'a> {
             None => {}
         }
         if name.starts_with('%') {
-            // `%tid.x` is one name, which the text has in one piece.
+            // `%tid.x` is one name. It is contiguous in the text.
             if let Token::Dot(part) = self.token {
                 self.advance()?;
                 return match special(name, part) {
@@ -377,7 +376,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// The special registers, each under its whole name.
+/// The special registers, by their full names.
 const SPECIAL: &[&str] = &[
     "%tid.x",
     "%tid.y",
@@ -428,7 +427,7 @@ const SPECIAL: &[&str] = &[
     "%aggr_smem_size",
     "%envreg1",
     "%envreg2",
-    // These are read, and refused by their names where a thread executes what uses them.
+    // These are parsed. A run stops with their name if a thread reads one.
     "%pm0",
     "%pm1",
     "%pm2",

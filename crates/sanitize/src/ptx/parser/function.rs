@@ -1,10 +1,10 @@
-//! The head of a function: its parameters, and what is said of its threads.
+//! Parses the header of a function: its parameters, and its directives about threads.
 
 use super::super::lexer::Token;
 use super::super::{Parameter, PtxError, PtxFunction, Scalar};
 use super::{Meaning, NameScope, Parsed, Parser};
 
-/// The most parameters of a function, and the most bytes of one.
+/// The most parameters of a function, and the most bytes of a parameter.
 const MAX_PARAMETERS: usize = 4096;
 const MAX_PARAMETER_BYTES: u64 = 32 << 10;
 
@@ -13,7 +13,7 @@ impl<'a> Parser<'a> {
         let line = self.line;
         self.advance()?;
         while let Token::Dot(_) = self.token {
-            // `.attribute(..)` and what else may stand before the name.
+            // Skips `.attribute(..)` and other directives before the name.
             self.advance()?;
             if self.is_sign(b'(') {
                 self.skip_parentheses()?;
@@ -125,7 +125,7 @@ impl<'a> Parser<'a> {
                 match word {
                     "align" => align = Some(self.alignment()?),
                     "ptr" | "global" | "shared" | "const" | "local" => {
-                        // What the pointer is divisible by is no property of the parameter.
+                        // The alignment of the pointer's target is no property of the parameter.
                         if word == "ptr" {
                             while let Token::Dot("global" | "shared" | "const" | "local" | "generic") = self.token {
                                 self.advance()?;

@@ -1,11 +1,11 @@
-//! Variables and their initial values.
+//! Parses variables and their initial values.
 
 use super::super::lexer::Token;
 use super::super::{Initial, Scalar, StateSpace, Variable};
 use super::{MAX_NESTING, Parsed, Parser};
 
 impl<'a> Parser<'a> {
-    /// `.space .align n .type name[n] = {..}, name ..;`
+    /// Parses `.space .align n .type name[n] = {..}, name ..;`.
     pub(super) fn variable(&mut self, is_extern: bool) -> Parsed<Vec<Variable<'a>>> {
         let line = self.line;
         let space = match self.token {
@@ -136,7 +136,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// `+n` or `-n`, or nothing.
+    /// Parses an offset: `+n`, `-n`, or nothing.
     pub(super) fn plus(&mut self) -> Parsed<i64> {
         let is_minus = self.is_sign(b'-');
         if !is_minus && !self.is_sign(b'+') {

@@ -1,4 +1,4 @@
-//! Who accesses, and whether an earlier access is ordered before.
+//! The lane that accesses memory, and whether an earlier access is ordered before its access.
 
 use crate::check::clock::{BlockKnown, Here, Known};
 use crate::check::cluster::lanes;
@@ -6,26 +6,26 @@ use crate::check::event::{Agency, Code, Event, strength};
 use crate::check::grid::needed;
 use crate::check::shadow::Reading;
 
-/// Who accesses.
+/// The lane that accesses memory.
 pub(super) struct Actor<'a> {
     pub(super) code: Code,
     pub(super) here: Here,
     pub(super) block: u32,
-    /// The lane, or the first of several that read the same bytes and know the same.
+    /// The lane. If several lanes with the same view read the same bytes, the first of them.
     pub(super) lane: u32,
-    /// All of them.
+    /// The mask of these lanes.
     pub(super) lanes: u32,
     /// What the lane knows.
     pub(super) known: &'a Known,
-    /// What it knows of its own block.
+    /// What the lane knows about its own block.
     pub(super) own: Option<&'a BlockKnown>,
-    /// The floor of the own block.
+    /// The floor of its own block.
     pub(super) floor: u32,
-    /// What the asynchronous proxy may rely on; none for accesses of the generic proxy.
+    /// What happens before accesses of the async proxy; None for accesses of the generic proxy.
     pub(super) fenced: Option<&'a Known>,
     /// The agent of the thread itself.
     pub(super) thread: u64,
-    /// The event, of lane 0.
+    /// The event of the access, with lane 0.
     pub(super) event: Event,
 }
 
@@ -33,13 +33,13 @@ pub(super) struct Actor<'a> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ordering {
     Ordered,
-    /// In the generic proxy, but not in the asynchronous one.
+    /// Ordered in the generic proxy, but not in the async proxy.
     Unfenced,
     Unordered,
 }
 
 impl<'a> Actor<'a> {
-    /// Lanes that know this; of the generic proxy.
+    /// Lanes with the same view that access through the generic proxy.
     #[inline]
     pub(super) fn new(code: Code, here: Here, rank: u32, event: Event, lanes: u32, known: &'a Known) -> Actor<'a> {
         let own = known.of_rank(rank);
@@ -49,8 +49,8 @@ impl<'a> Actor<'a> {
         Actor { code, here, block, lane, lanes, known, own, floor, fenced: None, thread, event }
     }
 
-    /// Whether an earlier access of some lanes is ordered before this one by the order of the
-    /// program, or by the last barrier of the block: what nearly all are. Not for the asynchronous
+    /// Whether an earlier access is ordered before this one by program order or by the last barrier
+    /// of the block. That is cheap to decide, and holds for nearly all accesses. Not for the async
     /// proxy.
     #[inline(always)]
     pub(super) fn is_plainly_after(&self, event: Event, mask: u32) -> bool {
@@ -60,7 +60,7 @@ impl<'a> Actor<'a> {
             || self.is_behind_barrier(event)
     }
 
-    /// Whether all lanes come after a write by the order of the program or by the last barrier.
+    /// Whether all lanes come after a write by program order or by the last barrier.
     #[inline(always)]
     pub(super) fn is_behind_write(&self, write: Event) -> bool {
         let code = &self.code;
@@ -68,14 +68,14 @@ impl<'a> Actor<'a> {
         !write.is_access() || is_own() || self.is_behind_barrier(write)
     }
 
-    /// Whether an access was before the last barrier of the block.
+    /// Whether an access came before the last barrier of the block.
     #[inline(always)]
     pub(super) fn is_behind_barrier(&self, event: Event) -> bool {
         let code = &self.code;
         code.block(event) == self.block && code.count(event) <= self.floor && code.is_thread(code.local_of(event))
     }
 
-    /// Whether an earlier access of some lanes is known.
+    /// Whether an earlier access of some lanes happened before this one.
     #[inline]
     pub(super) fn knows(&self, event: Event, mask: u32) -> bool {
         let code = &self.code;
@@ -87,7 +87,7 @@ impl<'a> Actor<'a> {
     }
 
     /// Whether an earlier access of some lanes is ordered before this one. `writes` says whether
-    /// that access wrote.
+    /// the earlier access wrote.
     #[inline]
     pub(super) fn order(&self, event: Event, mask: u32, writes: bool) -> Ordering {
         if !event.is_access() || (self.fenced.is_none() && self.is_plainly_after(event, mask)) {
@@ -96,8 +96,8 @@ impl<'a> Actor<'a> {
         self.order_slowly(event, mask, writes)
     }
 
-    /// Whether products by wgmma are known to be over that the warp of an event has issued after
-    /// it: then what it read before it has read.
+    /// Whether wgmma that the event's warp has issued after the event are known to have completed.
+    /// Then the warp had also finished the reads before them.
     fn knows_products_after(&self, event: Event) -> bool {
         let code = &self.code;
         let Some((warp, Agency::Thread)) = code.agency(code.local_of(event)) else { return false };
@@ -122,13 +122,13 @@ impl<'a> Actor<'a> {
         if known || self.is_morally_strong(event) { Ordering::Ordered } else { Ordering::Unordered }
     }
 
-    /// Whether both accesses are strong, with scopes that include the other.
+    /// Whether both accesses are strong, with scopes that include each other's thread.
     pub(super) fn is_morally_strong(&self, event: Event) -> bool {
         let least = strength(needed(self.block, self.code.block(event), self.here.ranks));
         self.code.strength(event) >= least && self.code.strength(self.event) >= least
     }
 
-    /// The lanes of a mask whose accesses are not known.
+    /// The first lane of a mask whose access is not known.
     pub(super) fn unknown_lane(&self, event: Event, mask: u32) -> u32 {
         let unknown = |lane: &u32| self.order(event, 1 << lane, true) != Ordering::Ordered;
         lanes(mask).find(unknown).unwrap_or_else(|| mask.trailing_zeros() & 31)
@@ -136,11 +136,11 @@ impl<'a> Actor<'a> {
 }
 
 impl Actor<'_> {
-    /// Whether a read is ordered before this one, so that this one stands for both: by what is
-    /// known alone.
+    /// Whether a read is ordered before this one, so that this one can replace it. Only what is
+    /// known counts.
     #[inline]
     pub(super) fn is_before(&self, old: Reading) -> bool {
-        // What is known of a block has its floor.
+        // What is known about a block includes its floor.
         self.knows(old.event, old.mask)
     }
 }

@@ -1,4 +1,4 @@
-//! The cells of the shadow memory: what an access finds there, and what it leaves.
+//! The cells of the shadow memory: which conflicts an access finds there, and what it records.
 
 use super::actor::{Actor, Ordering};
 use crate::check::checker::Access;
@@ -11,21 +11,21 @@ use crate::check::shadow::{Page, Reading, Stands};
 #[derive(Clone, Copy)]
 pub(super) enum Conflict {
     Unwritten,
-    /// With an earlier access by a lane, and whether that wrote.
+    /// With an earlier access by a lane. `writes` says whether that access wrote.
     With {
         event: Event,
         lane: u32,
         wrote: bool,
         unfenced: bool,
     },
-    /// The write was made in this launch.
+    /// A non-coherent read of bytes that this launch wrote.
     NonCoherent {
         event: Event,
         lane: u32,
     },
 }
 
-/// A conflict, and where it is: bytes from the beginning of the access on.
+/// A conflict, and the range of bytes from the beginning of the access.
 #[derive(Clone, Copy)]
 pub(super) struct Found {
     pub(super) conflict: Conflict,
@@ -33,28 +33,28 @@ pub(super) struct Found {
     pub(super) bytes: u32,
 }
 
-/// What an access does to a cell.
+/// The effect of an access on a cell.
 #[derive(Clone, Copy)]
 pub(super) struct Effect {
     pub(super) reads: bool,
     pub(super) writes: bool,
     pub(super) strong: bool,
     pub(super) coherent: bool,
-    /// For which earlier reads it stands, if it is one. Where uses are watched, each conflict of an
-    /// access counts, not the first alone.
+    /// Which earlier reads it replaces, if it is a read. While uses are watched, all conflicts of
+    /// an access are reported; otherwise only the first.
     pub(super) stands: Stands,
 }
 
 impl Effect {
-    /// Whether it is a read that may race with writes alone.
+    /// Whether it is a read that can race only with writes.
     #[inline]
     pub(super) fn is_weak_read(self) -> bool {
         self.reads && !self.writes && !self.strong && self.coherent
     }
 }
 
-/// Checks and notes a weak access that is ordered plainly after all before it; whether it is.
-/// Nothing is noted of others.
+/// If a weak access is ordered after all earlier ones by program order or by a barrier, checks and
+/// records it, and returns true. Otherwise records nothing.
 #[inline(always)]
 fn touch_plainly(page: &mut Page, address: u64, bytes: u32, actor: &Actor<'_>, writes: bool) -> bool {
     let Some(cells) = page.cells_that_fit(address, bytes) else { return false };
@@ -76,8 +76,8 @@ fn touch_plainly(page: &mut Page, address: u64, bytes: u32, actor: &Actor<'_>, w
     true
 }
 
-/// Checks and notes a weak read of several lanes, if the last write is ordered plainly before it;
-/// whether it is.
+/// Checks and records a weak read of several lanes, if the last write is ordered before it by
+/// program order or by a barrier. Returns whether it is.
 fn read_together(page: &mut Page, address: u64, bytes: u32, actor: &Actor<'_>, stands: Stands) -> bool {
     page.fit(address, bytes);
     let cells = page.cells_of(address, bytes);
@@ -92,9 +92,9 @@ fn read_together(page: &mut Page, address: u64, bytes: u32, actor: &Actor<'_>, s
     true
 }
 
-/// Checks and notes a weak read by an asynchronous engine, if what last wrote the bytes is ordered
-/// before it whichever lane wrote; whether it is. `last` is such a write, so that bytes that an
-/// instruction of a warp wrote are asked for once.
+/// Checks and records a weak read through the async proxy, if the last write of the bytes is
+/// ordered before it for all lanes. Returns whether it is. `last` is a write that is known to be
+/// ordered, so that bytes that one instruction of a warp wrote are checked once.
 pub(super) fn read_behind_proxy(
     page: &mut Page,
     address: u64,
@@ -123,8 +123,8 @@ pub(super) fn read_behind_proxy(
     true
 }
 
-/// Whether an access takes the place of the only read or strong write of a cell, or, where it is
-/// the same one, joins it.
+/// Whether an access replaces the only read or strong write of a cell, or, if it is the same event,
+/// joins it.
 #[inline(always)]
 fn is_replaced(actor: &Actor<'_>, old: Reading, writes: bool) -> bool {
     let is_plain = actor.is_plainly_after(old.event, old.mask);
@@ -134,9 +134,9 @@ fn is_replaced(actor: &Actor<'_>, old: Reading, writes: bool) -> bool {
     }
 }
 
-/// Checks an access to some bytes of a page and notes it. `unchanged` says whether a
-/// write that conflicts leaves the bytes as they are: such a write is no conflict. Only the first
-/// conflict is reported, unless uses are watched.
+/// Checks an access to some bytes of a page and records it. `unchanged` says whether a conflicting
+/// write leaves the bytes as they are: such a write is no conflict. Only the first conflict is
+/// reported, unless uses are watched.
 pub(super) fn touch(
     page: &mut Page,
     address: u64,
@@ -162,7 +162,7 @@ pub(super) fn touch(
         if effect.reads {
             if write == Event::NONE {
                 find(Conflict::Unwritten);
-                // Once is enough, unless it matters which of several reads is used.
+                // One report is enough, unless it matters which of several reads is used.
                 if !watches {
                     page.set_write(at, Event::INITIAL);
                 }
@@ -202,7 +202,7 @@ pub(super) fn touch(
                 let mask = if code.agent(reading.event) == actor.thread { mask & !(1 << actor.lane) } else { mask };
                 let unfenced = ordering == Ordering::Unfenced;
                 if watches && !wrote {
-                    // One lane may use what it has read, and another not.
+                    // One lane may use the value that it has read while another does not.
                     for lane in lanes(mask) {
                         if actor.order(reading.event, 1 << lane, wrote) != Ordering::Ordered {
                             find(Conflict::With { event: reading.event, lane, wrote, unfenced });
@@ -233,8 +233,8 @@ pub(super) fn touch(
     }
 }
 
-/// Calls a function for each lane of an access with what it knows, or for all lanes that read the
-/// same bytes at once, where the order of reads is no matter and all know the same.
+/// Calls a function for each lane of an access with its view. If lanes with the same view read the
+/// same bytes, and the order of these reads does not matter, calls it once for all of them.
 #[inline(always)]
 pub(super) fn for_each_actor(access: &Access<'_>, effect: Effect, view: &WarpView, mut visit: impl FnMut(u32, &Known)) {
     match view {
@@ -257,7 +257,7 @@ pub(super) fn for_each_actor(access: &Access<'_>, effect: Effect, view: &WarpVie
     }
 }
 
-/// Whether each lane has a higher address than the one before it.
+/// Whether the addresses of the lanes increase strictly.
 #[inline]
 fn is_rising(addresses: &[u64; 32], mask: u32) -> bool {
     if mask == u32::MAX {
@@ -270,8 +270,7 @@ fn is_rising(addresses: &[u64; 32], mask: u32) -> bool {
     })
 }
 
-/// Checks and notes an access of lanes that know the same to the same bytes, at an address of a
-/// page.
+/// Checks and records an access of lanes with the same view to the same bytes of a page.
 #[inline(always)]
 pub(super) fn touch_group(
     page: &mut Page,
@@ -310,13 +309,14 @@ fn touch_slowly(
     }
 }
 
-/// Whether lanes of one instruction write the same, or floats of 32 bits that differ in their last
-/// places alone: lanes that sum one set of numbers by shuffles do so in several orders, and any of
-/// the sums will do.
+/// Whether lanes of one instruction write equal values, or floats of 32 bits that differ in their
+/// last places only. Lanes that sum the same numbers by shuffles may do so in several orders, and
+/// each of the sums is right.
 fn is_alike(own: &[u8], other: &[u8]) -> bool {
-    /// By how many of the last place sums of 32 or 64 numbers differ.
+    /// The largest difference, in units of the last place, between sums of 32 or 64 numbers.
     const LAST_PLACES: u32 = 64;
-    /// Sizes of numbers that are sums. Integers below 507 million are the bits of smaller ones.
+    /// The magnitudes of floats that count as sums. Integers below 507 million have the bits of
+    /// smaller floats.
     const SUMS: std::ops::Range<f32> = 1e-20..1e20;
     let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |bits, byte| bits << 8 | u32::from(*byte));
     let is_near = |own: u32, other: u32| {
@@ -331,7 +331,7 @@ fn is_alike(own: &[u8], other: &[u8]) -> bool {
             })
 }
 
-/// Whether a write leaves its bytes as they are: as they were, or as another lane of the same
+/// Whether a write leaves its bytes as they are: the same as before, or as another lane of the same
 /// instruction writes them.
 fn is_unchanged(access: &Access<'_>, lane: u32, other: Option<u32>) -> bool {
     let bytes = access.bytes as usize;

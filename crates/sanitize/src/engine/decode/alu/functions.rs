@@ -1,4 +1,5 @@
-//! What instructions compute, as functions of whole rows of lanes, by opcode, type and modifiers.
+//! The functions that instructions compute, on all lanes of registers, by opcode, type and
+//! modifiers.
 
 use super::super::{Decode, types};
 use crate::engine::code::{Comparer, Function1, Function2, Function3, Row};
@@ -46,7 +47,7 @@ pub(super) fn test(f: impl Fn(u64, u64) -> bool + Send + Sync + 'static) -> Comp
     })
 }
 
-/// Writes code once for the integer type that a type names.
+/// Expands code for the integer type that a scalar type names.
 macro_rules! by_integer {
     ($kind:expr, $type:ident => $body:expr) => {
         match $kind {
@@ -79,7 +80,7 @@ macro_rules! by_integer {
     };
 }
 
-/// An operation of two integers, once for each type.
+/// A function of two integers, for each integer type.
 macro_rules! integers2 {
     ($kind:expr, $method:ident) => {
         by_integer!($kind, T => two(|a, b| <T as Integer>::of_bits(a).$method(<T as Integer>::of_bits(b)).bits()))
@@ -121,7 +122,7 @@ pub(super) fn half_mode(modifiers: &[&str]) -> HalfMode {
     }
 }
 
-/// The format of halves, and whether there are two of them.
+/// The 16-bit format of a type, and whether it is a pair.
 pub(super) fn half(kind: Scalar) -> Option<(Half, bool)> {
     match kind {
         Scalar::F(16) => Some((Half::F16, false)),
@@ -183,7 +184,7 @@ pub(super) fn compare_halves(comparison: Comparison, half: Half, a: u16, b: u16)
     comparison.floats(half.widen(a), half.widen(b))
 }
 
-/// Conversions; the usual ones without a search for their case.
+/// Conversions. Frequent ones are written out.
 pub(super) fn conversion(from: NumberType, to: NumberType, mode: ConvertMode) -> Function1 {
     use NumberType::{F32, S32, S64, U16, U32, U64};
     let plain = !mode.saturate && !mode.relu;
