@@ -1,6 +1,6 @@
 //! The attributes of a device.
 //!
-//! Law: each number is what the driver answers for the attribute named beside it.
+//! Law: each number is the driver's answer for the attribute whose number stands beside it.
 //!
 //! (CUDA driver API, `CUdevice_attribute`.)
 
@@ -8,7 +8,7 @@ use crate::driver::{DeviceHandle, Driver, Refused};
 
 macro_rules! attributes {
     ($($(#[$about:meta])* $field:ident: $number:literal;)+) => {
-        /// The numbers of a device.
+        /// The attributes of a device, as numbers.
         #[derive(Debug, Clone, PartialEq, Eq)]
         #[non_exhaustive]
         pub struct Attributes {
@@ -63,15 +63,15 @@ attributes! {
     l2_bytes: 38;
     /// The most threads resident on a multiprocessor.
     multiprocessor_threads: 39;
-    /// The first number of the compute capability.
+    /// The major compute capability.
     capability_major: 75;
-    /// The second number of the compute capability.
+    /// The minor compute capability.
     capability_minor: 76;
     /// Bytes of shared memory of a multiprocessor.
     multiprocessor_shared_bytes: 81;
     /// Registers of 32 bits of a multiprocessor.
     multiprocessor_registers: 82;
-    /// Whether grids may be launched whose blocks are all resident at once: 1 or 0.
+    /// Whether cooperative launches (all blocks resident at once) are supported: 1 or 0.
     cooperative_launch: 95;
     /// The most bytes of shared memory of a block.
     block_shared_bytes: 97;
@@ -79,14 +79,14 @@ attributes! {
     multiprocessor_blocks: 106;
     /// Bytes of shared memory that are reserved for each block.
     reserved_shared_bytes: 111;
-    /// Whether there are clusters: 1 or 0.
+    /// Whether clusters are supported: 1 or 0.
     cluster_launch: 120;
-    /// Whether there are tensor maps: 1 or 0.
+    /// Whether tensor maps are supported: 1 or 0.
     tensor_maps: 127;
 }
 
 impl Attributes {
-    /// The compute capability: 9 and 0 of a device for `sm_90`.
+    /// The compute capability: (9, 0) for a device of `sm_90`.
     pub fn capability(&self) -> (u32, u32) {
         (self.capability_major, self.capability_minor)
     }

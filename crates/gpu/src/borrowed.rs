@@ -1,10 +1,11 @@
 //! Streams and memory of other libraries in the same process.
 //!
-//! Law: what is borrowed is used as if it were made here, and is given back by its owner alone. So
+//! Law: a borrowed stream or memory is used like one of this crate, and only its owner frees it. So
 //! kernels work on the tensors, and in the order of the streams, of a library that shares the
 //! primary context of the device.
 //!
-//! Reason for unsafe code: nothing can check that an address or a handle is what its owner says.
+//! Reason for unsafe code: nothing can check that an address or a handle is valid and belongs to
+//! its owner.
 #![allow(unsafe_code)]
 
 use std::fmt;
@@ -17,8 +18,8 @@ use crate::parameter::{Argument, Place};
 use crate::stream::Stream;
 
 impl Stream {
-    /// A stream of another library by its handle, a `CUstream`; 0 is the default stream. It is
-    /// neither waited for nor given back when the result is dropped.
+    /// Borrows a stream of another library by its handle, a `CUstream`; 0 is the default stream.
+    /// When the result is dropped, the stream is neither synchronized nor destroyed.
     ///
     /// # Safety
     ///
@@ -51,12 +52,12 @@ pub struct BorrowedMemory {
 }
 
 impl BorrowedMemory {
-    /// `bytes` bytes from an address on.
+    /// Borrows `bytes` bytes from an address on.
     ///
     /// # Safety
     ///
-    /// The bytes are memory that kernels on this device may touch, as long as any launch that is
-    /// given the result may run; what is passed as `&mut` may be written.
+    /// Kernels on this device may access these bytes as long as any launch that gets the result may
+    /// run. If the result is passed as `&mut`, they may be written.
     pub unsafe fn new(device: &Device, address: u64, bytes: u64) -> BorrowedMemory {
         BorrowedMemory { context: device.context().clone(), address, bytes }
     }

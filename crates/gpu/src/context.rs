@@ -1,12 +1,12 @@
 //! The context of a device.
 //!
-//! Law: a [`Context`] holds the primary context of its device, which libraries in the same process
-//! share, from when it is made until it is dropped. Every call of the driver that needs a context
-//! is made by [`Context::call`], with this one current: where the thread has none, it stays
-//! current; where it has another, that one is current again afterwards.
+//! Law: a [`Context`] retains the primary context of its device, which libraries in the same
+//! process share, from its creation until it is dropped. [`Context::call`] makes every driver call
+//! that needs a context, with this context current. If the thread had no current context, this one
+//! stays current; if it had another one, that is made current again afterwards.
 //!
-//! Law: once the driver has reported that the context is lost, only calls that free something are
-//! made; every other call is refused with that first report.
+//! Law: after the driver has reported that the context is lost, only calls that free something are
+//! made. Every other call is refused with that first report.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
@@ -26,26 +26,27 @@ pub(crate) struct Context {
     /// The launches that may be unfinished, a list for each stream.
     pending: Mutex<Vec<Arc<Pending>>>,
     /// The contexts whose memory kernels of this one may access, so that the driver is asked once.
-    /// A context that is gone may be replaced by one with the same handle, which must be asked for
-    /// again.
+    /// A context that has been dropped may be replaced by one with the same handle, for which the
+    /// driver must be asked again.
     reached: Mutex<Vec<Weak<Context>>>,
     lost: OnceLock<Lost>,
 }
 
-/// The loss of a context: the driver's report, the function that reported it, and the launches.
+/// The loss of a context: the driver's report, the function that reported it, and the unfinished
+/// launches.
 struct Lost {
     call: &'static str,
     status: Status,
     unfinished: Unfinished,
 }
 
-/// The context that was current before, which is made current again on drop.
+/// Makes the previous context current again when it is dropped.
 struct Before<'a>(Option<&'a Driver>);
 
 impl Drop for Before<'_> {
     fn drop(&mut self) {
         if let Some(driver) = self.0 {
-            // Pops the context again; an error cannot be reported.
+            // Restores the previous context. An error cannot be reported.
             let _ = driver.pop_current();
         }
     }
@@ -65,14 +66,14 @@ impl Context {
         &self.attributes
     }
 
-    /// The list of a new stream.
+    /// Adds the list of a new stream.
     pub(crate) fn new_pending(&self) -> Arc<Pending> {
         let pending = Arc::new(Pending::default());
         self.pending.lock().unwrap_or_else(PoisonError::into_inner).push(pending.clone());
         pending
     }
 
-    /// Forgets the list of a stream whose work is done.
+    /// Removes the list of a stream whose work is done.
     pub(crate) fn forget(&self, pending: &Arc<Pending>) {
         let mut lists = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
         lists.retain(|known| !Arc::ptr_eq(known, pending));
@@ -95,7 +96,7 @@ impl Context {
         &self.driver
     }
 
-    /// Makes the context current for as long as the result lives.
+    /// Makes the context current until the result is dropped.
     fn enter(&self) -> Result<Before<'_>, Refused> {
         match self.driver.current()? {
             Some(current) if current == self.handle => Ok(Before(None)),
@@ -104,7 +105,7 @@ impl Context {
         }
     }
 
-    /// Refuses if the context is lost.
+    /// An error if the context is lost.
     pub(crate) fn usable(&self) -> Result<(), GpuError> {
         match self.lost.get() {
             None => Ok(()),
@@ -119,14 +120,15 @@ impl Context {
         self.attempt(work)?.map_err(|refused| self.explain(refused))
     }
 
-    /// As [`Context::call`], but a refusal by the driver is left to the caller.
+    /// As [`Context::call`], but the caller handles the driver's refusal.
     pub(crate) fn attempt<R>(&self, work: impl FnOnce(&Driver) -> R) -> Result<R, GpuError> {
         self.usable()?;
         let _before = self.enter().map_err(|refused| self.explain(refused))?;
         Ok(work(&self.driver))
     }
 
-    /// A refusal as an error. One that loses the device is remembered, and says what was launched.
+    /// A driver refusal as an error. If it means that the device is lost, records that, with the
+    /// unfinished launches.
     pub(crate) fn explain(&self, refused: Refused) -> GpuError {
         let status = self.driver.status(refused.code);
         if !status.loses_device() {
@@ -141,13 +143,13 @@ impl Context {
         GpuError::DeviceLost { call: refused.symbol, status, unfinished }
     }
 
-    /// Frees something. If the context is lost, the driver refuses; that cannot be reported.
+    /// Frees something. If the context is lost, the driver refuses, and that cannot be reported.
     pub(crate) fn give_back(&self, work: impl FnOnce(&Driver) -> Result<(), Refused>) {
         let _before = self.enter();
         let _ = work(&self.driver);
     }
 
-    /// Lets kernels of this context touch the memory of another.
+    /// Lets kernels of this context access the memory of another.
     pub(crate) fn reach(&self, other: &Arc<Context>) -> Result<(), GpuError> {
         self.usable()?;
         let mut reached = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
@@ -163,13 +165,13 @@ impl Context {
         Ok(())
     }
 
-    /// Whether this is the context of a handle, a `CUcontext`.
+    /// Whether this is the context with a handle, a `CUcontext`.
     #[cfg(feature = "cudarc")]
     pub(crate) fn is_handle(&self, handle: usize) -> bool {
         self.handle.is(handle)
     }
 
-    /// Refuses what belongs to another context.
+    /// Refuses an object of another context.
     pub(crate) fn same(self: &Arc<Context>, other: &Arc<Context>, what: &str) -> Result<(), GpuError> {
         if Arc::ptr_eq(self, other) || self.handle == other.handle {
             return Ok(());

@@ -1,10 +1,10 @@
-//! cuBLAS, where there is one: a rival to be timed beside.
+//! cuBLAS, if it is installed: a library to compare times with.
 //!
-//! Law: nothing of this crate needs cuBLAS. It is opened by name at run time, like the driver, and
-//! a product is given to it only with memory that holds its matrices.
+//! Law: nothing in this crate needs cuBLAS. It is opened by name at run time, like the driver. It
+//! gets a GEMM only with memory that contains the matrices.
 //!
-//! Reason for unsafe code: a library is loaded, its symbols are taken for functions, and addresses
-//! of device memory are passed to them.
+//! Reason for unsafe code: a library is loaded, its symbols are cast to functions, and device
+//! addresses are passed to them.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_longlong, c_void};
@@ -58,7 +58,7 @@ type Gemm = unsafe extern "C" fn(
     c_int,
 ) -> c_int;
 
-/// A handle of cuBLAS on a device.
+/// A cuBLAS handle on a device.
 pub struct Cublas {
     context: Arc<Context>,
     handle: Handle,
@@ -68,23 +68,23 @@ pub struct Cublas {
     name: &'static str,
 }
 
-/// The layout of a matrix of a [`CublasProduct`]: contiguous lines, one after the other.
+/// The layout of a matrix of a [`CublasProduct`]: contiguous lines at one stride.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CublasMatrix {
-    /// Whether rows are contiguous, not columns.
+    /// Whether the lines are rows. If not, they are columns.
     pub rows: bool,
-    /// From line to line, in elements.
+    /// The leading dimension: the stride between lines, in elements.
     pub line: i64,
-    /// From matrix to matrix of a batch, in elements.
+    /// The stride between matrices of a batch, in elements.
     pub step: i64,
 }
 
-/// A product `D = A B` of matrices `M x K` and `K x N`, or a batch of them.
+/// A GEMM `D = A B` of matrices `M x K` and `K x N`, or a batch of GEMMs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CublasProduct {
     /// M, N and K.
     pub sizes: [i64; 3],
-    /// How many matrices.
+    /// The number of matrices of the batch.
     pub batch: i64,
     /// The type of A and B: bf16, f16, f32, f64 or s8.
     pub operands: ElementType,
@@ -92,26 +92,26 @@ pub struct CublasProduct {
     pub tf32: bool,
     /// The type of D.
     pub result: ElementType,
-    /// A.
+    /// The layout of A.
     pub a: CublasMatrix,
-    /// B.
+    /// The layout of B.
     pub b: CublasMatrix,
-    /// D.
+    /// The layout of D.
     pub d: CublasMatrix,
 }
 
-/// An operand as the library takes it, which counts columns first.
+/// An operand in the library's convention, which is column-major.
 struct CublasOperand<'m> {
     memory: &'m Memory,
     matrix: CublasMatrix,
-    /// How many rows or columns of D it gives.
+    /// The number of rows or columns of D that it determines.
     lines: i64,
-    /// 1 where it is transposed, else 0.
+    /// 1 if it is transposed, otherwise 0.
     transposed: c_int,
 }
 
 impl CublasProduct {
-    /// Whether memory holds A, B and D.
+    /// Whether the memories contain A, B and D.
     fn fits(&self, [a, b, d]: [&Memory; 3]) -> bool {
         let [m, n, k] = self.sizes;
         let fits = |matrix: &CublasMatrix, [rows, columns]: [i64; 2], element: ElementType, memory: &Memory| {
@@ -128,12 +128,11 @@ impl CublasProduct {
             && fits(&self.d, [m, n], self.result, d)
     }
 
-    /// The operands in the order of the library: where rows of D are contiguous, it computes the
-    /// transpose of D, and A and B change places.
+    /// The operands in the library's order. If D is row-major, the library computes the transpose
+    /// of D, and A and B are swapped.
     fn operands_in_order<'m>(&self, [a, b]: [&'m Memory; 2]) -> [CublasOperand<'m>; 2] {
         let [m, n, _] = self.sizes;
-        // A matrix whose first mode is contiguous is taken as it is: B^T, N x K, has contiguous
-        // columns of B.
+        // A matrix with the same contiguous dimension as D is passed without a transposition.
         let operand = |memory, matrix: CublasMatrix, lines| {
             let transposed = c_int::from(matrix.rows != self.d.rows);
             CublasOperand { memory, matrix, lines, transposed }
@@ -170,13 +169,13 @@ fn int(number: i64) -> Result<c_int, CublasError> {
     c_int::try_from(number).map_err(|_| CublasError::Unfit("a size has more than 31 bits"))
 }
 
-/// Why cuBLAS did not multiply.
+/// Why cuBLAS did not compute the product.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum CublasError {
-    /// A type or a size that its interface does not take, or memory that is too small.
+    /// A type or a size that the interface does not support, or memory that is too small.
     Unfit(&'static str),
-    /// The library answered with this status.
+    /// The library returned this status.
     Status(i32),
     /// The driver refused.
     Gpu(GpuError),
@@ -197,13 +196,13 @@ impl std::error::Error for CublasError {}
 tilewright_layout::from_variants!(CublasError: Gpu(GpuError));
 
 impl Cublas {
-    /// Opens the library on a device; none if there is none that can be used.
+    /// Opens the library on a device; None if there is none that can be used.
     pub fn open(device: &Device) -> Option<Cublas> {
         LIBRARIES.iter().find_map(|name| Cublas::named(device, name))
     }
 
     fn named(device: &Device, name: &'static str) -> Option<Cublas> {
-        // SAFETY: the initialisers of the library may run in any program. It is never unloaded, for
+        // SAFETY: a program may run the initialisers of this library. It is never unloaded, because
         // its kernels stay with the context.
         let library: &'static Library = Box::leak(Box::new(unsafe { Library::new(name) }.ok()?));
         // SAFETY: the symbols are the functions of these names, with the parameters of the header.
@@ -217,7 +216,7 @@ impl Cublas {
         };
         let context = device.context().clone();
         let mut handle: Handle = std::ptr::null_mut();
-        // SAFETY: a handle is written to a place of its size, with the context current.
+        // SAFETY: the library writes a handle to a variable of that type, with the context current.
         let status = context.attempt(|_| unsafe { create(&raw mut handle) }).ok()?;
         (status == 0 && !handle.is_null()).then_some(Cublas { context, handle, destroy, set_stream, gemm, name })
     }
@@ -227,9 +226,9 @@ impl Cublas {
         self.name
     }
 
-    /// Gives a product to a stream, and returns at once.
+    /// Enqueues a GEMM on a stream, and returns at once.
     ///
-    /// Errors: a type or a layout that the interface does not take; memory of another device, or
+    /// Errors: a type or a layout that the interface does not support; memory of another device, or
     /// too small; the library or the driver refused.
     pub fn multiply(
         &self,
@@ -246,7 +245,7 @@ impl Cublas {
             return Err(CublasError::Unfit("the memory does not hold the matrices"));
         }
         let [left, right] = product.operands_in_order([a, b]);
-        // The factors have the type of the sums: the lowest bytes of these words.
+        // Alpha and beta have the type of the accumulators: the lowest bytes of these words.
         let (one, zero): (u64, u64) = match product.operands {
             ElementType::S8 => (1, 0),
             ElementType::F64 => (1.0_f64.to_bits(), 0),
@@ -258,8 +257,8 @@ impl Cublas {
         let (operands, result) = (data_type(product.operands)?, data_type(product.result)?);
         let mut status = 0;
         self.context.attempt(|_| {
-            // SAFETY: the matrices lie in memory of this context, which is current, as was checked
-            // above; the operands are read before the call returns.
+            // SAFETY: the matrices are in memory of this context, which is current, as was checked
+            // above; the library reads alpha and beta before the call returns.
             status = unsafe { (self.set_stream)(self.handle, stream.handle()) };
             if status == 0 {
                 // SAFETY: as above.
@@ -299,7 +298,7 @@ impl Cublas {
 impl Drop for Cublas {
     fn drop(&mut self) {
         let (destroy, handle) = (self.destroy, self.handle);
-        // SAFETY: the handle is given back once.
+        // SAFETY: the handle is destroyed once.
         let _ = self.context.attempt(|_| unsafe { destroy(handle) });
     }
 }

@@ -1,16 +1,16 @@
 //! Memory and streams of the crate `cudarc`, without copying.
 //!
-//! Law: a slice of cudarc is memory of its elements for the launches that are given it, on a stream
-//! of cudarc, in the primary context of the device. Before the launches the stream waits for what
-//! cudarc knows to use the slice, and cudarc knows of the launches when the call returns. So the
-//! slice may be read, written or dropped at once afterwards, as after a launch of cudarc's own.
+//! Law: a slice of cudarc is memory of its elements for launches on a stream of cudarc, in the
+//! primary context of the device. Before the launches, the stream waits for the work that cudarc
+//! knows to use the slice. When the call returns, cudarc knows that the launches use it. So the
+//! slice may be read, written or dropped at once, as after a launch of cudarc's own.
 //!
-//! *Invariant:* an address of a slice is used only inside `CudarcStream::on_slices`, which holds
-//! the borrows of the slices and the guards of cudarc until the launches are on the stream. The
-//! guards never leave it, so nobody can forget them. Where cudarc keeps no events, a slice is taken
-//! on its own stream alone, whose order is enough.
+//! *Invariant:* the address of a slice is used only inside `CudarcStream::on_slices`, which holds
+//! the borrows of the slices and the guards of cudarc until the launches are enqueued. The guards
+//! never leave that function, so nobody can leak them. If cudarc records no events, a slice is
+//! accepted only on its own stream, whose order is sufficient.
 //!
-//! Reason for unsafe code: the handle of a stream is a number. It is that of the stream which the
+//! Reason for unsafe code: a stream handle is a number. It belongs to the stream that the
 //! [`CudarcStream`] holds.
 #![allow(unsafe_code)]
 
@@ -53,7 +53,7 @@ impl Device {
         Ok(device)
     }
 
-    /// The error for a refusal of cudarc.
+    /// A cudarc error as an error of this crate.
     fn refused_by_cudarc(&self, call: &'static str, error: DriverError) -> GpuError {
         GpuError::Driver { call, status: self.context().driver().status(error.0 as i32) }
     }
@@ -62,7 +62,7 @@ impl Device {
 /// `CU_STREAM_PER_THREAD`.
 const PER_THREAD: usize = 2;
 
-/// Refuses what is not of the primary context of the device.
+/// Refuses an object that does not belong to the primary context of the device.
 fn is_of(device: &Device, context: &CudaContext, what: &str) -> Result<(), GpuError> {
     if device.context().is_handle(context.cu_ctx() as usize) {
         return Ok(());
@@ -113,14 +113,14 @@ pub struct CudarcStream {
 }
 
 impl CudarcStream {
-    /// A stream of cudarc by its handle. The stream lives as long as the result.
+    /// A stream of cudarc. The result keeps it alive.
     ///
     /// Errors: the stream is of another device (E0814), or of another context than the primary one
     /// (E0822).
     pub fn new(device: &Device, stream: &Arc<CudaStream>) -> Result<CudarcStream, GpuError> {
         is_of(device, stream.context(), "the stream")?;
-        // SAFETY: the handle is of a stream of the primary context of this device, by the check,
-        // and the result holds that stream.
+        // SAFETY: the handle belongs to a stream of the primary context of this device, as was
+        // checked, and the result holds that stream.
         let handle = unsafe { StreamHandle::foreign(stream.cu_stream() as usize) };
         let borrowed = Stream::of_handle(device.context(), handle);
         Ok(CudarcStream { device: device.clone(), stream: borrowed, of: stream.clone() })
@@ -162,7 +162,7 @@ impl CudarcStream {
         self.on_slices(tensors.iter_mut().collect(), |taken| kernel.launch(&self.stream, taken))
     }
 
-    /// Launches something on slices, as arguments, while cudarc's guards of them live.
+    /// Launches something on slices, while the guards of cudarc are alive.
     fn on_slices(
         &self,
         arguments: SmallVec<[&mut CudarcArgument<'_>; 16]>,
@@ -173,7 +173,7 @@ impl CudarcStream {
         }
         let (context, of) = (self.device.context(), self.of.context());
         let refused = |error| self.device.refused_by_cudarc("cuStreamWaitEvent", error);
-        // What went wrong before is not an error of these launches.
+        // An earlier error of cudarc is not an error of these launches.
         of.check_err().map_err(|error| self.device.refused_by_cudarc("an earlier call of cudarc", error))?;
         let mut guards: SmallVec<[SyncOnDrop<'_>; 16]> = SmallVec::new();
         let mut taken: SmallVec<[Argument<'_>; 16]> = SmallVec::new();
@@ -191,16 +191,16 @@ impl CudarcStream {
             taken.push(Place { context, range, address, writable, element, layout: None }.into());
             guards.push(guard);
         }
-        // Cudarc keeps an error of a wait until it is asked.
+        // cudarc stores the error of a wait until it is asked for it.
         of.check_err().map_err(refused)?;
         let launched = launch(&taken);
-        // Cudarc marks on the stream that the launches use the slices.
+        // Dropping the guards makes cudarc record on the stream that the launches use the slices.
         drop(guards);
         launched?;
         of.check_err().map_err(|error| self.device.refused_by_cudarc("cuEventRecord", error))
     }
 
-    /// Refuses a slice that is not of this context, or whose uses have no order.
+    /// Refuses a slice that belongs to another context, or whose uses would be unordered.
     fn check(&self, argument: &CudarcArgument<'_>) -> Result<(), GpuError> {
         let own = match &argument.0 {
             CudarcKind::Own(_) => return Ok(()),
@@ -208,10 +208,10 @@ impl CudarcStream {
             CudarcKind::Write(slice) => slice.own_stream(),
         };
         is_of(&self.device, own.context(), "a slice")?;
-        // One handle is another stream in each thread.
+        // The per-thread handle stands for a different stream in each thread.
         let is_own = own.cu_stream() == self.of.cu_stream() && own.cu_stream() as usize != PER_THREAD;
-        // The context of the slice says whether it is waited for, that of the stream whether the
-        // launches are marked. They may be two objects for one context.
+        // The context of the slice decides whether the slice is waited for; that of the stream
+        // decides whether its use is recorded. They may be two objects for one context.
         let contexts = [own.context(), self.of.context()];
         if is_own || contexts.iter().all(|context| context.is_managing_stream_synchronization()) {
             return Ok(());
@@ -227,7 +227,7 @@ impl fmt::Debug for CudarcStream {
     }
 }
 
-/// Memory of a slice, and the guard by which cudarc learns of its use.
+/// The memory of a slice, and the guard by which cudarc learns of its use.
 struct SlicePart<'s> {
     address: u64,
     bytes: u64,
@@ -236,21 +236,21 @@ struct SlicePart<'s> {
 }
 
 impl<'s> SlicePart<'s> {
-    /// This many elements from an address on.
+    /// The memory of this many elements from an address on.
     fn of<T: Element>(elements: usize, (address, guard): (u64, SyncOnDrop<'s>)) -> SlicePart<'s> {
-        // A slice has at most as many bytes as its allocation, which 64 bits count.
+        // A slice has at most as many bytes as its allocation, so the number fits in 64 bits.
         let bytes = (elements as u64).saturating_mul(size_of::<T>() as u64);
         SlicePart { address, bytes, element: T::TYPE, guard }
     }
 }
 
-/// What kernels may read.
+/// A slice that kernels may read.
 trait ReadSlice {
     fn own_stream(&self) -> &Arc<CudaStream>;
     fn taken<'s>(&'s self, stream: &'s CudaStream) -> SlicePart<'s>;
 }
 
-/// What kernels may write.
+/// A slice that kernels may write.
 trait WriteSlice {
     fn own_stream(&self) -> &Arc<CudaStream>;
     fn taken_mut<'s>(&'s mut self, stream: &'s CudaStream) -> SlicePart<'s>;
@@ -287,8 +287,8 @@ slices! {
 ///
 /// Made by `From`: of `&CudaSlice`, `&CudaView` and `&CudaViewMut` for memory that is read, of
 /// `&mut CudaSlice` and `&mut CudaViewMut` for memory that is written, and of an [`Argument`] for
-/// memory that was allocated here. Elements have the types of [`ElementType`], with `f16` and
-/// `bf16` of the crate `half`. A slice has no layout: its elements lie as the kernel says.
+/// memory of this crate. Elements have the types of [`ElementType`], with `f16` and `bf16` of the
+/// crate `half`. A slice has no layout: the kernel's layout applies to its elements.
 pub struct CudarcArgument<'a>(CudarcKind<'a>);
 
 enum CudarcKind<'a> {

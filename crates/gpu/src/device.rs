@@ -1,7 +1,7 @@
 //! Devices.
 //!
-//! Law: a [`Device`] is one device of this machine, with its primary context, which stays as long
-//! as the device or anything that was made on it.
+//! Law: a [`Device`] is one device of this machine with its primary context, which stays alive as
+//! long as the device or any object made from it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::event::Event;
 use crate::memory::Memory;
 use crate::stream::Stream;
 
-/// A device. Clones are the same device.
+/// A CUDA device. A clone is the same device.
 ///
 /// ```
 /// use tilewright_gpu::{Device, GpuError};
@@ -32,7 +32,7 @@ pub struct Device {
 }
 
 impl Device {
-    /// How many devices there are.
+    /// The number of devices of this machine.
     ///
     /// Errors: there is no driver (E0801), or it is too old (E0802).
     pub fn count() -> Result<usize, GpuError> {
@@ -78,16 +78,17 @@ impl Device {
         self.context.attributes()
     }
 
-    /// The compute capability: 9 and 0 of a device for `sm_90`.
+    /// The compute capability: (9, 0) for a device of `sm_90`.
     pub fn capability(&self) -> (u32, u32) {
         self.attributes().capability()
     }
 
-    /// The machine for which kernels are planned here: the card of the table with its name
-    /// ([`Machine::named`]), if the driver gives it the same multiprocessors; else what the driver
-    /// says, with the rates of its compute capability.
+    /// The machine for which kernels are planned on this device. If the table has a card with its
+    /// name ([`Machine::named`]) and the driver reports the same number of multiprocessors, it is
+    /// that card. Otherwise it consists of what the driver reports, with the rates of its compute
+    /// capability.
     ///
-    /// Errors: the device is older than any target (E0804).
+    /// Errors: no target is as old as the device (E0804).
     pub fn machine(&self) -> Result<Machine, GpuError> {
         let (has, target) = (self.attributes(), self.target()?);
         let clock = f64::from(has.clock_khz.max(1)) * 1e3;
@@ -106,15 +107,15 @@ impl Device {
             },
             l2_bytes: has.l2_bytes.into(),
             clock,
-            // Two transfers a cycle.
+            // Memory transfers twice per clock cycle.
             bandwidth: 2.0 * f64::from(has.memory_clock_khz.max(1)) * 1e3 * f64::from(has.memory_bus_bits.max(8)) / 8.0,
-            // No driver tells it.
+            // No driver reports the latency.
             latency: None,
             rates: Rates::of(self.capability(), has.multiprocessors, clock),
         }))
     }
 
-    /// The version of CUDA that the driver was made for, as the driver counts: 13000 is 13.0.
+    /// The version of CUDA that the driver supports, in the driver's notation: 13000 is 13.0.
     pub fn driver_version(&self) -> i32 {
         self.context.driver().version()
     }
@@ -124,36 +125,35 @@ impl Device {
         Ok(self.context.call(|driver| driver.memory_left())?.0)
     }
 
-    /// Allocates this many bytes of device memory. Their content is undefined.
+    /// Allocates this many bytes of device memory. They are uninitialised.
     ///
-    /// Errors: there is not so much (E0805).
+    /// Errors: too little memory is free (E0805).
     pub fn allocate(&self, bytes: u64) -> Result<Memory, GpuError> {
         Memory::in_context(&self.context, bytes)
     }
 
-    /// A new stream, which waits for no other.
+    /// A new stream, which does not synchronize with the default stream.
     pub fn stream(&self) -> Result<Stream, GpuError> {
         Stream::new(&self.context, false)
     }
 
-    /// A new stream with priority: blocks of its kernels start before waiting blocks of other
+    /// A new stream with high priority: blocks of its kernels start before waiting blocks of other
     /// streams.
     pub fn urgent_stream(&self) -> Result<Stream, GpuError> {
         Stream::new(&self.context, true)
     }
 
-    /// A new event, which measures time.
+    /// A new event that records the time.
     pub fn event(&self) -> Result<Event, GpuError> {
         Event::new(&self.context, true)
     }
 
-    /// A new event, which measures no time: it says when what was given before is done, and no
-    /// more.
+    /// A new event that records no time. It only says when the preceding work is done.
     pub fn mark(&self) -> Result<Event, GpuError> {
         Event::new(&self.context, false)
     }
 
-    /// Waits until everything on the device is done that this process began.
+    /// Waits until all work that this process has started on the device is done.
     ///
     /// Errors: a kernel failed (E0807).
     pub fn synchronize(&self) -> Result<(), GpuError> {
@@ -162,7 +162,7 @@ impl Device {
 }
 
 impl Stream {
-    /// The device whose stream it is.
+    /// The device that the stream belongs to.
     pub fn device(&self) -> Device {
         Device { context: self.context().clone() }
     }

@@ -1,9 +1,9 @@
 //! Kernels on a device.
 //!
-//! Law: the device runs the program that was written and checked. Its PTX is written for the
+//! Law: the device runs the same program that was built and checked. Its PTX is written for the
 //! device. A launch passes sizes that satisfy the facts of the kernel, and tensors with the types
 //! and layouts of the kernel's tensors at these sizes, or memory of the same size. So everything
-//! that was proved when the kernel was written holds on the device.
+//! that was proved when the kernel was built holds on the device.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -73,7 +73,7 @@ impl Device {
     /// Writes a kernel as PTX for this device, and compiles it.
     ///
     /// Errors: the device is older than any target (E0804); the kernel has an instruction that the
-    /// device has not (E0921); as [`Device::load`].
+    /// device lacks (E0921); as [`Device::load`].
     pub fn compile(&self, kernel: &Kernel, options: &ModuleOptions) -> Result<DeviceKernel, GpuError> {
         let text = ptx::write(kernel.program(), self.target()?)?;
         self.compile_text(kernel.program(), &text, options)
@@ -82,8 +82,8 @@ impl Device {
     /// Writes a kernel as PTX for a target, which may be earlier than that of this device, and
     /// compiles it.
     ///
-    /// Errors: the text does not run on this device (E0804); the kernel has an instruction that the
-    /// target has not (E0921); as [`Device::load`].
+    /// Errors: the PTX does not run on this device (E0804); the kernel has an instruction that the
+    /// target lacks (E0921); as [`Device::load`].
     pub fn compile_for(
         &self,
         kernel: &Kernel,
@@ -94,8 +94,8 @@ impl Device {
         Ok(DeviceKernel { module: self.load(text.as_bytes(), options)?, program, target })
     }
 
-    /// Compiles a text for a program: as [`ptx::write`] writes it, or changed by hand. Its entry
-    /// has the name and the parameters of the program. Nothing is shown of what the text does.
+    /// Compiles the PTX of a program: as [`ptx::write`] writes it, or edited by hand. Its entry has
+    /// the name and the parameters of the program. Nothing is proved about edited PTX.
     ///
     /// Errors: the device is older than any target (E0804); as [`Device::load`].
     pub fn compile_text(
@@ -108,9 +108,9 @@ impl Device {
         Ok(DeviceKernel { module: self.load(text.as_bytes(), options)?, program, target })
     }
 
-    /// The target for which kernels are written: the latest that runs on this device.
+    /// The target for which kernels are compiled here: the latest that runs on this device.
     ///
-    /// Errors: the device is older than any (E0804).
+    /// Errors: no target is as old as the device (E0804).
     pub fn target(&self) -> Result<Target, GpuError> {
         let own = self.capability();
         Target::latest(own).ok_or_else(|| GpuError::Architecture {
@@ -122,11 +122,11 @@ impl Device {
 }
 
 impl DeviceKernel {
-    /// The kernel at sizes, each by its name, and at numbers if it takes any: ready to be launched
-    /// many times. [`SizedKernel::set_number`] changes the numbers.
+    /// The kernel at given sizes, each with its name, and with scalar arguments if it has any. The
+    /// result can be launched many times. [`SizedKernel::set_number`] changes a scalar argument.
     ///
     /// Errors: a size is missing, unknown or not admitted by the facts of the kernel (E1002); a
-    /// number is not given (E1003); a tensor has more bytes than 64 bits count.
+    /// scalar argument is missing (E1003); a tensor has more bytes than fit in 64 bits.
     pub fn at<'a>(&self, arguments: impl Into<LaunchArguments<'a>>) -> Result<SizedKernel, GpuError> {
         let (program, arguments) = (&self.program, arguments.into());
         let launch = program.launch(arguments)?;
@@ -159,7 +159,7 @@ impl DeviceKernel {
         &self.program
     }
 
-    /// For which target the text was written.
+    /// The target of the PTX.
     pub fn target(&self) -> Target {
         self.target
     }
@@ -176,31 +176,33 @@ impl fmt::Debug for DeviceKernel {
     }
 }
 
-/// A kernel on a device at sizes: launched with its tensors alone. [`DeviceKernel::at`] makes it.
+/// A kernel on a device at given sizes, which is launched with its tensors alone.
+/// [`DeviceKernel::at`] makes it.
 pub struct SizedKernel {
     function: Function,
     launch: Launch,
-    /// The numbers, each with the type in which it is passed.
+    /// The scalar parameters, each with the type in which it is passed and its bits.
     scalars: SmallVec<[(ElementType, u64); 8]>,
-    /// The index of the argument with the counter of the launch, if the kernel needs one.
+    /// The index of the parameter for the counter of the launch; None if the kernel needs no
+    /// counter.
     count: Option<usize>,
-    /// Names and types of the numbers that the caller gives, and their places among all.
+    /// The scalar arguments that the caller sets: name, type, and index among the parameters.
     numbers: Box<[(Box<str>, Element, usize)]>,
     /// The layouts of the tensors at these sizes.
     layouts: Vec<AnyLayout>,
     maps: Box<[(BoxMap, ElementType)]>,
-    /// Each map as the last launch had it: the next one is often of the same memory.
+    /// The tensor maps of the last launch, because the next launch often uses the same memory.
     encoded: Mutex<Box<[Option<Encoded>]>>,
 }
 
-/// A map of memory from an address on.
+/// An encoded tensor map of memory from an address on.
 struct Encoded {
     address: u64,
     map: EncodedTensorMap<'static>,
 }
 
 impl Encoded {
-    /// Whether the driver would be asked for this map again. All else is that of the kernel.
+    /// Whether this map is for the same memory. Everything else follows from the kernel.
     fn is_of(&self, place: &Place<'_>) -> bool {
         let map = self.map.mapped();
         (self.address, map.range, map.writable) == (place.address, place.range, place.writable)
@@ -209,21 +211,21 @@ impl Encoded {
 }
 
 impl SizedKernel {
-    /// Launches the kernel on a stream, and returns at once: what follows on the stream waits for
-    /// it. A kernel that waits for the launches before it by itself may begin before they are over.
-    /// The arguments are the tensors of the kernel, in the order in which it declares them, or
-    /// their memory.
+    /// Launches the kernel on a stream, and returns at once; later work on the stream waits for it.
+    /// A kernel that executes `griddepcontrol.wait` may start before earlier launches have
+    /// finished. The arguments are the tensors of the kernel, in the order in which it declares
+    /// them, or their memory.
     ///
-    /// Errors: a tensor does not lie as the kernel says (E0820); as [`Function::launch`]: tensors
-    /// of another number or type (E0812), with too few bytes or misaligned (E0813), of another
-    /// device (E0814), or shared by an output and another (E0815); sizes that cannot be (E0816);
-    /// the driver refused (E0807).
+    /// Errors: a tensor has another layout than the kernel's (E0820); as [`Function::launch`]:
+    /// another number or type of tensors (E0812), too few bytes or misaligned memory (E0813),
+    /// memory of another device (E0814), an output that shares memory with another tensor (E0815);
+    /// invalid sizes (E0816); the driver refused (E0807).
     pub fn launch(&self, stream: &Stream, tensors: &[Argument<'_>]) -> Result<(), GpuError> {
         self.check_layouts(tensors)?;
         self.give(stream, tensors)
     }
 
-    /// Refuses tensors that do not lie as the kernel says.
+    /// Refuses tensors with other layouts than the kernel's.
     pub(crate) fn check_layouts(&self, tensors: &[Argument<'_>]) -> Result<(), GpuError> {
         for (number, (tensor, wanted)) in tensors.iter().zip(&self.layouts).enumerate() {
             let Some(layout) = tensor.layout() else { continue };
@@ -241,7 +243,8 @@ impl SizedKernel {
 
     /// Launches the kernel on tensors whose layouts were checked.
     pub(crate) fn give(&self, stream: &Stream, tensors: &[Argument<'_>]) -> Result<(), GpuError> {
-        // A tensor that is missing, or no memory, is refused with the other arguments.
+        // A missing tensor, or an argument that is no memory, is refused together with the other
+        // arguments.
         let memory = |map: &BoxMap| tensors.get(map.tensor).and_then(Argument::memory);
         let mut maps: SmallVec<[EncodedTensorMap<'_>; 4]> = SmallVec::new();
         let mut encoded = self.encoded.lock().unwrap_or_else(PoisonError::into_inner);
@@ -275,9 +278,9 @@ impl SizedKernel {
         self.function.launch(stream, &self.launch, &arguments)
     }
 
-    /// Gives a number another value, by its name: its bits, in the lowest places.
+    /// Sets a scalar argument by its name. `bits` holds its bits, the lowest first.
     ///
-    /// Errors: the kernel has no number of this name and type (E1003).
+    /// Errors: the kernel has no scalar argument with this name and type (E1003).
     pub fn set_number(&mut self, name: &str, element: Element, bits: u64) -> Result<(), GpuError> {
         let known = self.numbers.iter().find(|(own, of, _)| **own == *name && *of == element);
         let Some((_, _, at)) = known else {
@@ -290,19 +293,19 @@ impl SizedKernel {
         Ok(())
     }
 
-    /// How many blocks of how many threads are launched, and with how much shared memory.
+    /// The grid, the block and the shared memory of the launch.
     pub fn sizes(&self) -> &Launch {
         &self.launch
     }
 
-    /// The resources of the kernel, as the compiler counts them.
+    /// The resources of the kernel, as the compiler reports them.
     pub fn resources(&self) -> &Resources {
         self.function.resources()
     }
 
-    /// How many blocks a multiprocessor holds at once.
+    /// The number of blocks that are resident on a multiprocessor at once.
     ///
-    /// Errors: sizes that cannot be (E0816).
+    /// Errors: invalid sizes (E0816).
     pub fn resident_blocks(&self) -> Result<u32, GpuError> {
         self.function.resident_blocks(&self.launch)
     }
@@ -314,7 +317,7 @@ impl fmt::Debug for SizedKernel {
     }
 }
 
-/// Floating-point numbers of 8 bits are bytes to the driver.
+/// The driver treats floating-point numbers of 8 bits as bytes.
 impl From<Element> for ElementType {
     fn from(element: Element) -> ElementType {
         match element {
@@ -334,14 +337,14 @@ impl From<Element> for ElementType {
     }
 }
 
-/// How much the second-level cache fetches for a row of a box: two lines where rows begin at lines,
-/// else one, because the second would often be of no use.
+/// The L2 promotion of a tensor map: two cache lines if rows start at cache lines; otherwise one,
+/// because the second would often not be used.
 fn promotion(map: &BoxMap) -> Promotion {
     let aligned = map.dimensions.iter().skip(1).all(|dimension| dimension.stride % 256 == 0);
     if aligned { Promotion::Bytes256 } else { Promotion::Bytes128 }
 }
 
-/// The type in which a number is passed.
+/// The type in which a scalar argument is passed.
 fn passed(scalar: &Scalar) -> ElementType {
     match scalar.bits() {
         64 => ElementType::U64,
@@ -350,7 +353,7 @@ fn passed(scalar: &Scalar) -> ElementType {
     }
 }
 
-/// A number as an argument; its low bits count.
+/// A number as a launch argument: its lowest bits.
 fn number(element: ElementType, value: u64) -> Argument<'static> {
     match element {
         ElementType::U64 => value.into(),
@@ -359,8 +362,8 @@ fn number(element: ElementType, value: u64) -> Argument<'static> {
     }
 }
 
-/// The parameters of the text of a program: its tensors of this many bytes, its numbers, and its
-/// tensor maps, which are of the memory of the tensors.
+/// The PTX parameters of a program: its tensors with these numbers of bytes, its scalar arguments,
+/// and its tensor maps, which use the memory of the tensors.
 fn parameters(program: &Program, bytes: &[u64]) -> Vec<Parameter> {
     let tensors = program.tensors().zip(bytes).map(|(buffer, bytes)| {
         let element = buffer.element.into();

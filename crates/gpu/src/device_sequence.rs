@@ -1,10 +1,10 @@
-//! Tile programs that run one after another, on a device.
+//! Tile programs that run one after another on a device.
 //!
-//! Law: the device runs the programs of a [`Sequence`] in their order, on the tensors that the
-//! caller gives by their names. All that is given is checked before anything is launched, so a
-//! refusal leaves every tensor as it was. Two tensors share memory only if no program writes either
-//! of them. Workspaces are memory of the sequence: a launch on another stream than the last one
-//! waits for the last one, so the workspaces are never used by two launches at once.
+//! Law: the device runs the programs of a [`Sequence`] in order, on tensors that the caller passes
+//! by name. All arguments are checked before anything is launched, so a refusal leaves every tensor
+//! unchanged. Two tensors may share memory only if no program writes either of them. Workspaces are
+//! memory of the sequence: a launch on another stream than the last one waits for the last one, so
+//! two launches never use the workspaces at once.
 
 use std::fmt;
 use std::sync::Arc;
@@ -88,8 +88,8 @@ impl Device {
         self.compile_kernels(sequence.compile(&self.machine()?)?, options)
     }
 
-    /// Compiles kernels that follow one another for this device, as [`Device::compile_sequence`]
-    /// compiles those of programs.
+    /// Compiles kernels that run one after another on this device; see
+    /// [`Device::compile_sequence`].
     ///
     /// Errors: as [`Device::compile`].
     pub fn compile_kernels(&self, plan: SequenceKernels, options: &ModuleOptions) -> Result<DeviceSequence, GpuError> {
@@ -104,11 +104,12 @@ impl Device {
 }
 
 impl DeviceSequence {
-    /// The sequence at sizes, each by its name, and at numbers if it takes any: ready to be
-    /// launched many times. [`SizedSequence::set_number`] changes the numbers.
+    /// The sequence at given sizes, each with its name, and with scalar arguments if it has any.
+    /// The result can be launched many times. [`SizedSequence::set_number`] changes a scalar
+    /// argument.
     ///
-    /// Errors: a size is missing, given twice, asked for by no program, or not admitted by the
-    /// facts of a program (E1002); a number is not given (E1003).
+    /// Errors: a size is missing, given twice, used by no program, or not admitted by the facts of
+    /// a program (E1002); a scalar argument is missing (E1003).
     pub fn at<'a>(&self, arguments: impl Into<LaunchArguments<'a>>) -> Result<SizedSequence, GpuError> {
         let LaunchArguments { sizes, numbers } = arguments.into();
         let at = self.plan.at(sizes)?;
@@ -140,7 +141,7 @@ impl DeviceSequence {
         &self.kernels
     }
 
-    /// The tensors: their names, types and layouts, and what the caller gives.
+    /// The tensors: their names, types and layouts, and how the caller uses them.
     pub fn tensors(&self) -> &[SequenceTensor] {
         self.plan.tensors()
     }
@@ -150,7 +151,7 @@ impl DeviceSequence {
         self.plan.sizes()
     }
 
-    /// The names and types of the numbers that are no sizes.
+    /// The names and types of the scalar arguments.
     pub fn numbers(&self) -> &[(String, Element)] {
         self.plan.numbers()
     }
@@ -162,16 +163,16 @@ impl fmt::Debug for DeviceSequence {
     }
 }
 
-/// A sequence on a device at sizes: launched with its tensors alone. [`DeviceSequence::at`] makes
-/// it.
+/// A sequence on a device at given sizes, which is launched with its tensors alone.
+/// [`DeviceSequence::at`] makes it.
 pub struct SizedSequence {
     context: Arc<Context>,
     kernels: Vec<SizedKernel>,
     plan: Arc<SequenceKernels>,
     name: Arc<str>,
-    /// What each tensor of the plan has to be.
+    /// The requirements on the memory of each tensor.
     parameters: Box<[Parameter]>,
-    /// The first byte and the number of bytes of each tensor that is a workspace.
+    /// The offset and the number of bytes of each workspace; None for other tensors.
     spaces: Box<[Option<(u64, u64)>]>,
     workspace_bytes: u64,
     room: Option<Room>,
@@ -180,26 +181,28 @@ pub struct SizedSequence {
 /// The memory of the workspaces.
 struct Room {
     memory: Memory,
-    /// The last launch that uses it, and where it was given.
+    /// Records when the last launch that uses the workspaces is done, and on which stream or
+    /// capture it was.
     used: Event,
     on: Option<Order>,
 }
 
-/// Tensors in the order of the plan, or of a kernel.
+/// The arguments for the tensors of the plan, or of one kernel, in order.
 type Arguments<'a> = SmallVec<[Argument<'a>; 16]>;
 
 impl SizedSequence {
-    /// Launches the programs on a stream, one after another, and returns at once: what follows on
-    /// the stream waits for them. Each tensor is given by its name, in any order: `&` for what is
-    /// read, `&mut` for what is written. Workspaces may be left out. They are allocated by the
-    /// first launch that needs them ([`SizedSequence::reserve`] does it earlier), and used again.
+    /// Launches the programs on a stream, one after another, and returns at once; later work on the
+    /// stream waits for them. Each tensor is passed with its name, in any order: `&` for tensors
+    /// that are read, `&mut` for tensors that are written. Workspaces may be omitted. The first
+    /// launch that needs them allocates them ([`SizedSequence::reserve`] does so earlier), and
+    /// later launches reuse them.
     ///
-    /// Errors, before anything is launched: a tensor is not given, is given twice, or is in no
+    /// Errors, before anything is launched: a tensor is missing, is passed twice, or is in no
     /// program (E1214); it has another type, or is only read where it is written (E0812); it has
-    /// too few bytes or is misaligned (E0813), is of another device (E0814), lies otherwise than a
-    /// program says (E0820), or shares memory with another tensor while one of both is written
-    /// (E0815); there is no memory for workspaces (E0805); the launch is recorded into a graph and
-    /// a workspace is not given (E0823). As [`SizedKernel::launch`], when it is launched.
+    /// too few bytes or is misaligned (E0813), is of another device (E0814), has another layout
+    /// than a program's (E0820), or shares memory with another tensor while one of both is written
+    /// (E0815); there is too little memory for workspaces (E0805); the launch is captured into a
+    /// graph and a workspace is not passed (E0823). Errors of a launch: as [`SizedKernel::launch`].
     pub fn launch(&mut self, stream: &Stream, tensors: &[(&str, Argument<'_>)]) -> Result<(), GpuError> {
         self.context.same(stream.context(), "the stream")?;
         let names: SmallVec<[&str; 16]> = tensors.iter().map(|(name, _)| *name).collect();
@@ -212,12 +215,13 @@ impl SizedSequence {
         let launched = self.given(stream, tensors, &bound, order)?;
         match (&mut self.room, order) {
             (Some(room), Some(order)) => {
-                // Also where a later kernel was refused: the earlier ones use the workspaces.
+                // This also applies if a later kernel was refused: the earlier ones use the
+                // workspaces.
                 let recorded = stream.record(&room.used);
                 room.on = Some(order);
                 if recorded.is_err() {
-                    // No later launch can wait for this one, so it gets other memory. The driver
-                    // waits before it frees this.
+                    // Later launches cannot wait for this one, so they get other memory. The driver
+                    // waits before it frees this memory.
                     self.room = None;
                 }
                 launched.and(recorded)
@@ -226,9 +230,9 @@ impl SizedSequence {
         }
     }
 
-    /// Checks what is given, and launches the kernels: what the launches came to.
+    /// Checks the arguments, and launches the kernels. The inner result is that of the launches.
     ///
-    /// Errors: what is given is refused, and nothing was launched.
+    /// Errors: the arguments are refused, and nothing was launched.
     fn given(
         &self,
         stream: &Stream,
@@ -254,9 +258,10 @@ impl SizedSequence {
         Ok(kernels.try_for_each(|(number, kernel)| kernel.give(stream, &own(number))))
     }
 
-    /// Where a launch on a stream is in the order of launches.
+    /// The order to which a launch on a stream belongs.
     ///
-    /// Errors: it is recorded into a graph, which may be replayed beside any other launch (E0823).
+    /// Errors: the launch is captured into a graph, which may be replayed concurrently with any
+    /// other launch (E0823).
     fn order_of(&self, stream: &Stream) -> Result<Order, GpuError> {
         match self.context.call(|driver| driver.order_of(stream.handle()))? {
             Order::Recording { .. } => {
@@ -270,20 +275,20 @@ impl SizedSequence {
         }
     }
 
-    /// The tensors in the order of the plan.
+    /// The arguments for the tensors of the plan, in order.
     fn taken<'a>(&'a self, given: &[(&str, Argument<'a>)], bound: &[Option<usize>]) -> Result<Arguments<'a>, GpuError> {
         let place = |(at, space): (&Option<usize>, &Option<(u64, u64)>)| match (at, space, &self.room) {
             (Some(at), ..) => Ok(given[*at].1),
             (None, Some((first, bytes)), Some(room)) => Ok(room.memory.inside(*first, *bytes, true)?.into()),
-            // What is not given is a workspace, and there is room for it.
+            // A tensor that is not passed is a workspace. Its memory has been allocated.
             (None, ..) => Err(GpuError::OutOfMemory { bytes: self.workspace_bytes, left: None }),
         };
         bound.iter().zip(&self.spaces).map(place).collect()
     }
 
-    /// Allocates the workspaces, unless they are there: so that no later launch allocates.
+    /// Allocates the workspaces, if that has not been done, so that no later launch allocates.
     ///
-    /// Errors: there is not so much memory (E0805).
+    /// Errors: too little memory is free (E0805).
     pub fn reserve(&mut self) -> Result<(), GpuError> {
         if self.room.is_none() && self.workspace_bytes > 0 {
             let memory = Memory::in_context(&self.context, self.workspace_bytes)?;
@@ -293,14 +298,15 @@ impl SizedSequence {
         Ok(())
     }
 
-    /// How many bytes of memory the workspaces take.
+    /// The number of bytes of all workspaces.
     pub fn workspace_bytes(&self) -> u64 {
         self.workspace_bytes
     }
 
-    /// Gives a number another value in all programs that take it: its bits, in the lowest places.
+    /// Sets a scalar argument by its name, in all programs that have it. `bits` holds its bits, the
+    /// lowest first.
     ///
-    /// Errors: no program has a number of this name and type (E1003).
+    /// Errors: no program has a scalar argument with this name and type (E1003).
     pub fn set_number(&mut self, name: &str, element: Element, bits: u64) -> Result<(), GpuError> {
         let mut found = false;
         for kernel in &mut self.kernels {
@@ -313,7 +319,7 @@ impl SizedSequence {
         Err(SetupError::Argument { what }.into())
     }
 
-    /// The kernels at these sizes, in the order in which they are launched.
+    /// The kernels at these sizes, in launch order.
     pub fn kernels(&self) -> &[SizedKernel] {
         &self.kernels
     }

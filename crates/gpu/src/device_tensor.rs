@@ -1,9 +1,8 @@
 //! Tensors in device memory.
 //!
-//! Law: as for a [`Tensor`]: the tensor owns its memory, which reaches from offset 0 or the
-//! smallest offset to the largest, and the layout is injective. Copies to and from the host
-//! transfer all of that memory, so that both sides have the same layout; gaps between elements are
-//! copied too.
+//! Law: as a [`Tensor`], it owns its memory, which extends from offset 0, or the smallest offset,
+//! to the largest one, and its layout is injective. Copies to and from the host transfer all of
+//! that memory, including gaps between elements, so both sides have the same layout.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -19,7 +18,7 @@ use crate::memory::Memory;
 use crate::parameter::{Argument, Place};
 use crate::stream::Stream;
 
-/// Elements in device memory under a layout.
+/// A tensor in device memory: elements under a layout.
 ///
 /// ```no_run
 /// use tilewright_gpu::{Device, DeviceTensor};
@@ -45,7 +44,7 @@ pub struct DeviceTensor<T, L = Layout> {
 }
 
 impl<T: Element, L: Offsets> DeviceTensor<T, L> {
-    /// A tensor of whatever was in the memory.
+    /// A tensor with uninitialised elements.
     fn room(stream: &Stream, layout: L) -> Result<DeviceTensor<T, L>, GpuError> {
         if !matches!(layout.injective(), Ok(true)) {
             let layout_text = layout.to_string().into();
@@ -64,36 +63,36 @@ impl<T: Element, L: Offsets> DeviceTensor<T, L> {
         Ok(DeviceTensor { memory, elements: elements_here, origin, layout, kind: PhantomData })
     }
 
-    /// A tensor of copies of a value, as [`Tensor::filled`].
+    /// A tensor whose elements all have one value, as [`Tensor::filled`].
     ///
-    /// Errors: the layout reaches an element twice, or is not known not to (E0402); there is not so
-    /// much memory (E0805).
+    /// Errors: two coordinates have the same offset, or may have (E0402); too little memory is free
+    /// (E0805).
     pub fn filled(stream: &Stream, layout: L, value: T) -> Result<DeviceTensor<T, L>, GpuError> {
         let mut tensor = DeviceTensor::room(stream, layout)?;
         tensor.fill(stream, value)?;
         Ok(tensor)
     }
 
-    /// A copy of a tensor of the host, under the same layout.
+    /// A copy of a host tensor, under the same layout.
     ///
-    /// Errors: there is not so much memory (E0805).
+    /// Errors: too little memory is free (E0805).
     pub fn from_tensor(stream: &Stream, host: &Tensor<T, L>) -> Result<DeviceTensor<T, L>, GpuError> {
         let mut tensor = DeviceTensor::room(stream, host.layout().clone())?;
         tensor.write(stream, host)?;
         Ok(tensor)
     }
 
-    /// Sets every element in memory, those that no coordinate reaches too.
+    /// Sets every element of the memory, including those between the elements of the layout.
     ///
     /// Errors: the stream is of another device (E0814).
     pub fn fill(&mut self, stream: &Stream, value: T) -> Result<(), GpuError> {
         self.memory.fill(stream, bytemuck::bytes_of(&value))
     }
 
-    /// Copies a tensor of the host here.
+    /// Copies a host tensor to this one.
     ///
-    /// Errors: its layout, or the part of memory under it, is another (E0818); the stream is of
-    /// another device (E0814); a kernel failed (E0807).
+    /// Errors: the host tensor has another layout, or another part of it in memory (E0818); the
+    /// stream is of another device (E0814); a kernel failed (E0807).
     pub fn write(&mut self, stream: &Stream, host: &Tensor<T, L>) -> Result<(), GpuError> {
         self.same(host)?;
         self.memory.write(stream, 0, bytemuck::cast_slice(host.as_slice()))
@@ -101,7 +100,7 @@ impl<T: Element, L: Offsets> DeviceTensor<T, L> {
 
     /// A copy of the tensor on the host, under the same layout.
     ///
-    /// Errors: there is not so much memory (E0404); the stream is of another device (E0814); a
+    /// Errors: the host has too little memory (E0404); the stream is of another device (E0814); a
     /// kernel failed (E0807).
     pub fn read(&self, stream: &Stream) -> Result<Tensor<T, L>, GpuError> {
         let mut elements: Vec<T> = Vec::new();
@@ -112,7 +111,7 @@ impl<T: Element, L: Offsets> DeviceTensor<T, L> {
         Ok(Tensor::from_vec_with_origin(elements, self.origin, self.layout.clone())?)
     }
 
-    /// Copies the tensor to one of the host.
+    /// Copies the tensor to a host tensor.
     ///
     /// Errors: as [`DeviceTensor::write`].
     pub fn read_into(&self, stream: &Stream, host: &mut Tensor<T, L>) -> Result<(), GpuError> {
@@ -161,18 +160,18 @@ impl<T, L: Offsets> DeviceTensor<T, L> {
         self.layout.size()
     }
 
-    /// The memory.
+    /// The memory of the tensor.
     pub fn memory(&self) -> &Memory {
         &self.memory
     }
 
-    /// The memory, to be written as it lies.
+    /// The memory of the tensor, to be written without regard to the layout.
     pub fn memory_mut(&mut self) -> &mut Memory {
         &mut self.memory
     }
 
-    /// The address on the device of the element at offset 0; where the layout has no offset 0, of
-    /// where it would be.
+    /// The device address of the element at offset 0. If the layout does not have offset 0, the
+    /// address that it would have.
     pub fn address(&self) -> u64 {
         // Within the allocation.
         self.memory.address().wrapping_add((self.origin * size_of::<T>()) as u64)

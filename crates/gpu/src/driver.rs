@@ -1,13 +1,13 @@
-//! The driver: its library, found at run time, and safe calls of its functions.
+//! The driver: its library, which is found at run time, and safe calls of its functions.
 //!
-//! Law: nothing outside this room is unsafe but the calls of `cublas.rs`, and no function of the
-//! driver is called from elsewhere. [`table`] declares the functions, [`open`] finds them,
-//! [`calls`] calls them.
+//! Law: outside this module, only the calls in `cublas.rs` are unsafe, and no other module calls a
+//! function of the driver. [`table`] declares the functions, [`open`] finds them, [`calls`] calls
+//! them.
 //!
-//! *Invariant:* a handle is made here, from what the driver answered, and has one owner in this
-//! crate, which gives it back once, when it is dropped; whatever uses the handle holds the owner.
-//! So a handle that is passed to a call is alive. Handles of streams of other libraries are the
-//! exception: that they are alive is promised by who borrows them (`borrowed.rs`).
+//! *Invariant:* a handle is created here, from the driver's answer. It has one owner in this crate,
+//! which destroys it once, when it is dropped; whatever uses the handle holds the owner. So a
+//! handle that is passed to a call is alive. Handles of streams of other libraries are the
+//! exception: whoever borrows them promises that they are alive (`borrowed.rs`).
 
 mod calls;
 mod open;

@@ -1,6 +1,6 @@
-//! Types of elements and of scalars.
+//! Types of elements and of scalar arguments.
 //!
-//! Law: a type has one name, which is PTX's, and one size in bytes.
+//! Law: a type has one name, that of PTX, and one size in bytes.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// A type that elements in device memory have, and the host too.
+/// An element type that both the device and the host support.
 pub trait Element: sealed::Sealed + Pod + Send + Sync + fmt::Debug {
     /// The element type.
     const TYPE: ElementType;
@@ -36,7 +36,7 @@ macro_rules! elements {
             /// All types.
             pub const ALL: &[ElementType] = &[$(ElementType::$name),+];
 
-            /// The size.
+            /// The size in bytes.
             pub const fn bytes(self) -> usize {
                 match self {
                     $(ElementType::$name => size_of::<$kind>(),)+
@@ -62,8 +62,8 @@ macro_rules! elements {
 }
 
 elements! {
-    /// An unsigned integer of 8 bits; also floating-point numbers of 8 bits, which the host has
-    /// not.
+    /// An unsigned integer of 8 bits; also used for floating-point numbers of 8 bits, which the
+    /// host lacks.
     U8 u8: "u8";
     /// A signed integer of 8 bits.
     S8 i8: "s8";
@@ -71,21 +71,21 @@ elements! {
     U16 u16: "u16";
     /// A signed integer of 16 bits.
     S16 i16: "s16";
-    /// IEEE binary16.
+    /// IEEE half precision.
     F16 f16: "f16";
-    /// The upper half of a binary32.
+    /// bfloat16: the upper half of an f32.
     BF16 bf16: "bf16";
     /// An unsigned integer of 32 bits.
     U32 u32: "u32";
     /// A signed integer of 32 bits.
     S32 i32: "s32";
-    /// IEEE binary32.
+    /// IEEE single precision.
     F32 f32: "f32";
     /// An unsigned integer of 64 bits.
     U64 u64: "u64";
     /// A signed integer of 64 bits.
     S64 i64: "s64";
-    /// IEEE binary64.
+    /// IEEE double precision.
     F64 f64: "f64";
 }
 

@@ -1,7 +1,7 @@
-//! Refusals.
+//! Errors.
 //!
-//! As in the algebra, errors are data with a stable [code](GpuError::code); the sentence is made
-//! when one is printed. Reports of the driver are quoted.
+//! As in the layout algebra, errors are data with a stable [code](GpuError::code); the text is made
+//! when an error is printed. Reports of the driver are quoted.
 
 use std::fmt;
 
@@ -38,7 +38,7 @@ macro_rules! one_of {
 }
 pub(crate) use one_of;
 
-/// The code and the help of an error are those of the part that it holds.
+/// The code and the help of an error are those of the error that it holds.
 macro_rules! refused_by {
     ($error:ident: $($variant:ident),+) => {
         impl tilewright_layout::Refusal for $error {
@@ -58,32 +58,32 @@ macro_rules! refused_by {
 }
 pub(crate) use refused_by;
 
-/// Why something was not done on a device.
+/// Why an operation on a device failed.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum GpuError {
-    /// E0801: no driver on this machine.
+    /// E0801: this machine has no driver.
     NoDriver {
-        /// The attempts, and the system's messages.
+        /// The attempts to open it, and the system's messages.
         reasons: Vec<String>,
     },
-    /// E0802: a driver that is too old.
+    /// E0802: the driver is too old.
     OldDriver {
-        /// Its version, as the driver counts: 12040 is that of CUDA 12.4.
+        /// Its version, in the driver's notation: 12040 is that of CUDA 12.4.
         found: i32,
-        /// The oldest that would do; 0 where that is not known.
+        /// The oldest supported version; 0 if it is not known.
         needed: i32,
-        /// The function that it does not have; none if its version says enough.
+        /// The function that it lacks; None if the version is decisive.
         missing: Option<&'static str>,
     },
-    /// E0803: no such device.
+    /// E0803: there is no such device.
     NoDevice {
         /// The requested number; None if there is no device at all.
         ordinal: Option<usize>,
-        /// How many devices there are.
+        /// The number of devices.
         count: usize,
     },
-    /// E0804: a kernel for another kind of device.
+    /// E0804: a kernel for another architecture.
     Architecture {
         /// The target of the kernel, such as `sm_90a`; None for machine code.
         target: Option<Box<str>>,
@@ -92,32 +92,32 @@ pub enum GpuError {
         /// Its compute capability.
         capability: (u32, u32),
     },
-    /// E0805: more device memory than is free.
+    /// E0805: too little device memory is free.
     OutOfMemory {
-        /// The bytes asked for.
+        /// The requested bytes.
         bytes: u64,
-        /// The bytes that are free and those that there are; none if the driver did not say.
+        /// The free bytes and all bytes of the device; None if the driver did not report them.
         left: Option<(u64, u64)>,
     },
-    /// E0806: a device that is lost to this process, because of something that went wrong before.
+    /// E0806: the device is lost to this process, because of an earlier failure.
     DeviceLost {
-        /// The function of the driver that said so first.
+        /// The function of the driver that reported it first.
         call: &'static str,
         /// The driver's report.
         status: Status,
         /// The launches that were not known to be complete at that time.
         unfinished: Unfinished,
     },
-    /// E0807: a launch that was refused, or a kernel that failed while it ran.
+    /// E0807: a launch was refused, or a kernel failed while it ran.
     LaunchFailed {
-        /// The launch that was refused; none if a kernel failed later.
+        /// The launch that was refused; None if a kernel failed later.
         refused: Option<Box<str>>,
-        /// The launches of which one failed.
+        /// The unfinished launches. One of them failed.
         unfinished: Unfinished,
         /// The driver's report.
         status: Status,
     },
-    /// E0808: a text that was not compiled.
+    /// E0808: a PTX text does not compile.
     Compile {
         /// The log of errors.
         errors: Box<str>,
@@ -126,35 +126,37 @@ pub enum GpuError {
         /// The driver's report.
         status: Status,
     },
-    /// E0809: bytes that are no whole machine code.
+    /// E0809: the bytes are no complete machine code.
     MachineCode {
-        /// The defect, in words.
+        /// The defect, as text.
         what: &'static str,
-        /// How many bytes there are.
+        /// The number of bytes.
         bytes: usize,
     },
-    /// E0810: compiler notes that say that a kernel will be slow.
+    /// E0810: notes of the compiler that mean that a kernel is slow.
     Notes {
         /// The notes.
         notes: Vec<Box<str>>,
     },
-    /// E0811: a kernel that a module does not have.
+    /// E0811: the module has no kernel with this name.
     NoEntry {
         /// Its name.
         entry: Box<str>,
     },
-    /// E0812: a list of parameters that is not the kernel's, or arguments that are not of the list.
+    /// E0812: the list of parameters differs from the kernel's, or the arguments differ from the
+    /// list.
     Arguments {
         /// The kernel.
         kernel: Box<str>,
-        /// The position, from 0, and the name of the parameter; none if the number is wrong.
+        /// The position, from 0, and the name of the parameter; None if the number of parameters is
+        /// wrong.
         parameter: Option<(usize, Box<str>)>,
-        /// The expected argument.
+        /// The expected argument, as text.
         wanted: Box<str>,
-        /// The given argument.
+        /// The passed argument, as text.
         found: Box<str>,
     },
-    /// E0813: memory that is too small for a parameter, or not aligned for it.
+    /// E0813: the memory is too small for a parameter, or misaligned.
     Memory {
         /// The kernel.
         kernel: Box<str>,
@@ -163,16 +165,16 @@ pub enum GpuError {
         /// The defect.
         flaw: MemoryFlaw,
     },
-    /// E0814: objects of two devices in one call.
+    /// E0814: an object of another device.
     OtherDevice {
-        /// The object of another device, in words.
+        /// The object, as text.
         what: Box<str>,
-        /// The device that it is of.
+        /// The number of the object's device.
         found: usize,
-        /// The device that is wanted.
+        /// The number of the expected device.
         wanted: usize,
     },
-    /// E0815: memory that a kernel writes through one parameter and takes through another.
+    /// E0815: a kernel writes memory through one parameter and accesses it through another.
     Aliasing {
         /// The kernel.
         kernel: Box<str>,
@@ -186,14 +188,14 @@ pub enum GpuError {
         /// The defect.
         flaw: SizeFlaw,
     },
-    /// E0817: a tensor map that the hardware does not take.
+    /// E0817: a tensor map that the hardware does not support.
     TensorMap {
-        /// The defect, in words.
+        /// The defect, as text.
         what: &'static str,
-        /// With which number.
+        /// The value that is wrong.
         value: i64,
     },
-    /// E0818: a tensor on the host and one on the device whose layouts differ.
+    /// E0818: the layouts of a host tensor and a device tensor differ.
     Layouts {
         /// The layout on the device.
         device: Box<str>,
@@ -202,54 +204,54 @@ pub enum GpuError {
     },
     /// E0821: a call in a process that was forked after the driver was opened.
     Forked,
-    /// E0820: a tensor that does not lie as the kernel reads it.
+    /// E0820: the layout of a tensor differs from the kernel's.
     Layout {
         /// The kernel.
         kernel: Box<str>,
         /// The name of the tensor in the kernel.
         parameter: Box<str>,
-        /// The layout there, at the sizes of the launch.
+        /// The kernel's layout of the tensor, at the sizes of the launch.
         wanted: Box<str>,
         /// The layout of the tensor.
         found: Box<str>,
     },
-    /// E0819: anything else that the driver refused.
+    /// E0819: another refusal by the driver.
     Driver {
         /// The function of the driver.
         call: &'static str,
         /// The driver's report.
         status: Status,
     },
-    /// E0822: something of another context than the primary one of the device.
+    /// E0822: an object of another context than the primary one of the device.
     OtherContext {
-        /// The object, in words.
+        /// The object, as text.
         what: Box<str>,
         /// The device.
         device: usize,
     },
-    /// E0823: memory whose uses nothing would order.
+    /// E0823: uses of memory that nothing would order.
     Unordered {
-        /// The memory, in words.
+        /// The memory, as text.
         what: Box<str>,
         /// Why.
         because: Box<str>,
     },
-    /// A kernel has no text for the device.
+    /// The kernel cannot be written as PTX for the device.
     Ptx(PtxError),
-    /// A kernel refused its sizes.
+    /// The kernel refused its sizes.
     Sizes(SetupError),
-    /// An operation of tensors refused.
+    /// A tensor operation failed.
     Tensor(TensorError),
-    /// An operation of hardware layouts refused.
+    /// An operation on hardware layouts failed.
     Atom(AtomError),
-    /// A tile program, or what is given to a sequence of them, is refused.
+    /// A tile program, or an argument of a sequence, is refused.
     Tile(Box<TileError>),
 }
 
-/// Launches that are not known to be done.
+/// Launches that are not known to be complete.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Unfinished {
-    /// The last of them on each stream, each as the name of the kernel and its sizes, in order.
+    /// The last of them on each stream, in order: the name of the kernel and its sizes.
     pub launches: Vec<Box<str>>,
     /// The number of earlier launches.
     pub earlier: u64,
@@ -265,20 +267,20 @@ impl fmt::Display for Unfinished {
     }
 }
 
-/// A defect of the sizes of a launch.
+/// A defect in the sizes of a launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SizeFlaw {
     /// An extent is 0.
     Zero {
-        /// The extent, in words.
+        /// The quantity, as text.
         what: &'static str,
     },
     /// A number is greater than its limit.
     Above {
-        /// The extent, in words.
+        /// The quantity, as text.
         what: &'static str,
-        /// The number.
+        /// The value.
         found: u64,
         /// The limit.
         limit: u64,
@@ -292,19 +294,19 @@ pub enum SizeFlaw {
         /// The extent of the cluster.
         cluster: u32,
     },
-    /// A kernel that was compiled for other clusters.
+    /// The kernel was compiled for other clusters.
     OtherCluster {
         /// The extents that it was compiled for.
         wanted: [u32; 3],
     },
-    /// The device cannot do this.
+    /// The device does not support this.
     Unsupported {
-        /// The quantity, in words.
+        /// The feature, as text.
         what: &'static str,
     },
 }
 
-/// Three extents in parentheses.
+/// Three extents, printed in parentheses.
 pub(crate) struct Extents(pub(crate) [u32; 3]);
 
 impl fmt::Display for Extents {
@@ -331,21 +333,21 @@ impl fmt::Display for SizeFlaw {
     }
 }
 
-/// A defect of the memory of an argument.
+/// A defect in the memory of an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MemoryFlaw {
-    /// It has fewer bytes than the parameter takes.
+    /// It has fewer bytes than the parameter needs.
     Small {
-        /// The bytes that there are.
+        /// The available bytes.
         bytes: u64,
-        /// The bytes wanted.
+        /// The required bytes.
         wanted: u64,
     },
     /// Its address is not a multiple of the required alignment.
     Misaligned {
         /// The address.
         address: u64,
-        /// The alignment in bytes.
+        /// The required alignment in bytes.
         wanted: u64,
     },
 }
@@ -531,7 +533,7 @@ impl fmt::Display for GpuError {
     }
 }
 
-/// How many devices there are, in words.
+/// A number of devices, printed in a sentence.
 struct Are(usize);
 
 impl fmt::Display for Are {

@@ -1,7 +1,7 @@
-//! Events: places in the order of a stream.
+//! Events: positions in the order of a stream.
 //!
-//! Law: an event marks the position in a stream where it was last recorded, and is complete when
-//! all work before that position is.
+//! Law: an event marks the position in a stream at which it was last recorded. It is complete when
+//! all work before that position is done.
 
 use std::fmt;
 use std::sync::Arc;
@@ -31,25 +31,25 @@ impl Event {
         self.handle
     }
 
-    /// Waits until the event is done; not at all if it was never recorded.
+    /// Waits until the event is complete. Returns at once if it was never recorded.
     ///
     /// Errors: a kernel failed (E0807).
     pub fn synchronize(&self) -> Result<(), GpuError> {
         self.context.call(|driver| driver.synchronize_event(self.handle))
     }
 
-    /// Whether the event is done.
+    /// Whether the event is complete.
     ///
     /// Errors: a kernel failed (E0807).
     pub fn is_done(&self) -> Result<bool, GpuError> {
         self.context.call(|driver| driver.query_event(self.handle))
     }
 
-    /// The seconds that the device took from another event to this one, to about half a
-    /// microsecond. Waits for both.
+    /// The seconds of device time since another event, to about half a microsecond. Waits for both
+    /// events.
     ///
-    /// Errors: the other is of another device (E0814); one of them was never recorded (E0819), or
-    /// measures no time (E0807).
+    /// Errors: the other event is of another device (E0814); one of them was never recorded
+    /// (E0819), or records no time (E0807).
     pub fn seconds_since(&self, first: &Event) -> Result<f64, GpuError> {
         self.context.same(first.context(), "the event")?;
         first.synchronize()?;

@@ -2,7 +2,7 @@
 
 tilewright_layout::error_pages! {
     /// The page about an error code of this crate: the condition, an example, and what to do. None
-    /// for a code that is not one of [`crate::GpuError`]'s own.
+    /// if the code is not one of [`crate::GpuError`]'s own.
     ///
     /// ```
     /// assert!(tilewright_gpu::explanation("E0801").is_some_and(|page| page.contains("driver")));

@@ -1,8 +1,8 @@
 //! Kernels of a module, and their launches.
 //!
-//! Law: a [`Function`] is a kernel with the list of its parameters, whose number and sizes are
-//! those that the driver knows. A launch is checked against the list and against the limits of the
-//! device before the driver is called, and allocates no host memory.
+//! Law: a [`Function`] is a kernel with its list of parameters, whose number and sizes agree with
+//! the driver. Before the driver is called, a launch is checked against the list and against the
+//! limits of the device. A launch allocates no host memory.
 
 use std::ffi::CString;
 use std::fmt;
@@ -40,9 +40,9 @@ pub(crate) struct Kernel {
     entry: EntryPoint,
     parameters: Box<[Parameter]>,
     resources: Resources,
-    /// The most bytes of shared memory that a launch may ask for so far.
+    /// The most bytes of shared memory that have been enabled for launches so far.
     shared_bytes: AtomicU32,
-    /// Whether launches may have clusters of more than eight blocks so far.
+    /// Whether clusters of more than eight blocks have been enabled so far.
     large_clusters: AtomicBool,
 }
 
@@ -51,7 +51,7 @@ impl Kernel {
         &self.name
     }
 
-    /// The name, for who keeps it.
+    /// The name, shared without a copy.
     pub(crate) fn name_held(&self) -> &Arc<str> {
         &self.name
     }
@@ -64,7 +64,7 @@ impl Kernel {
     fn allow(&self, launch: &Launch) -> Result<(), GpuError> {
         let wanted = launch.sizes().shared_bytes;
         if wanted > self.shared_bytes.load(Ordering::Relaxed) {
-            // At most the limit of the device, by the check before.
+            // At most the limit of the device, as was checked before.
             let bytes = i32::try_from(wanted).unwrap_or(i32::MAX);
             self.context()
                 .call(|driver| driver.set_function_attribute(&self.entry, attribute::DYNAMIC_SHARED, bytes))?;
@@ -83,7 +83,7 @@ impl Kernel {
         self.allow(launch)
     }
 
-    /// Gives a launch to a stream.
+    /// Enqueues a launch on a stream.
     pub(crate) fn enqueue(&self, stream: &Stream, launch: &Launch, arguments: &[Argument<'_>]) -> Result<(), GpuError> {
         let context = self.context();
         context.same(stream.context(), "the stream")?;
@@ -96,7 +96,8 @@ impl Kernel {
         }
     }
 
-    /// A refusal of a launch by the driver; or the loss of the device, if the driver reports that.
+    /// The error for a launch that the driver refused; or the loss of the device, if the driver
+    /// reports that.
     fn refused(&self, launch: &Launch, refused: Refused) -> GpuError {
         match self.context().explain(refused) {
             GpuError::Driver { status, .. } => {
@@ -107,7 +108,7 @@ impl Kernel {
         }
     }
 
-    /// The list of parameters is not the kernel's.
+    /// The error for a list of parameters that differs from the kernel's.
     fn other_parameters(&self) -> GpuError {
         let list = |sizes: &mut dyn Iterator<Item = usize>| {
             let sizes: Vec<String> = sizes.map(|size| size.to_string()).collect();
@@ -122,7 +123,7 @@ impl Kernel {
     }
 }
 
-/// A kernel that can be launched. Clones are the same kernel.
+/// A kernel that can be launched. A clone is the same kernel.
 ///
 /// ```no_run
 /// use tilewright_gpu::{Device, ElementType, Launch, ModuleOptions, Parameter};
@@ -168,7 +169,7 @@ impl Function {
         let clusters = context.attributes().cluster_launch != 0;
         let resources = context.call(|driver| resources(driver, &entry, clusters))?;
         let allowed = context.call(|driver| driver.function_attribute(&entry, attribute::DYNAMIC_SHARED))?;
-        // More than 48 KiB, including what the kernel declares, must be enabled.
+        // More than 48 KiB, including the kernel's static shared memory, must be enabled.
         let usual = (48_u32 << 10).saturating_sub(resources.shared_bytes);
         let kernel = Kernel {
             loaded: loaded.clone(),
@@ -199,37 +200,35 @@ impl Function {
         &self.kernel.parameters
     }
 
-    /// The resources of the kernel, as the compiler counts them.
+    /// The resources of the kernel, as the compiler reports them.
     pub fn resources(&self) -> &Resources {
         &self.kernel.resources
     }
 
-    /// Launches the kernel on a stream, and returns at once: what follows on the stream waits for
-    /// it.
+    /// Launches the kernel on a stream, and returns at once; later work on the stream waits for it.
     ///
-    /// A kernel that fails while it runs is reported by a later call (E0807), which names it.
+    /// If the kernel fails while it runs, a later call reports it (E0807) and names the kernel.
     ///
-    /// Errors: arguments that are not of the list of parameters (E0812), memory that is too small
-    /// or misaligned (E0813) or of another device (E0814) or shared with an argument that is
-    /// written (E0815); sizes that cannot be (E0816); the driver refused (E0807).
+    /// Errors: arguments that do not match the parameters (E0812); memory that is too small or
+    /// misaligned (E0813), of another device (E0814), or shared with an argument that is written
+    /// (E0815); invalid sizes (E0816); the driver refused (E0807).
     pub fn launch(&self, stream: &Stream, launch: &Launch, arguments: &[Argument<'_>]) -> Result<(), GpuError> {
         self.kernel.enqueue(stream, launch, arguments)?;
         stream.pending().note(self.kernel.name_held(), launch);
         Ok(())
     }
 
-    /// The counter of its module for a launch on a stream, for a kernel whose clusters claim
-    /// numbers from one
-    /// ([`Build::dynamic_scheduler`](tilewright_kernel::Build::dynamic_scheduler)): launches on one
-    /// stream share a counter, one after another, and so do the launches of one graph that were
-    /// captured on it. The compiled kernels of [`DeviceKernel`](crate::DeviceKernel) get it
+    /// The counter for a launch on a stream, for a kernel with a dynamic scheduler
+    /// ([`Build::dynamic_scheduler`](tilewright_kernel::Build::dynamic_scheduler)). Launches on one
+    /// stream run one after another and share a counter, and so do the launches of one graph that
+    /// were captured on it. The compiled kernels of [`DeviceKernel`](crate::DeviceKernel) get it
     /// automatically.
     ///
-    /// A graph that another library has recorded is instantiated once, or its replays would share
-    /// what no two launches at the same time may share.
+    /// A graph that another library has captured must be instantiated only once. Otherwise its
+    /// replays would share a counter, which concurrent launches must not share.
     ///
-    /// Errors: more streams and recordings than the module has counts (E0816); the stream is of
-    /// another device (E0814).
+    /// Errors: there are more streams and captures than the module has counters (E0816); the stream
+    /// is of another device (E0814).
     pub fn count_on(&self, stream: &Stream) -> Result<u32, GpuError> {
         self.kernel.context().same(stream.context(), "the stream")?;
         self.kernel.loaded.count_on(stream)?.ok_or_else(|| {
@@ -239,13 +238,13 @@ impl Function {
         })
     }
 
-    /// How many blocks of a launch a multiprocessor holds at once.
+    /// The number of blocks of a launch that are resident on a multiprocessor at once.
     ///
-    /// Errors: sizes that cannot be (E0816).
+    /// Errors: invalid sizes (E0816).
     pub fn resident_blocks(&self, launch: &Launch) -> Result<u32, GpuError> {
         self.kernel.check(launch)?;
         let sizes = launch.sizes();
-        // At most the limits of the device, by the check.
+        // At most the limits of the device, as was checked.
         let threads = sizes.block.iter().product::<u32>() as i32;
         let shared = sizes.shared_bytes as usize;
         let blocks =
@@ -253,10 +252,10 @@ impl Function {
         Ok(blocks.max(0) as u32)
     }
 
-    /// The number of clusters of a launch that are resident at once; of blocks, if the launch has
-    /// no clusters.
+    /// The number of clusters of a launch that are resident on the device at once; that of blocks,
+    /// if the launch has no clusters.
     ///
-    /// Errors: sizes that cannot be (E0816).
+    /// Errors: invalid sizes (E0816).
     pub fn resident_clusters(&self, launch: &Launch) -> Result<u32, GpuError> {
         let launch = &launch.with_clusters(self.resources().cluster);
         self.kernel.check(launch)?;
@@ -269,7 +268,7 @@ impl Function {
 impl Module {
     /// A kernel by its name, with its parameters in order.
     ///
-    /// Errors: there is none (E0811); it has other parameters, by number and size (E0812).
+    /// Errors: there is no such kernel (E0811); its parameters differ in number or size (E0812).
     pub fn function(&self, entry: &str, parameters: &[Parameter]) -> Result<Function, GpuError> {
         let missing = || GpuError::NoEntry { entry: entry.into() };
         let name = CString::new(entry).map_err(|_| missing())?;

@@ -1,6 +1,6 @@
-//! Graphs: launches that are recorded once and replayed.
+//! Graphs: launches that are captured once and replayed.
 //!
-//! Law: replaying a graph does what its launches would do, one after another, on the stream. The
+//! Law: replaying a graph does the same as its launches, one after another, on the stream. The
 //! graph holds the kernels, and borrows the memory of the arguments as long as it lives.
 
 use std::cell::RefCell;
@@ -16,16 +16,16 @@ use crate::launch::Launch;
 use crate::parameter::Argument;
 use crate::stream::Stream;
 
-/// Launches on the way into a graph.
+/// Captures launches into a graph.
 pub struct Capture<'s, 'a> {
     stream: &'s Stream,
     launches: RefCell<Vec<(Arc<str>, Launch)>>,
-    /// Arguments of just this lifetime.
+    /// Arguments must have exactly this lifetime.
     arguments: PhantomData<fn(&'a ()) -> &'a ()>,
 }
 
 impl<'a> Capture<'_, 'a> {
-    /// Records a launch. Arguments may be used by several launches.
+    /// Captures a launch. Several launches may use the same arguments.
     ///
     /// Errors: as [`Function::launch`].
     pub fn launch(&self, function: &Function, launch: &Launch, arguments: &[Argument<'a>]) -> Result<(), GpuError> {
@@ -35,7 +35,7 @@ impl<'a> Capture<'_, 'a> {
     }
 }
 
-/// A capture that was begun, which is broken off if it is not ended.
+/// A capture in progress. It is discarded if it is not ended.
 struct Begun<'s> {
     stream: &'s Stream,
     open: bool,
@@ -53,13 +53,13 @@ impl Begun<'_> {
 impl Drop for Begun<'_> {
     fn drop(&mut self) {
         if self.open {
-            // The captured work is discarded.
+            // Discards the captured work.
             let _ = self.end();
         }
     }
 }
 
-/// A graph as it was recorded.
+/// The launches of a captured graph.
 struct Recorded {
     context: Arc<Context>,
     handle: GraphHandle,
@@ -71,7 +71,7 @@ impl Drop for Recorded {
     }
 }
 
-/// Launches that can be replayed.
+/// A graph of launches that can be replayed.
 ///
 /// ```no_run
 /// use tilewright_gpu::{Argument, Device, Function, Graph, Launch, Memory, Stream};
@@ -93,7 +93,7 @@ pub struct Graph<'a> {
 }
 
 impl<'a> Graph<'a> {
-    /// Records launches, which are not run.
+    /// Captures launches without running them.
     ///
     /// Errors: those of the launches; the driver refused an operation that cannot be captured
     /// (E0819).
@@ -119,7 +119,7 @@ impl<'a> Graph<'a> {
         Ok(Graph { context: context.clone(), handle, launches, arguments: PhantomData })
     }
 
-    /// How many launches it has.
+    /// The number of launches.
     pub fn len(&self) -> usize {
         self.launches.len()
     }
@@ -146,7 +146,7 @@ const INVALIDATED: i32 = 901;
 impl Drop for Graph<'_> {
     fn drop(&mut self) {
         self.context.give_back(|driver| {
-            // A replay may still run, with the memory that is given free now.
+            // A replay may still run, and its memory is about to be freed.
             let _ = driver.synchronize_context();
             driver.destroy_replay(self.handle)
         });

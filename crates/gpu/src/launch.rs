@@ -2,7 +2,7 @@
 //!
 //! Law: a launch that passes [`Launch::check`] is within the documented limits of the device and of
 //! the kernel: extents of the grid and the block, threads of a block, shared memory, and clusters
-//! that divide the grid. The driver can refuse only for reasons that it alone knows, such as
+//! that divide the grid. The driver can then refuse only for reasons that it alone knows, such as
 //! whether a cluster of this size fits on the device.
 //!
 //! (CUDA driver API, `cuLaunchKernelEx`; CUDA C++ programming guide, table of compute
@@ -14,12 +14,12 @@ use crate::attributes::Attributes;
 use crate::driver::LaunchSizes;
 use crate::error::{Extents, GpuError, SizeFlaw};
 
-/// The most blocks of a cluster that every device with clusters has.
+/// The largest cluster, in blocks, that every device with clusters supports.
 const PORTABLE_CLUSTER: u64 = 8;
-/// The most blocks of a cluster of any device.
+/// The largest cluster, in blocks, that any device supports.
 const CLUSTER: u64 = 16;
 
-/// How many blocks of how many threads are launched.
+/// The sizes of a launch: grid, block, cluster, and shared memory.
 ///
 /// ```
 /// use tilewright_gpu::Launch;
@@ -30,13 +30,13 @@ const CLUSTER: u64 = 16;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Launch(LaunchSizes);
 
-/// The resources of a kernel, as the compiler counts them.
+/// The resources of a kernel, as the compiler reports them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Resources {
     /// The most threads of a block.
     pub block_threads: u32,
-    /// Bytes of shared memory that the kernel declares.
+    /// Bytes of static shared memory.
     pub shared_bytes: u32,
     /// Bytes of constant memory that the kernel declares.
     pub constant_bytes: u32,
@@ -44,36 +44,37 @@ pub struct Resources {
     pub local_bytes: u32,
     /// Registers of a thread.
     pub registers: u32,
-    /// The compute capability that it was compiled for: 90 is 9.0.
+    /// The compute capability for which it was compiled: 90 is 9.0.
     pub binary_version: u32,
-    /// The extents of the clusters that it was compiled for; none if the launch says.
+    /// The cluster extents for which it was compiled; None if the launch sets them.
     pub cluster: Option<[u32; 3]>,
 }
 
 impl Launch {
-    /// A grid of blocks of threads, with extents along x, y and z.
+    /// A launch with a grid of blocks and blocks of threads, with extents along x, y and z.
     pub fn new(grid: [u32; 3], block: [u32; 3]) -> Launch {
         Launch(LaunchSizes { grid, block, cluster: None, shared_bytes: 0, overlaps: false, cooperative: false })
     }
 
-    /// With clusters of blocks.
+    /// The launch with clusters of these extents, in blocks.
     pub fn cluster(self, extents: [u32; 3]) -> Launch {
         Launch(LaunchSizes { cluster: Some(extents), ..self.0 })
     }
 
-    /// Sets the shared memory of each block in bytes, in addition to what the kernel declares.
+    /// The launch with this many bytes of dynamic shared memory for each block.
     pub fn shared_bytes(self, bytes: u32) -> Launch {
         Launch(LaunchSizes { shared_bytes: bytes, ..self.0 })
     }
 
-    /// May begin while the kernel before it on the stream still runs (programmatic dependent
-    /// launch). It waits for that kernel where it says `griddepcontrol.wait`, and only there.
+    /// The launch may begin while the previous kernel on the stream still runs (programmatic
+    /// dependent launch). The kernel waits for that kernel only where it executes
+    /// `griddepcontrol.wait`.
     pub fn overlapping(self) -> Launch {
         Launch(LaunchSizes { overlaps: true, ..self.0 })
     }
 
-    /// All blocks are resident at once, so that they may wait for each other; refused where they do
-    /// not fit.
+    /// A cooperative launch: all blocks are resident at once, so that they may wait for each other.
+    /// It is refused if they do not fit on the device.
     pub fn cooperative(self) -> Launch {
         Launch(LaunchSizes { cooperative: true, ..self.0 })
     }
@@ -92,12 +93,13 @@ impl Launch {
         &self.0
     }
 
-    /// Whether the cluster has more blocks than every device with clusters allows.
+    /// Whether the cluster is larger than every device with clusters supports.
     pub(crate) fn has_large_cluster(&self) -> bool {
         self.0.cluster.is_some_and(is_large)
     }
 
-    /// With clusters: of one block, where neither the launch nor the kernel says how many.
+    /// The launch with clusters; with clusters of one block, if neither the launch nor the kernel
+    /// sets their extents.
     pub(crate) fn with_clusters(&self, compiled: Option<[u32; 3]>) -> Launch {
         let cluster = self.0.cluster.or(compiled).unwrap_or([1, 1, 1]);
         self.cluster(cluster)
@@ -144,12 +146,12 @@ impl Launch {
     }
 }
 
-/// Whether a cluster has more blocks than every device with clusters allows.
+/// Whether a cluster is larger than every device with clusters supports.
 pub(crate) fn is_large(cluster: [u32; 3]) -> bool {
     product(cluster) > PORTABLE_CLUSTER
 }
 
-/// The product of three extents; saturates.
+/// The product of three extents. It saturates.
 fn product(extents: [u32; 3]) -> u64 {
     extents.iter().fold(1_u64, |product, extent| product.saturating_mul((*extent).into()))
 }

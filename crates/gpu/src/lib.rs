@@ -1,8 +1,8 @@
-//! CUDA devices, without a toolkit.
+//! CUDA devices, without the CUDA toolkit.
 //!
-//! The driver's library is found at run time; nothing else is needed, neither to build this crate
-//! nor to use it. Without a driver, or without a device, there is an error that says so, and
-//! everything else goes on.
+//! The driver's library is found at run time. Nothing else is needed, neither to build this crate
+//! nor to use it. Without a driver or without a device, calls return an error that says so, and
+//! everything else still works.
 //!
 //! ```
 //! use tilewright_gpu::{Device, DeviceTensor, ElementType, GpuError, Launch, ModuleOptions, Parameter};
@@ -57,23 +57,23 @@
 //!
 //! # Where things are
 //!
-//! * [`Device`], [`Stream`], [`Event`], [`Graph`]: where work is done, in which order, and how long
-//!   it takes.
+//! * [`Device`], [`Stream`], [`Event`], [`Graph`]: devices, the order of work on them, and its
+//!   time.
 //! * [`Memory`] and [`DeviceTensor`]: bytes on a device, and elements under a layout;
-//!   [`BorrowedMemory`] and [`Stream::borrowed`]: those of another library; [`PeerMemory`]: those
-//!   of another device, or a part. With the feature `cudarc`, slices and streams of that crate are
-//!   borrowed safely.
-//! * [`DeviceKernel`], [`SizedKernel`]: kernels that were written with layouts, compiled by
+//!   [`BorrowedMemory`] and [`Stream::borrowed`]: memory and streams of another library;
+//!   [`PeerMemory`]: memory of another device, or a part of memory. With the feature `cudarc`,
+//!   slices and streams of that crate are borrowed safely.
+//! * [`DeviceKernel`], [`SizedKernel`]: kernels that were built from layouts, compiled by
 //!   [`Device::compile`].
 //! * [`DeviceSequence`], [`SizedSequence`]: tile programs that are launched one after another,
-//!   compiled by [`Device::compile_sequence`]; tensors are given by their names.
+//!   compiled by [`Device::compile_sequence`]; tensors are passed by name.
 //! * [`Module`], [`Function`], [`Parameter`]: kernels from PTX or machine code, and their
 //!   parameters.
 //! * [`devices`]: GEMM in one call, timings, and resharding between devices.
-//! * [`Launch`], [`Argument`], [`EncodedTensorMap`]: how many threads, and with what.
+//! * [`Launch`], [`Argument`], [`EncodedTensorMap`]: the sizes and the arguments of a launch.
 //!
-//! A launch returns before the kernel has run. A kernel that fails is reported by a later call,
-//! which names the launches that were not known to be done; the device is lost then (E0806).
+//! A launch returns before the kernel has run. If a kernel fails, a later call reports it and names
+//! the launches that were not known to be complete. The device is then lost (E0806).
 
 mod attributes;
 mod borrowed;

@@ -1,7 +1,7 @@
 //! Machine code of a device: a cubin.
 //!
-//! Law: every table and section that the header of a [`MachineCode`] names lies inside its bytes.
-//! The driver is given an address and no length, so that it reads as far as these tables say.
+//! Law: every table and section that the header of a [`MachineCode`] names is inside its bytes. The
+//! driver gets an address and no length, so it reads as far as these tables say.
 //!
 //! (ELF-64, System V ABI, chapter 4; a cubin is an ELF file of machine 190.)
 
@@ -13,7 +13,7 @@ const MACHINE: u64 = 190;
 const NO_BITS: u64 = 8;
 /// Bytes of the header.
 const HEADER: u64 = 64;
-/// Bytes of an entry in the table of sections and in that of segments.
+/// Bytes of an entry of the section table, and of an entry of the segment table.
 const SECTION: u64 = 64;
 const SEGMENT: u64 = 56;
 
@@ -24,7 +24,7 @@ pub(crate) struct MachineCode(Vec<u8>);
 impl MachineCode {
     /// The bytes of a cubin.
     ///
-    /// Errors: they are not a cubin, or end before what their header names does (E0809).
+    /// Errors: they are no cubin, or end before a table or section that their header names (E0809).
     pub(crate) fn new(bytes: Vec<u8>) -> Result<MachineCode, GpuError> {
         match flaw(&bytes) {
             Some(what) => Err(GpuError::MachineCode { what, bytes: bytes.len() }),
@@ -37,7 +37,7 @@ impl MachineCode {
     }
 }
 
-/// The defect of the bytes, if any.
+/// The defect of the bytes; None if there is none.
 fn flaw(bytes: &[u8]) -> Option<&'static str> {
     let length = bytes.len() as u64;
     if bytes.get(..6) != Some(b"\x7fELF\x02\x01") {
@@ -60,7 +60,7 @@ fn flaw(bytes: &[u8]) -> Option<&'static str> {
     if section_count > 0 && (section_size != SECTION || !inside(sections, section_count * SECTION)) {
         return Some("its table of sections is not inside it");
     }
-    // Both tables are inside, so that their fields are.
+    // Both tables are inside the bytes, so their fields are, too.
     let entry =
         |table: u64, size: u64, index: u64, at: u64| number(bytes, table + index * size + at, 8).unwrap_or(u64::MAX);
     let outside_section = |index: u64| {
@@ -75,7 +75,7 @@ fn flaw(bytes: &[u8]) -> Option<&'static str> {
     (0..segment_count).any(outside_segment).then_some("one of its segments is not inside it")
 }
 
-/// A number of up to eight bytes, the least first.
+/// A number of up to eight bytes, in little-endian order.
 fn number(bytes: &[u8], at: u64, count: usize) -> Option<u64> {
     let at = usize::try_from(at).ok()?;
     let field = bytes.get(at..at.checked_add(count)?)?;
@@ -86,7 +86,7 @@ fn number(bytes: &[u8], at: u64, count: usize) -> Option<u64> {
 pub(crate) mod tests {
     use super::*;
 
-    /// A cubin with one section that holds some bytes.
+    /// A cubin with one section with these contents.
     pub(crate) fn with_section(content: &[u8]) -> Vec<u8> {
         let mut bytes = vec![0; 64];
         bytes[..6].copy_from_slice(b"\x7fELF\x02\x01");
@@ -105,7 +105,8 @@ pub(crate) mod tests {
         bytes
     }
 
-    /// A whole file is taken; cut off anywhere, or with a number of a table made large, it is not.
+    /// Law: a complete file is accepted. A file that is truncated anywhere, or in which a number of
+    /// a table is too large, is not.
     #[test]
     fn what_is_named_is_inside() {
         let whole = with_section(b"instructions");

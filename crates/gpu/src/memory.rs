@@ -1,7 +1,7 @@
 //! Device memory.
 //!
-//! Law: a [`Memory`] is one allocation of the driver, which begins at a multiple of 256 bytes and
-//! is given back once, when it is dropped. The driver waits then for what still uses it.
+//! Law: a [`Memory`] is one allocation of the driver. It is aligned to 256 bytes, and freed once,
+//! when it is dropped. The driver then waits for the work that still uses it.
 //!
 //! Reads and writes are ordered on the given stream; a copy to or from the host is complete when
 //! the call returns.
@@ -15,11 +15,11 @@ use crate::parameter::{Argument, Place};
 use crate::status::code;
 use crate::stream::Stream;
 
-/// The alignment of an allocation of the driver, in bytes, and of the memory that kernels take
+/// The alignment of an allocation of the driver, and of the memory that kernels accept, in bytes
 /// (CUDA programming guide, device memory accesses).
 pub(crate) const KERNEL_ALIGNMENT_BYTES: i64 = 256;
 
-/// Bytes on a device.
+/// Memory on a device.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), tilewright_gpu::GpuError> {
@@ -42,10 +42,9 @@ pub struct Memory {
 impl Memory {
     pub(crate) fn in_context(context: &Arc<Context>, bytes: u64) -> Result<Memory, GpuError> {
         let refused = |left| GpuError::OutOfMemory { bytes, left };
-        // The driver gives no memory of no bytes.
+        // The driver does not allocate 0 bytes.
         let wanted = usize::try_from(bytes.max(1)).map_err(|_| refused(None))?;
-        // The largest size that fits in a signed number: larger ones are refused without asking the
-        // driver.
+        // Sizes that do not fit in a signed number are refused without a call of the driver.
         if i64::try_from(bytes).is_err() {
             return Err(refused(None));
         }
@@ -72,7 +71,8 @@ impl Memory {
         self.bytes
     }
 
-    /// `bytes` bytes from `at` on, for a kernel that reads them: a tensor inside an allocation.
+    /// `bytes` bytes from offset `at` on, for a kernel that reads them: a tensor inside of an
+    /// allocation.
     ///
     /// ```no_run
     /// use tilewright_gpu::{Device, GpuError};
@@ -85,12 +85,12 @@ impl Memory {
     /// # }
     /// ```
     ///
-    /// Errors: there are not that many bytes (E0813).
+    /// Errors: the part is not inside of the memory (E0813).
     pub fn part(&self, at: u64, bytes: u64) -> Result<Argument<'_>, GpuError> {
         Ok(self.inside(at, bytes, false)?.into())
     }
 
-    /// As [`Memory::part`], for a kernel that writes them.
+    /// As [`Memory::part`], for a kernel that writes the bytes.
     ///
     /// Errors: as [`Memory::part`].
     pub fn part_mut(&mut self, at: u64, bytes: u64) -> Result<Argument<'_>, GpuError> {
@@ -114,7 +114,7 @@ impl Memory {
         }
     }
 
-    /// Copies bytes from the host to the bytes from `at` on.
+    /// Copies bytes from the host to the memory from offset `at` on.
     ///
     /// Errors: they do not fit (E0813); the stream is of another device (E0814); a kernel failed
     /// (E0807).
@@ -123,16 +123,16 @@ impl Memory {
         stream.finish(|driver, handle| driver.to_device(address, from, handle))
     }
 
-    /// Copies the bytes from `at` on to the host.
+    /// Copies bytes from offset `at` on to the host.
     ///
-    /// Errors: there are not that many (E0813); the stream is of another device (E0814); a kernel
-    /// failed (E0807).
+    /// Errors: the part is not inside of the memory (E0813); the stream is of another device
+    /// (E0814); a kernel failed (E0807).
     pub fn read(&self, stream: &Stream, at: u64, into: &mut [u8]) -> Result<(), GpuError> {
         let address = self.place(stream, at, into.len() as u64)?;
         stream.finish(|driver, handle| driver.to_host(into, address, handle))
     }
 
-    /// Copies all bytes of memory of the same size, on the device.
+    /// Copies all bytes of another memory of the same size, on the device.
     ///
     /// Errors: the sizes differ (E0813); the stream or the memory is of another device (E0814).
     pub fn copy_from(&mut self, stream: &Stream, from: &Memory) -> Result<(), GpuError> {
@@ -145,18 +145,18 @@ impl Memory {
         stream.enqueue(|driver, handle| driver.on_device(into, from.address, bytes, handle))
     }
 
-    /// Sets every byte.
+    /// Sets every byte to a value.
     ///
     /// Errors: the stream is of another device (E0814).
     pub fn fill_bytes(&mut self, stream: &Stream, value: u8) -> Result<(), GpuError> {
         self.fill(stream, &[value])
     }
 
-    /// Repeats bytes from the beginning, until this many are written; the last time perhaps not all
-    /// of them. They are copied from the host once, and the rest on the device.
+    /// Fills the first `bytes` bytes with a repeated pattern. The last repetition may be partial.
+    /// The pattern is copied from the host once, and then copied on the device.
     ///
-    /// Errors: as [`Memory::write`]; there are not that many bytes (E0813). Of no bytes nothing is
-    /// written.
+    /// Errors: as [`Memory::write`]; the memory has fewer bytes (E0813). An empty pattern writes
+    /// nothing.
     pub fn repeat(&mut self, stream: &Stream, bytes: u64, pattern: &[u8]) -> Result<(), GpuError> {
         let address = self.place(stream, 0, bytes)?;
         let total = usize::try_from(bytes).unwrap_or(usize::MAX);
@@ -165,7 +165,7 @@ impl Memory {
             return Ok(());
         }
         self.write(stream, 0, &pattern[..done])?;
-        // Each copy doubles the written range, which begins with the pattern each time.
+        // Each copy doubles the filled range, which consists of whole patterns until the last copy.
         while done < total {
             let more = done.min(total - done);
             let behind = address + done as u64;
@@ -175,7 +175,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Repeats a pattern of 1, 2, 4, .. bytes from the beginning, as often as it fits whole.
+    /// Fills the memory with a pattern of 1, 2, 4, .. bytes, as many whole patterns as fit.
     pub(crate) fn fill(&mut self, stream: &Stream, pattern: &[u8]) -> Result<(), GpuError> {
         let address = self.place(stream, 0, self.bytes)?;
         let count = usize::try_from(self.bytes).unwrap_or(0).checked_div(pattern.len()).unwrap_or(0);
@@ -196,11 +196,11 @@ impl Memory {
         }
     }
 
-    /// The address of this many bytes from `at` on, which a stream of this device is about to use.
+    /// The address of `bytes` bytes from offset `at` on, for use on a stream of this device.
     fn place(&self, stream: &Stream, at: u64, bytes: u64) -> Result<u64, GpuError> {
         self.context.same(stream.context(), "the stream")?;
         match at.checked_add(bytes) {
-            // Within the allocation, so that nothing overflows.
+            // The end is inside of the allocation, so nothing overflows.
             Some(end) if end <= self.bytes => Ok(self.address.wrapping_add(at)),
             end => Err(self.small("a copy", "memory", self.bytes, end.unwrap_or(u64::MAX))),
         }

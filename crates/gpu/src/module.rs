@@ -53,15 +53,15 @@ impl ModuleOptions {
 pub(crate) struct LoadedModule {
     context: Arc<Context>,
     handle: ModuleHandle,
-    /// The counters of the module that ordered launches share.
+    /// The counters of the module, by the order of the launches that share a counter.
     counts: Mutex<HashMap<Order, u32>>,
 }
 
 impl LoadedModule {
-    /// The counter of the module for launches on a stream: none that launches have which may run
-    /// concurrently. None if all are taken.
+    /// The counter of the module for launches on a stream. Launches that may run concurrently have
+    /// different counters. None if all counters are in use.
     ///
-    /// Errors: the driver does not tell what is recorded on the stream.
+    /// Errors: the driver does not report the capture on the stream.
     pub(crate) fn count_on(&self, stream: &Stream) -> Result<Option<u32>, GpuError> {
         let order = self.context.call(|driver| driver.order_of(stream.handle()))?;
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -91,7 +91,7 @@ impl Drop for LoadedModule {
     }
 }
 
-/// Kernels that were loaded. They stay as long as the module or one of its functions.
+/// Loaded kernels. They stay loaded as long as the module or one of its functions lives.
 pub struct Module {
     loaded: Arc<LoadedModule>,
     notes: Box<str>,
@@ -100,9 +100,9 @@ pub struct Module {
 impl Module {
     /// Loads PTX text, or machine code (a cubin), on a device.
     ///
-    /// Errors: it is for another kind of device (E0804); the driver does not know its version
-    /// (E0802); it does not compile (E0808), or with notes that were to be refused (E0810); bytes
-    /// that are neither (E0809).
+    /// Errors: the image is for another architecture (E0804); the driver does not support its
+    /// version (E0802); it does not compile (E0808), or with notes that the options refuse (E0810);
+    /// it is neither PTX nor a cubin (E0809).
     pub fn load(device: &Device, image: &[u8], options: &ModuleOptions) -> Result<Module, GpuError> {
         let module = match image.starts_with(b"\x7fELF") {
             true => load_code(device, image)?,
@@ -129,7 +129,7 @@ impl Module {
 }
 
 impl Device {
-    /// A module of PTX text or machine code: see [`Module`].
+    /// A module of PTX text or machine code; see [`Module`].
     ///
     /// Errors: as [`Module::load`].
     pub fn load(&self, image: &[u8], options: &ModuleOptions) -> Result<Module, GpuError> {
@@ -182,7 +182,7 @@ fn refused(device: &Device, refused: Refused, text: Option<&str>) -> GpuError {
     device.context().explain(refused)
 }
 
-/// The compiler's notes that something is slower than it was written.
+/// The compiler's notes that say that code is slower than written.
 fn speed_notes(log: &str) -> impl Iterator<Item = &str> {
     log.lines().filter(|line| line.contains("(C75") || line.contains("(C76"))
 }

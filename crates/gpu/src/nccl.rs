@@ -1,11 +1,11 @@
-//! NCCL, where there is one: bytes from devices to devices.
+//! NCCL, if it is installed: transfers between devices.
 //!
-//! Law: nothing of this crate needs NCCL. It is opened by name at run time, like the driver, and a
-//! transfer is given to it only where the memory holds it. The devices are of this process
-//! ([`Nccl`]), or one of each of several processes ([`NcclProcess`]).
+//! Law: nothing in this crate needs NCCL. It is opened by name at run time, like the driver. It
+//! gets a transfer only if the memory contains all of its bytes. The devices are those of this
+//! process ([`Nccl`]), or one of each of several processes ([`NcclProcess`]).
 //!
-//! NCCL's use of NVLink multicast is decided when it is opened, by a variable of the environment.
-//! It has to be off, `NCCL_NVLS_ENABLE=0`: it is not on every machine, and where it is refused a
+//! When NCCL is opened, an environment variable decides whether it uses NVLink multicast. That must
+//! be off, `NCCL_NVLS_ENABLE=0`: not every machine has it, and on a machine that refuses it a
 //! transfer hangs.
 //!
 //! Reason for unsafe code: handles and addresses of device memory are passed to functions of the
@@ -28,44 +28,44 @@ use crate::error::GpuError;
 use crate::memory::Memory;
 use crate::stream::Stream;
 
-/// Devices of this process that send each other bytes through NCCL.
+/// Devices of this process that exchange bytes through NCCL.
 pub struct Nccl {
     devices: Vec<Device>,
     comms: Vec<Comm>,
     library: Library,
 }
 
-/// Bytes that go from one device to another.
+/// A transfer of bytes from one device to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transfer {
-    /// The number of the device that has them.
+    /// The number of the sending device.
     pub from: usize,
-    /// The number of the device that gets them.
+    /// The number of the receiving device.
     pub to: usize,
-    /// Where they are in the memory that is sent.
+    /// The offset in the memory that is sent.
     pub read: u64,
-    /// Where they go in the memory that is written.
+    /// The offset in the memory that is received in.
     pub write: u64,
-    /// How many.
+    /// The number of bytes.
     pub bytes: u64,
 }
 
-/// Why NCCL moved nothing.
+/// Why NCCL did not transfer anything.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum NcclError {
     /// There is no library, or it lacks a function.
     Missing(Box<str>),
-    /// The library is of this version, and one from another on is needed.
+    /// The library is too old.
     TooOld {
         /// Its version.
         own: Box<str>,
-        /// The first that will do.
+        /// The first supported version.
         wanted: Box<str>,
     },
-    /// A transfer that the memory does not hold, or an environment that NCCL must not see.
+    /// The memory does not contain the transfer, or the environment is not suitable for NCCL.
     Unfit(&'static str),
-    /// The library answered with this status, which means this.
+    /// The library returned this status, with this description.
     Status(i32, Box<str>),
     /// The driver refused.
     Gpu(GpuError),
@@ -88,7 +88,7 @@ impl std::error::Error for NcclError {}
 tilewright_layout::from_variants!(NcclError: Gpu(GpuError));
 
 impl Refusal for NcclError {
-    /// The errors of NCCL have no page here, so they use the page of refusals by the driver.
+    /// Errors of NCCL have no page of their own. They use the page about refusals by the driver.
     fn code(&self) -> &'static str {
         "E0807"
     }
@@ -99,10 +99,10 @@ impl Refusal for NcclError {
 }
 
 impl Nccl {
-    /// Opens the library for devices of this process, each of which is there once.
+    /// Opens the library for devices of this process, which must be distinct.
     ///
-    /// Errors: there is no library, it is too old or lacks a function; `NCCL_NVLS_ENABLE` is not 0;
-    /// NCCL refuses the devices.
+    /// Errors: the library is missing, is too old, or lacks a function; `NCCL_NVLS_ENABLE` is not
+    /// 0; NCCL refuses the devices.
     pub fn open(devices: &[Device]) -> Result<Nccl, NcclError> {
         Nccl::by(Library::open()?, devices)
     }
@@ -112,7 +112,8 @@ impl Nccl {
         let count = c_int::try_from(devices.len()).map_err(|_| NcclError::Unfit("there are too many devices"))?;
         let mut nccl = Nccl { devices: devices.to_vec(), comms: Vec::new(), library };
         let mut comms = vec![std::ptr::null_mut(); devices.len()];
-        // SAFETY: as many handles are written, and numbers read, as there are devices.
+        // SAFETY: the library writes as many handles, and reads as many numbers, as there are
+        // devices.
         library.answer(unsafe { (library.init_all)(comms.as_mut_ptr(), count, numbers.as_ptr()) })?;
         nccl.comms = comms;
         Ok(nccl)
@@ -123,10 +124,10 @@ impl Nccl {
         self.library.version()
     }
 
-    /// Gives transfers to a stream of each device, all of them as one, and returns at once. Device
-    /// `i` sends from `from[i]`, and what it gets goes to `to[i]`.
+    /// Enqueues transfers on a stream of each device, as one group, and returns at once. Device `i`
+    /// sends from `from[i]`, and receives in `to[i]`.
     ///
-    /// Errors: memory that does not hold a transfer, or is of another device; NCCL refuses.
+    /// Errors: memory that does not contain a transfer, or is of another device; NCCL refuses.
     pub fn transfer(
         &self,
         streams: &[&Stream],
@@ -170,7 +171,7 @@ impl Nccl {
     }
 }
 
-/// Whether memory holds `bytes` bytes from a place on.
+/// Whether the memory contains `bytes` bytes from an offset on.
 fn holds(memory: &Memory, at: u64, bytes: u64) -> bool {
     at.checked_add(bytes).is_some_and(|end| end <= memory.bytes())
 }
@@ -178,7 +179,7 @@ fn holds(memory: &Memory, at: u64, bytes: u64) -> bool {
 impl Drop for Nccl {
     fn drop(&mut self) {
         for comm in &self.comms {
-            // SAFETY: each handle is given back once.
+            // SAFETY: each handle is destroyed once.
             let _ = unsafe { (self.library.destroy)(*comm) };
         }
     }

@@ -1,10 +1,10 @@
 //! Parameters of a kernel, and the arguments of a launch.
 //!
-//! Law: a kernel has one list of parameters, in the order of its `.param` declarations. It is
-//! compared with the sizes that the driver knows when the kernel is taken from its module, and each
-//! launch's arguments are compared with it: as many, of the same kinds and types, on the same
-//! device, with enough bytes at a good address, and no memory that is written shared with another
-//! argument.
+//! Law: a kernel has one list of parameters, in the order of its `.param` declarations. When the
+//! kernel is taken from its module, the list is compared with the driver's sizes. Each launch's
+//! arguments are compared with the list: they have the same number, kinds and types, are on the
+//! same device, have enough bytes at an aligned address, and no written memory is shared with
+//! another argument.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,9 +21,9 @@ use crate::error::{GpuError, MemoryFlaw};
 /// How a kernel accesses memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// Only reads it.
+    /// The kernel only reads it.
     Read,
-    /// Writes it, and may read it.
+    /// The kernel writes it, and may read it.
     Write,
 }
 
@@ -38,10 +38,10 @@ pub enum ParameterKind {
         element: ElementType,
         /// The required alignment of the address, in bytes.
         alignment: u64,
-        /// How many bytes there must be.
+        /// The least number of bytes.
         bytes: u64,
     },
-    /// A number.
+    /// A scalar argument.
     Scalar(ElementType),
     /// A tensor map: 128 bytes.
     TensorMap {
@@ -66,17 +66,17 @@ pub enum ParameterKind {
 pub struct Parameter {
     name: Box<str>,
     kind: ParameterKind,
-    /// The position of another parameter of which this is the memory too.
+    /// The position of another parameter that may have the same memory; None if there is none.
     memory_of: Option<usize>,
 }
 
 impl Parameter {
-    /// Memory that the kernel reads.
+    /// A pointer to memory that the kernel reads.
     pub fn read(name: &str, element: ElementType) -> Parameter {
         Parameter::pointer(name, element, Access::Read)
     }
 
-    /// Memory that the kernel writes, and may read.
+    /// A pointer to memory that the kernel writes, and may read.
     pub fn write(name: &str, element: ElementType) -> Parameter {
         Parameter::pointer(name, element, Access::Write)
     }
@@ -87,7 +87,7 @@ impl Parameter {
         Parameter { name: name.into(), kind, memory_of: None }
     }
 
-    /// A number.
+    /// A scalar argument.
     pub fn scalar(name: &str, element: ElementType) -> Parameter {
         Parameter { name: name.into(), kind: ParameterKind::Scalar(element), memory_of: None }
     }
@@ -97,14 +97,14 @@ impl Parameter {
         Parameter { name: name.into(), kind: ParameterKind::TensorMap { access }, memory_of: None }
     }
 
-    /// The same parameter, for the memory of another one, by its position: the kernel treats both
-    /// as one tensor, so they may be the same memory although it is written.
+    /// The same parameter, with the memory of the parameter at a position. The kernel treats both
+    /// as one tensor, so they may be the same memory even if it is written.
     pub fn memory_of(mut self, position: usize) -> Parameter {
         self.memory_of = Some(position);
         self
     }
 
-    /// The same parameter, for memory with an alignment in bytes.
+    /// The same parameter, with a required alignment in bytes.
     pub fn aligned(mut self, to: u64) -> Parameter {
         if let ParameterKind::Pointer { alignment, .. } = &mut self.kind {
             *alignment = to.max(1);
@@ -112,7 +112,7 @@ impl Parameter {
         self
     }
 
-    /// The same parameter, for memory of at least `wanted` bytes.
+    /// The same parameter, with at least `wanted` bytes.
     pub fn at_least(mut self, wanted: u64) -> Parameter {
         if let ParameterKind::Pointer { bytes, .. } = &mut self.kind {
             *bytes = wanted;
@@ -130,7 +130,7 @@ impl Parameter {
         self.kind
     }
 
-    /// How many bytes it takes among the parameters of the kernel.
+    /// The number of bytes that it takes among the parameters of the kernel.
     pub fn bytes(&self) -> usize {
         match self.kind {
             ParameterKind::Pointer { .. } => 8,
@@ -139,7 +139,7 @@ impl Parameter {
         }
     }
 
-    /// Whether memory under it is written; none if there is no memory.
+    /// How the kernel accesses the parameter's memory; None if the parameter has no memory.
     fn access(&self) -> Option<Access> {
         match self.kind {
             ParameterKind::Pointer { access, .. } | ParameterKind::TensorMap { access } => Some(access),
@@ -147,7 +147,7 @@ impl Parameter {
         }
     }
 
-    /// The kind, in words.
+    /// The kind, as text.
     fn words(&self) -> String {
         let done = |access| if access == Access::Read { "read" } else { "written" };
         match self.kind {
@@ -168,12 +168,12 @@ impl fmt::Display for Parameter {
 #[derive(Clone, Copy)]
 pub(crate) struct Place<'a> {
     pub(crate) context: &'a Arc<Context>,
-    /// The first byte and the number of bytes that may be touched.
+    /// The address of the first byte, and the number of bytes that may be accessed.
     pub(crate) range: (u64, u64),
-    /// The address that the kernel is given.
+    /// The address that the kernel gets.
     pub(crate) address: u64,
     pub(crate) writable: bool,
-    /// The type of the elements, where it is known.
+    /// The element type, if it is known.
     pub(crate) element: Option<ElementType>,
     /// The layout, if it is known.
     pub(crate) layout: Option<&'a dyn Arranged>,
@@ -184,16 +184,16 @@ pub(crate) struct Place<'a> {
 pub(crate) struct Mapped<'a> {
     pub(crate) bytes: &'a TensorMapBytes,
     pub(crate) context: &'a Arc<Context>,
-    /// The first byte of the memory under it, and the number of bytes.
+    /// The address of the first byte of its memory, and the number of bytes.
     pub(crate) range: (u64, u64),
     pub(crate) writable: bool,
 }
 
-/// The layout of a tensor, of any kind.
+/// A layout of any kind.
 pub(crate) trait Arranged {
-    /// Whether an offset of this layout is that of the other, for every index.
+    /// Whether this layout has the same offset as the other for every index.
     ///
-    /// Errors: that is not decided.
+    /// Errors: that cannot be decided.
     fn is_same(&self, other: &AnyLayout) -> Result<bool, GpuError>;
 
     /// The layout as text.
@@ -255,7 +255,7 @@ impl fmt::Debug for Argument<'_> {
 }
 
 impl Argument<'_> {
-    /// A description.
+    /// The argument, as text.
     fn words(&self) -> String {
         let may = |writable| if writable { "may be written" } else { "may only be read" };
         match &self.0 {
@@ -276,7 +276,7 @@ impl Argument<'_> {
         }
     }
 
-    /// The memory that it is, where it is memory.
+    /// The memory, if the argument is memory.
     pub(crate) fn memory(&self) -> Option<&Place<'_>> {
         match &self.0 {
             ArgumentKind::Place(place) => Some(place),
@@ -284,7 +284,8 @@ impl Argument<'_> {
         }
     }
 
-    /// The memory under it: the first byte and how many.
+    /// The memory of the argument: the address of the first byte, and the number of bytes. None for
+    /// numbers.
     fn range(&self) -> Option<(u64, u64)> {
         match &self.0 {
             ArgumentKind::Place(place) => Some(place.range),
@@ -294,7 +295,7 @@ impl Argument<'_> {
     }
 }
 
-/// The kernel that is given arguments.
+/// The kernel that gets the arguments, for messages.
 #[derive(Clone, Copy)]
 pub(crate) struct Receiver<'k> {
     pub(crate) name: &'k str,
@@ -302,7 +303,7 @@ pub(crate) struct Receiver<'k> {
     pub(crate) parameters: &'k [Parameter],
 }
 
-/// The values of a launch, if the arguments are what the kernel takes.
+/// The values of a launch, if the arguments match the kernel's parameters.
 pub(crate) fn packed<'a>(
     kernel: Receiver<'_>,
     arguments: &'a [Argument<'_>],
@@ -350,7 +351,7 @@ fn value<'a>(
         {
             here(place.context)?;
             let (first, length) = place.range;
-            // From the address on, which is inside the range.
+            // The number of bytes from the address on; the address is inside of the range.
             let there = length.saturating_sub(place.address.saturating_sub(first));
             if there < bytes {
                 return Err(flawed(MemoryFlaw::Small { bytes: there, wanted: bytes }));
@@ -368,14 +369,14 @@ fn value<'a>(
     }
 }
 
-/// Arguments of which all pairs are looked at.
+/// Up to this number of arguments, all pairs are compared.
 const FEW: usize = 16;
 
-/// Memory of an argument: where it begins, how many bytes, and whether it is written.
+/// The memory of an argument: the first address, the number of bytes, and whether it is written.
 type Span = (u64, u64, bool);
 
-/// Whether two of these share memory of which one is written, without a look at all pairs. No such
-/// two are missed; an empty span within another one counts, too.
+/// Whether two spans may share memory that is written, without a comparison of all pairs. It misses
+/// no such pair; but it also counts an empty span inside of another one.
 fn may_share(spans: &mut [Span]) -> bool {
     spans.sort_unstable();
     let (mut reached, mut written) = (0, 0);
@@ -390,7 +391,7 @@ fn may_share(spans: &mut [Span]) -> bool {
     })
 }
 
-/// Refuses two arguments that share memory of which one is written.
+/// Refuses two arguments that share memory, if one of them is written.
 fn disjoint(kernel: Receiver<'_>, arguments: &[Argument<'_>]) -> Result<(), GpuError> {
     let parameters = kernel.parameters;
     let member = |position: usize| {
@@ -398,7 +399,7 @@ fn disjoint(kernel: Receiver<'_>, arguments: &[Argument<'_>]) -> Result<(), GpuE
         Some((parameter, parameter.access()?, arguments.get(position)?.range()?))
     };
     if arguments.len() > FEW {
-        // A map of the memory of a tensor is as that tensor.
+        // A map of a tensor's memory counts as that tensor.
         let is_alone = |(parameter, access, range): &(&Parameter, Access, (u64, u64))| {
             let of = parameter.memory_of.and_then(member);
             !of.is_some_and(|(_, own, whole)| whole == *range && (*access == Access::Read || own == Access::Write))
@@ -431,7 +432,7 @@ fn disjoint(kernel: Receiver<'_>, arguments: &[Argument<'_>]) -> Result<(), GpuE
 mod tests {
     use super::{Span, may_share};
 
-    /// Against all pairs, of random spans.
+    /// Law: the result covers that of a comparison of all pairs, for random spans.
     #[test]
     fn spans_that_share_memory_are_found() {
         let mut state = 7_u64;

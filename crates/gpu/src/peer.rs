@@ -1,9 +1,9 @@
-//! Memory as a device sees it: another device's, or a part of one's own.
+//! Memory of another device, or a part of memory, as kernels on a device access it.
 //!
-//! Law: connected devices may access each other's memory, at its own addresses, once one has
-//! enabled peer access. Such access goes through a view: the memory belongs to its device, and
-//! outlives the view. Streams of two devices are ordered only by an [`Event`](crate::Event), so a
-//! reader of what another device writes must wait for one.
+//! Law: connected devices may access each other's memory, at its own addresses, after peer access
+//! was enabled. Such access uses a view: the memory belongs to its device, and outlives the view.
+//! Only an [`Event`](crate::Event) orders streams of two devices, so a reader of memory that
+//! another device writes must wait for one.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::memory::Memory;
 use crate::parameter::{Argument, Place};
 use crate::stream::Stream;
 
-/// Memory that kernels on a device read: its own, or another device's.
+/// Memory that kernels on a device read: of that device, or of another one.
 ///
 /// ```no_run
 /// use tilewright_gpu::Device;
@@ -36,7 +36,7 @@ pub struct PeerMemory<'a> {
     range: (u64, u64),
 }
 
-/// Memory that kernels on a device write: its own, or another device's.
+/// Memory that kernels on a device write: of that device, or of another one.
 pub struct PeerMemoryMut<'a> {
     context: Arc<Context>,
     memory: &'a mut Memory,
@@ -44,8 +44,8 @@ pub struct PeerMemoryMut<'a> {
 }
 
 impl Memory {
-    /// This memory as kernels on a device see it, to be read: on its own device, or on one that is
-    /// connected with it.
+    /// This memory for kernels on a device that read it: its own device, or one that is connected
+    /// with it.
     ///
     /// Errors: the devices are not connected (E0807).
     pub fn seen_by(&self, device: &Device) -> Result<PeerMemory<'_>, GpuError> {
@@ -53,7 +53,7 @@ impl Memory {
         Ok(PeerMemory { context, memory: self, range: (self.address(), self.bytes()) })
     }
 
-    /// This memory as kernels on a device see it, to be written.
+    /// This memory for kernels on a device that write it.
     ///
     /// Errors: as [`Memory::seen_by`].
     pub fn written_by(&mut self, device: &Device) -> Result<PeerMemoryMut<'_>, GpuError> {
@@ -63,7 +63,7 @@ impl Memory {
     }
 }
 
-/// The context of a device, whose kernels may touch the memory of another context from now on.
+/// The context of a device, after enabling access of its kernels to the memory of another context.
 fn reaching(device: &Device, owner: &Arc<Context>) -> Result<Arc<Context>, GpuError> {
     let context = device.context();
     if context.same(owner, "the memory").is_err() {
@@ -72,7 +72,7 @@ fn reaching(device: &Device, owner: &Arc<Context>) -> Result<Arc<Context>, GpuEr
     Ok(context.clone())
 }
 
-/// `bytes` bytes of a range from `at` on.
+/// `bytes` bytes of a range, from offset `at` on.
 fn part((address, all): (u64, u64), at: u64, bytes: u64) -> Result<(u64, u64), GpuError> {
     match at.checked_add(bytes) {
         Some(end) if end <= all => Ok((address.wrapping_add(at), bytes)),
@@ -94,9 +94,9 @@ impl PeerMemory<'_> {
         self.range.1
     }
 
-    /// `bytes` bytes from `at` on.
+    /// `bytes` bytes from offset `at` on.
     ///
-    /// Errors: there are not that many (E0813).
+    /// Errors: the part is not inside of the memory (E0813).
     pub fn part(self, at: u64, bytes: u64) -> Result<Self, GpuError> {
         Ok(PeerMemory { range: part(self.range, at, bytes)?, ..self })
     }
@@ -113,18 +113,17 @@ impl PeerMemoryMut<'_> {
         self.range.1
     }
 
-    /// `bytes` bytes from `at` on.
+    /// `bytes` bytes from offset `at` on.
     ///
-    /// Errors: there are not that many (E0813).
+    /// Errors: the part is not inside of the memory (E0813).
     pub fn part(self, at: u64, bytes: u64) -> Result<Self, GpuError> {
         Ok(PeerMemoryMut { range: part(self.range, at, bytes)?, ..self })
     }
 
-    /// Copies all bytes of memory of the same size, by the copy engines of the device that both are
-    /// seen by.
+    /// Copies all bytes of another memory of the same size, with the copy engines of the device of
+    /// both views.
     ///
-    /// Errors: the sizes differ (E0813); the stream or what is copied is of another device
-    /// (E0814).
+    /// Errors: the sizes differ (E0813); the stream or the source is of another device (E0814).
     pub fn copy_from(&mut self, stream: &Stream, from: &PeerMemory<'_>) -> Result<(), GpuError> {
         self.context.same(stream.context(), "the stream")?;
         self.context.same(&from.context, "the memory that is copied")?;
@@ -137,32 +136,33 @@ impl PeerMemoryMut<'_> {
     }
 }
 
-/// Lines of bytes that are copied: how many, of how many bytes, and the steps from one to the next.
+/// Lines of bytes to copy: their number, their size, and the distances between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lines {
-    /// How many lines there are.
+    /// The number of lines.
     pub count: u64,
-    /// The bytes of each run.
+    /// The bytes of each line.
     pub bytes: u64,
-    /// The distance between runs in the source.
+    /// The distance between lines in the source, in bytes.
     pub read: u64,
-    /// From one to the next in the memory that is written.
+    /// The distance between lines in the destination, in bytes.
     pub written: u64,
 }
 
 impl Lines {
-    /// How many bytes they reach over with this step from one to the next.
+    /// The number of bytes from the first line to the end of the last, for a distance between
+    /// lines; None if it overflows.
     fn reach(&self, step: u64) -> Option<u64> {
         self.count.checked_sub(1)?.checked_mul(step)?.checked_add(self.bytes)
     }
 }
 
 impl PeerMemoryMut<'_> {
-    /// Copies lines, from the first bytes on of both sides, by the copy engines of the device that
-    /// both are seen by.
+    /// Copies lines, from the first bytes of both sides on, with the copy engines of the device of
+    /// both views.
     ///
-    /// Errors: destination lines that overlap, or that are not inside a side (E0813); the stream or
-    /// the memory is of another device (E0814).
+    /// Errors: destination lines that overlap, or lines that are not inside of the memory (E0813);
+    /// the stream or the memory is of another device (E0814).
     pub fn copy_lines(&mut self, stream: &Stream, from: &PeerMemory<'_>, lines: Lines) -> Result<(), GpuError> {
         self.context.same(stream.context(), "the stream")?;
         self.context.same(&from.context, "the memory that is copied")?;
@@ -181,7 +181,7 @@ impl PeerMemoryMut<'_> {
             }
         }
         let number = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
-        // Steps of one line do not count, and have to be as long as it.
+        // The distance is ignored for a single line, but must be at least its length.
         let (to, source) = ((self.address(), number(written.max(bytes))), (from.address(), number(read.max(bytes))));
         let sizes = (number(bytes), number(count));
         stream.enqueue(|driver, handle| driver.copy_lines(to, source, sizes, handle))

@@ -1,17 +1,17 @@
-//! Launches that are not known to be finished.
+//! Launches that are not known to be complete.
 //!
 //! Law: a list holds the last [`KEPT`] launches since its stream was synchronised, and counts the
-//! others. A kernel that fails says so at some later call; the launch that failed is one of these.
+//! earlier ones. If a kernel fails, a later call reports it; the failed launch is one of these.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::Unfinished;
 use crate::launch::Launch;
 
-/// The launches of a stream that are named.
+/// The number of launches of a stream that are remembered by name.
 const KEPT: usize = 4;
 
-/// The launches of a stream.
+/// The pending launches of a stream.
 #[derive(Default)]
 pub(crate) struct Pending(Mutex<List>);
 
@@ -27,7 +27,7 @@ impl List {
         let place = (self.count % KEPT as u64) as usize;
         self.count += 1;
         match self.last.get_mut(place) {
-            // As most often: the same kernel again.
+            // The most frequent case: the same kernel again.
             Some(Some((known, sizes))) if Arc::ptr_eq(known, kernel) => *sizes = *launch,
             Some(place) => *place = Some((kernel.clone(), *launch)),
             None => {}
@@ -36,12 +36,12 @@ impl List {
 }
 
 impl Pending {
-    /// A launch more.
+    /// Records a launch.
     pub(crate) fn note(&self, kernel: &Arc<str>, launch: &Launch) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).note(kernel, launch);
     }
 
-    /// The launches of a graph more.
+    /// Records the launches of a graph.
     pub(crate) fn note_all(&self, launches: &[(Arc<str>, Launch)]) {
         let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (counted, named) = launches.split_at(launches.len().saturating_sub(KEPT));
@@ -49,7 +49,7 @@ impl Pending {
         named.iter().for_each(|(kernel, launch)| list.note(kernel, launch));
     }
 
-    /// All is done.
+    /// Forgets all launches, because all work is done.
     pub(crate) fn clear(&self) {
         let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if list.count > 0 {
@@ -57,7 +57,7 @@ impl Pending {
         }
     }
 
-    /// Adds the launches, the first of those that are named first.
+    /// Adds the launches to a report, the oldest first.
     pub(crate) fn tell(&self, unfinished: &mut Unfinished) {
         let list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = list.count.min(KEPT as u64);

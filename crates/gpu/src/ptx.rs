@@ -1,4 +1,4 @@
-//! For which device a PTX text is.
+//! The devices on which a PTX text runs.
 //!
 //! Law: PTX for `sm_XY` runs on compute capability X.Y and above; PTX for `sm_XYf` on X.Y and above
 //! with the same X; PTX for `sm_XYa` on X.Y only. The target follows the first `.target` that is
@@ -25,7 +25,7 @@ enum PtxParameterKind {
 }
 
 impl<'a> Target<'a> {
-    /// The target of a text; none if it has none that is known here.
+    /// The target of a text; None if it has no known target.
     pub(crate) fn of(text: &'a str) -> Option<Target<'a>> {
         let mut rest = text;
         loop {
@@ -74,7 +74,7 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// Refuses a device that it does not run on.
+    /// Refuses a device on which it does not run.
     pub(crate) fn check(&self, device: &Device) -> Result<(), GpuError> {
         if self.runs_on(device.capability()) {
             return Ok(());
@@ -108,7 +108,7 @@ mod tests {
         assert_eq!(target("é.target sm_80"), Some("sm_80"));
     }
 
-    /// The text that is written for a card is one that it loads.
+    /// Law: a card loads the PTX that is written for it.
     #[test]
     fn the_text_for_a_card_runs_there() {
         use tilewright_kernel::{Kernel, ptx};
@@ -133,7 +133,7 @@ mod tests {
         }
     }
 
-    /// Against the definition, for every target and device that there could be.
+    /// Law: `runs_on` agrees with the definition for every possible target and device.
     #[test]
     fn targets_run_where_they_say() {
         for number in [50, 75, 80, 86, 89, 90, 100, 103, 120] {

@@ -1,8 +1,8 @@
 //! Errors that the driver reports.
 //!
-//! Law: a status is the driver's number with the driver's own name and sentence for it. Which
-//! numbers mean that a device is lost is a table here: after one of them every further call in the
-//! same context answers with the same number.
+//! Law: a status is the driver's number with the driver's own name and description. A table here
+//! lists the numbers that mean that a device is lost: after one of them, every further call in the
+//! same context returns the same number.
 //!
 //! (CUDA driver API, `CUresult`.)
 
@@ -11,11 +11,11 @@ use std::fmt;
 /// The return value of a function of the driver: 0, or an error number (`CUresult`).
 pub(crate) type Code = i32;
 
-/// Numbers that are told apart here (`CUresult`).
+/// The numbers that this crate distinguishes (`CUresult`).
 pub(crate) mod code {
     use super::Code;
 
-    /// No number of the driver's: the call was not made, for this process was forked.
+    /// Not a number of the driver: no call was made, because this process was forked.
     pub(crate) const FORKED: Code = -1;
     pub(crate) const SUCCESS: Code = 0;
     pub(crate) const OUT_OF_MEMORY: Code = 2;
@@ -27,12 +27,12 @@ pub(crate) mod code {
     pub(crate) const NOT_FOUND: Code = 500;
     pub(crate) const NOT_READY: Code = 600;
 
-    /// Errors after which a context is of no use: of memory or hardware, of addresses and
-    /// instructions of a kernel, a kernel that ran too long, an assertion, a lost device.
+    /// Errors after which a context is unusable: errors of memory or hardware, invalid addresses
+    /// and instructions of a kernel, a kernel that ran too long, a failed assertion, a lost device.
     pub(crate) const LOST: &[Code] = &[46, 214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721];
 }
 
-/// A report of the driver: a number of `CUresult`, its name, and the driver's sentence for it.
+/// A report of the driver: a number of `CUresult`, its name, and the driver's description.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
     code: Code,
@@ -56,12 +56,12 @@ impl Status {
         &self.name
     }
 
-    /// The driver's sentence; empty where it has none.
+    /// The driver's description; empty if it has none.
     pub fn words(&self) -> &str {
         &self.words
     }
 
-    /// Whether every further call will be answered like this: see E0806.
+    /// Whether every further call will return the same error: see E0806.
     pub fn loses_device(&self) -> bool {
         code::LOST.contains(&self.code)
     }
@@ -74,7 +74,7 @@ impl fmt::Display for Status {
     }
 }
 
-/// A version as people write it.
+/// A version as text.
 pub(crate) fn version_text(version: i32) -> String {
     format!("{}.{}", version / 1000, version % 1000 / 10)
 }

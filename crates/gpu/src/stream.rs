@@ -1,7 +1,7 @@
-//! Streams: work of a device in order.
+//! Streams: ordered work on a device.
 //!
-//! Law: what is given to one stream is done in the order in which it was given; two streams wait
-//! for each other only through an [`Event`]. A stream that is dropped is waited for, unless it is
+//! Law: the work of one stream is done in the order in which it was enqueued. Two streams wait for
+//! each other only through an [`Event`]. A stream is synchronized when it is dropped, unless it is
 //! borrowed.
 
 use std::fmt;
@@ -31,7 +31,7 @@ pub struct Stream {
     context: Arc<Context>,
     handle: StreamHandle,
     pending: Arc<Pending>,
-    /// Whether it was made here, and not by another library.
+    /// Whether this crate created it, and not another library.
     owned: bool,
 }
 
@@ -43,7 +43,7 @@ impl Stream {
         Ok(Stream { context, handle, pending, owned: true })
     }
 
-    /// A stream that another library made.
+    /// A stream of another library.
     pub(crate) fn of_handle(context: &Arc<Context>, handle: StreamHandle) -> Stream {
         let context = context.clone();
         let pending = context.new_pending();
@@ -62,7 +62,7 @@ impl Stream {
         &self.pending
     }
 
-    /// Gives work to the stream.
+    /// Enqueues work on the stream.
     pub(crate) fn enqueue(
         &self,
         work: impl FnOnce(&Driver, StreamHandle) -> Result<(), Refused>,
@@ -70,7 +70,7 @@ impl Stream {
         self.context.call(|driver| work(driver, self.handle))
     }
 
-    /// Gives work to the stream that ends with waiting for it.
+    /// Enqueues work on the stream, and waits for the stream.
     pub(crate) fn finish(
         &self,
         work: impl FnOnce(&Driver, StreamHandle) -> Result<(), Refused>,
@@ -80,14 +80,14 @@ impl Stream {
         Ok(())
     }
 
-    /// Waits until all is done that was given to the stream.
+    /// Waits until all work of the stream is done.
     ///
     /// Errors: a kernel failed (E0807).
     pub fn synchronize(&self) -> Result<(), GpuError> {
         self.finish(|driver, handle| driver.synchronize_stream(handle))
     }
 
-    /// Whether all is done that was given to the stream.
+    /// Whether all work of the stream is done.
     ///
     /// Errors: a kernel failed (E0807).
     pub fn is_done(&self) -> Result<bool, GpuError> {
@@ -98,7 +98,7 @@ impl Stream {
         Ok(done)
     }
 
-    /// Marks this place in the order of the stream.
+    /// Records an event at the current position of the stream.
     ///
     /// Errors: the event is of another device (E0814).
     pub fn record(&self, event: &Event) -> Result<(), GpuError> {
@@ -106,8 +106,8 @@ impl Stream {
         self.enqueue(|driver, handle| driver.record_event(event.handle(), handle))
     }
 
-    /// Work given to this stream from now on waits for an event, on any stream of this device or of
-    /// another.
+    /// Later work of this stream waits for an event, which may be of any stream of this device or
+    /// of another.
     ///
     /// Errors: the driver refused (E0807).
     pub fn wait(&self, event: &Event) -> Result<(), GpuError> {
@@ -121,7 +121,7 @@ impl Drop for Stream {
         if !self.owned {
             return self.context.forget(&self.pending);
         }
-        // So that a failure is known as that of one of these launches.
+        // Synchronizes, so that a failure is attributed to one of these launches.
         if self.context.usable().is_ok() {
             let _ = self.synchronize();
         }

@@ -2,8 +2,8 @@
 //!
 //! Law: a map is what [`TensorMap`] derived from a layout and a tile, over the memory of a tensor,
 //! if it satisfies every rule of the driver's manual. The error says which rule is violated,
-//! because the driver says only that a value is invalid. All elements that the map names are inside
-//! the memory of the tensor.
+//! because the driver only says that a value is invalid. All elements that the map describes are
+//! inside of the memory of the tensor.
 //!
 //! ```text
 //! address     a multiple of 16
@@ -30,10 +30,10 @@ use crate::element::{Element, ElementType};
 use crate::error::GpuError;
 use crate::parameter::{Argument, Mapped};
 
-/// How many bytes the second-level cache fetches at once for a copy.
+/// The number of bytes that L2 fetches at once for a copy (`CUtensorMapL2promotion`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Promotion {
-    /// Exactly the requested lines.
+    /// Only the requested sectors.
     None,
     /// 64 bytes.
     Bytes64,
@@ -44,17 +44,17 @@ pub enum Promotion {
     Bytes256,
 }
 
-/// The value that a copy writes for elements of a box outside the tensor.
+/// The value that a copy writes for elements of a box outside of the tensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Outside {
     /// Zeros.
     #[default]
     Zeros,
-    /// NaNs that a multiplication takes for zeros. Of floating-point numbers only.
+    /// NaNs that a multiplication with `.oob` treats as zeros. For floating-point types only.
     Nans,
 }
 
-/// A tensor map in the device's form: 128 bytes. The memory under it stays borrowed.
+/// A tensor map in the driver's form: 128 bytes. The memory that it describes stays borrowed.
 ///
 /// ```no_run
 /// use tilewright_layout::atoms::{SwizzleMode, TensorMap};
@@ -83,7 +83,7 @@ pub struct EncodedTensorMap<'a> {
     memory: PhantomData<&'a ()>,
 }
 
-/// A map that the driver is to be asked for.
+/// The values from which a map is encoded.
 pub(crate) struct Wanted<'d> {
     pub(crate) element: ElementType,
     /// The address of the first element.
@@ -97,7 +97,7 @@ pub(crate) struct Wanted<'d> {
 impl<'a> EncodedTensorMap<'a> {
     /// A map of memory that is read.
     ///
-    /// Errors: the device has no tensor maps, or a rule is broken (E0817).
+    /// Errors: the device has no tensor maps; a rule is violated (E0817).
     pub fn new<T: Element, L: Offsets>(
         tensor: &'a DeviceTensor<T, L>,
         boxes: &TensorMap,
@@ -135,7 +135,7 @@ impl<'a> EncodedTensorMap<'a> {
         EncodedTensorMap::in_memory(tensor.context(), range, &wanted, writable)
     }
 
-    /// A map of elements that lie in a range of memory.
+    /// A map of elements in a range of memory.
     pub(crate) fn in_memory(
         context: &Arc<Context>,
         range: (u64, u64),
@@ -151,7 +151,7 @@ impl<'a> EncodedTensorMap<'a> {
                 value,
             });
         }
-        // The address lies in memory.
+        // The address is inside of the memory.
         let there = range.1 - (wanted.address - range.0);
         let map = wanted.tiled(there)?;
         let encoded = context.attempt(|driver| driver.encode_tiled(&map))?;
@@ -160,7 +160,7 @@ impl<'a> EncodedTensorMap<'a> {
         Ok(EncodedTensorMap { bytes, context, range, writable, memory: PhantomData })
     }
 
-    /// The same map, for another borrow of the memory, which the caller has.
+    /// The same map with another borrow of the memory, which the caller holds.
     pub(crate) fn again<'b>(&self) -> EncodedTensorMap<'b> {
         let EncodedTensorMap { bytes, ref context, range, writable, .. } = *self;
         EncodedTensorMap { bytes, context: context.clone(), range, writable, memory: PhantomData }
@@ -188,8 +188,8 @@ fn refuse<T>(what: &'static str, value: i64) -> Result<T, GpuError> {
 }
 
 impl Wanted<'_> {
-    /// The request to the driver, if it satisfies the rules, and if memory has enough bytes from
-    /// the address on.
+    /// The parameters of the driver's function, if they satisfy the rules and `there` bytes of
+    /// memory from the address on contain all elements.
     fn tiled(&self, there: u64) -> Result<TiledMap, GpuError> {
         let Wanted { element, address, dimensions, swizzle, promotion, outside } = *self;
         let size = element.bytes() as i64;
@@ -206,7 +206,7 @@ impl Wanted<'_> {
         for (number, dimension) in dimensions.iter().enumerate() {
             let Dimension { extent, stride, .. } = *dimension;
             self.check_dimension(number, dimension)?;
-            // Below 2^72 in all, so it may not fit.
+            // The number is below 2^72, so it may not fit in 64 bits.
             let Some(reach) = stride.checked_mul(extent - 1).and_then(|reach| last.checked_add(reach)) else {
                 return refuse("the elements reach past every memory, in a dimension with stride", stride);
             };
@@ -225,7 +225,7 @@ impl Wanted<'_> {
         Ok(TiledMap {
             element: number(element),
             address,
-            // All are positive, as checked above.
+            // All are positive, as was checked above.
             extents: dimensions.iter().map(|dimension| dimension.extent.unsigned_abs()).collect(),
             strides: dimensions.iter().skip(1).map(|dimension| dimension.stride.unsigned_abs()).collect(),
             boxed: dimensions.iter().map(|dimension| dimension.boxed as u32).collect(),
@@ -240,7 +240,7 @@ impl Wanted<'_> {
         })
     }
 
-    /// The rules of a dimension, by its number.
+    /// Checks the rules of a dimension. `number` counts from 0.
     fn check_dimension(&self, number: usize, dimension: &Dimension) -> Result<(), GpuError> {
         let Dimension { extent, stride, boxed } = *dimension;
         if !(1..=1 << 32).contains(&extent) {
@@ -261,7 +261,7 @@ impl Wanted<'_> {
         Ok(())
     }
 
-    /// The rules of a row of a box, of this many bytes.
+    /// Checks the rules of a row of a box with this many bytes.
     fn check_row(&self, row: i64) -> Result<(), GpuError> {
         if row % 16 != 0 {
             return refuse("a row of the box must be a multiple of 16 bytes, but is", row);
@@ -273,8 +273,8 @@ impl Wanted<'_> {
     }
 }
 
-/// The number of a type (`CUtensorMapDataType`). Signed integers that it does not have are
-/// unsigned: the bits are moved as they are.
+/// The number of a type (`CUtensorMapDataType`). Signed integers that it lacks are encoded as
+/// unsigned ones, because the bits are copied unchanged.
 fn number(element: ElementType) -> i32 {
     match element {
         ElementType::U8 | ElementType::S8 => 0,
@@ -305,7 +305,8 @@ mod tests {
         wanted.tiled(there).map_err(|error| error.to_string())
     }
 
-    /// Extent, stride and box of each dimension, the address, the bytes there, the swizzle.
+    /// For each dimension the extent, the stride and the box; the address, the number of bytes, and
+    /// the swizzle.
     type Asked = (&'static [(i64, i64, i64)], u64, u64, SwizzleMode);
 
     #[test]
@@ -316,8 +317,7 @@ mod tests {
         assert_eq!((made.element, made.swizzle, made.promotion, made.fill), (9, 3, 3, 1));
     }
 
-    /// One number at a time is taken past its bound, and the rule is named; at the bound it is
-    /// taken.
+    /// Law: one value at a time beyond its bound names its rule; at the bound it is accepted.
     #[test]
     fn each_rule_is_checked_at_its_bound() {
         use SwizzleMode::{Bytes32, Bytes64, Bytes128, None};

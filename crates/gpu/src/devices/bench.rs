@@ -1,8 +1,8 @@
 //! Kernels of the library and tile programs, run on a device, checked, and timed.
 //!
-//! Law: what is returned was measured in this call. The outputs are poisoned before the kernel runs
-//! and compared with the definition; the number of compared elements is reported. Where an element
-//! is another one, there is an error and no time.
+//! Law: every result was measured in this call. The outputs are poisoned before the kernel runs and
+//! compared with the definition; the number of compared elements is reported. If an element
+//! differs, there is an error and no time.
 //!
 //! ```
 //! use tilewright::planners::{self, EntryOptions};
@@ -40,14 +40,14 @@ use crate::error::one_of;
 pub use round::Round;
 pub use timing::{LASTING, REPEATS, Timing, copied, median, timed};
 
-/// How many elements are compared with the definition at most.
+/// The most elements that are compared with the definition.
 const COMPARED: usize = 1 << 20;
-/// How many numbers of the inputs the definition reads for that, about.
+/// The approximate number of input elements that the definition reads for that.
 const READ: usize = 1 << 25;
-/// Inputs repeat after this many elements: a prime, so that no row is like the next.
+/// Inputs repeat after this many elements. It is a prime, so that rows differ.
 const PERIOD: usize = 1_048_573;
 
-/// Sizes by their names.
+/// Sizes, each with its name.
 pub type Sizes = Vec<(String, i64)>;
 
 /// The result of a run on a device. `Display` prints it like the command.
@@ -58,17 +58,17 @@ pub struct BenchResult {
     pub device: String,
     /// The target that the kernel was compiled for.
     pub target: Target,
-    /// The plan for the device, a line for each decision.
+    /// The plan for the device, one line for each decision.
     pub plan: Vec<String>,
     /// The sizes that were timed.
     pub sizes: Sizes,
-    /// How many bytes must be read and written at these sizes: each element once.
+    /// The least number of bytes that must be read and written at these sizes: each element once.
     pub bytes: i64,
-    /// How many additions and multiplications the result takes; 0 where memory alone decides.
+    /// The number of additions and multiplications; 0 if memory alone determines the time.
     pub operations: i64,
     /// The times.
     pub timing: Timing,
-    /// How many elements of the outputs were compared.
+    /// The number of compared elements of the outputs.
     pub compared: u64,
     /// The reference, and the largest difference from it.
     pub against: Against,
@@ -80,10 +80,9 @@ pub struct BenchResult {
 pub enum Against {
     /// The definition of a kernel, at the sizes that were timed.
     Definition {
-        /// How many elements the definition says something of.
+        /// The number of output elements that the definition determines.
         defined: u64,
-        /// The greatest difference, in units of the bound that rounding gives; 0 where all bits
-        /// agree.
+        /// The greatest difference, in units of the rounding bound; 0 if all bits are equal.
         worst: f64,
     },
     /// The interpreter of a tile program.
@@ -102,13 +101,13 @@ impl BenchResult {
         self.bytes as f64 / self.timing.seconds
     }
 
-    /// How many bytes a second the driver's copy moves.
+    /// The bandwidth of the driver's copy, in bytes per second.
     pub fn copy_bandwidth(&self) -> f64 {
         self.bytes as f64 / self.timing.copy_seconds
     }
 }
 
-/// Sizes as the command takes them.
+/// Sizes in the notation of the command line.
 fn words(sizes: &Sizes) -> String {
     sizes.iter().map(|(name, size)| format!("{name}={size}")).collect::<Vec<_>>().join(" ")
 }
@@ -155,9 +154,9 @@ one_of! {
     /// Why nothing was measured.
     #[derive(Debug, Clone)]
     BenchError {
-        /// The driver, or a launch.
+        /// An error of the driver, or of a launch.
         Gpu(GpuError),
-        /// Sizes that the kernel does not take.
+        /// Sizes that the kernel does not accept.
         Setup(SetupError),
         /// No kernel can be planned.
         Plan(PlanError),
@@ -183,7 +182,7 @@ fn owned(sizes: &[(&str, i64)]) -> Sizes {
     sizes.iter().map(|(name, size)| ((*name).to_owned(), *size)).collect()
 }
 
-/// A kernel of the library with its tensors on a device: launched as often as wanted.
+/// A kernel of the library with its tensors on a device. It can be launched any number of times.
 pub(crate) struct LoadedEntry {
     kernel: SizedKernel,
     second: Option<SizedKernel>,
@@ -195,10 +194,10 @@ pub(crate) struct LoadedEntry {
 }
 
 impl LoadedEntry {
-    /// Runs it once, and compares its output with the definition: how many elements were compared,
-    /// and how far the farthest is from what it should be.
+    /// Runs the kernel once, and compares its output with the definition. Returns the number of
+    /// compared elements and the greatest difference.
     ///
-    /// Errors: the device; an element is another one than the definition says.
+    /// Errors: those of the device; an element differs from the definition.
     pub(crate) fn checked(
         device: &Device,
         stream: &Stream,
@@ -243,7 +242,7 @@ impl LoadedEntry {
         Ok((loaded, compared))
     }
 
-    /// Launches it, and returns at once.
+    /// Launches the kernel, and returns at once.
     pub(crate) fn launch(&mut self, stream: &Stream) -> Result<(), GpuError> {
         let LoadedEntry { kernel, second, inputs, left, output, .. } = self;
         match second {
@@ -259,7 +258,7 @@ impl LoadedEntry {
 /// Runs a kernel of the library on a device, compares its output with the definition, and times it
 /// `repeats` times beside a copy of as many bytes. See the [module](self) for an example.
 ///
-/// Errors: the device; an element is another one than the definition says.
+/// Errors: those of the device; an element differs from the definition.
 pub fn kernel(device: &Device, planned: &Planned, repeats: u16) -> Result<BenchResult, BenchError> {
     let stream = device.stream()?;
     let (mut loaded, (compared, worst)) = LoadedEntry::checked(device, &stream, planned)?;
@@ -277,7 +276,7 @@ pub fn kernel(device: &Device, planned: &Planned, repeats: u16) -> Result<BenchR
     })
 }
 
-/// Compares elements of the output, spread over all of it, with the definition.
+/// Compares elements that are spread over the whole output with the definition.
 fn compare(planned: &Planned, stream: &Stream, blocks: &[Vec<u8>], output: &Memory) -> Result<(u64, f64), BenchError> {
     let types = planned.inputs();
     let input = |tensor: usize, at: usize| bits_at(&blocks[tensor], types[tensor].bytes() as usize, at % PERIOD);
@@ -291,7 +290,7 @@ fn compare(planned: &Planned, stream: &Stream, blocks: &[Vec<u8>], output: &Memo
     let mut definition = planned.definition(&input);
     let (mut worst, mut count) = (0.0_f64, 0);
     for number in 0..taken {
-        // The first, the last, and steps of equal length between; all, where they are few.
+        // The first, the last, and others at equal distances; all of them, if there are few.
         let run = if taken == runs || taken < 2 { number } else { number * ((runs - 1) / (taken - 1)) };
         let run = if number + 1 == taken { runs - 1 } else { run };
         for index in run * together..((run + 1) * together).min(defined) {
@@ -326,8 +325,8 @@ fn compare(planned: &Planned, stream: &Stream, blocks: &[Vec<u8>], output: &Memo
 /// # }
 /// ```
 ///
-/// Errors: sizes are missing or not admitted; the device; an element is another one than the
-/// program means.
+/// Errors: sizes are missing or not admitted; those of the device; an element differs from the
+/// program.
 pub fn tile(
     device: &Device,
     compiled: &Compiled,
@@ -353,7 +352,7 @@ pub fn tile(
     })
 }
 
-/// Runs a kernel with the inputs of a check, and compares its output.
+/// Runs a kernel on the inputs of a check, and compares its output.
 fn on_device(device: &Device, compiled: &Compiled, sizes: &[(&str, i64)]) -> Result<Vec<tile::Compared>, BenchError> {
     let (inputs, meant) = compiled.meant(sizes)?;
     let loaded = device.compile(compiled.kernel(), &ModuleOptions::default())?;
@@ -396,7 +395,7 @@ fn at_sizes(
     let mut memories: Vec<Memory> = Vec::new();
     for bytes in &bytes {
         let mut memory = device.allocate(*bytes)?;
-        // Zeros are numbers of every type, and places in every tensor.
+        // Zeros are valid numbers of every type, and valid coordinates of every tensor.
         memory.fill_bytes(&stream, 0)?;
         memories.push(memory);
     }

@@ -1,14 +1,14 @@
-//! Processes with a GPU each, whose bytes go through NCCL.
+//! Processes with one GPU each, which exchange bytes through NCCL.
 //!
-//! Law: control messages (what each process is about to do, and which one is lost) go through the
+//! Law: control messages (the next step of each process, and the lost process) go through the
 //! sockets of [`Processes`]; elements go through NCCL. A separate thread calls NCCL, because a call
 //! of NCCL may never return. A process that waits longer than the patience abandons that thread,
 //! and uses the sockets to find out which process is lost. So every process ends with the same kind
 //! of error within the patience and three seconds, as with sockets alone.
 //!
-//! The memory of a process is on the host: bytes are written to the device before they are sent,
-//! and read when they are there. Tensors that stay on devices are moved by
-//! [`crate::devices::reshard::NcclReshard`], by devices of one process.
+//! The memory of a process is on the host: bytes are copied to the device before they are sent, and
+//! to the host after they have arrived. [`crate::devices::reshard::NcclReshard`] moves tensors that
+//! stay on the devices of one process.
 
 mod worker;
 
@@ -20,7 +20,7 @@ use tilewright_mesh::{Engine, Interrupter, Meanwhile, MeshError, Place, Processe
 
 use worker::{Joining, Messages, Trouble, Worker};
 
-/// Processes with a GPU each, whose bytes go through NCCL.
+/// Processes with one GPU each, which exchange bytes through NCCL.
 pub struct NcclProcesses {
     beside: Processes,
     worker: Worker,
@@ -30,8 +30,8 @@ pub struct NcclProcesses {
 const JOINING: &str = "while processes join NCCL";
 
 impl NcclProcesses {
-    /// Connects the processes of `place`, this one with a device: first by sockets, over which they
-    /// exchange the identifier for NCCL.
+    /// Connects the processes of `place`, this one with a device. They connect by sockets first,
+    /// through which they exchange the NCCL identifier.
     ///
     /// Errors: as [`Processes::connect`]; NCCL is missing, too old, or refuses, on any of them
     /// ([`MeshError::Engine`]); one of them does not join in time ([`MeshError::Lost`]).
@@ -45,12 +45,12 @@ impl NcclProcesses {
             Trouble::Own(error) => beside.give_up(error),
             Trouble::Other(why) => beside.blame(JOINING, &others(rank, ranks), &why),
         })?;
-        // Before that nobody uses it.
+        // Nobody uses NCCL before all processes agree on its version.
         beside.agree(JOINING, &format!("version of NCCL: {}\n", worker.version()))?;
         Ok(NcclProcesses { beside, worker })
     }
 
-    /// The NCCL identifier of the first process, with which all join.
+    /// The NCCL identifier of the first process, with which all processes join.
     fn identifier(beside: &mut Processes) -> Result<NcclId, MeshError> {
         let (rank, ranks) = (beside.rank(), beside.ranks());
         // Every process opens the library before any of them waits for the others in NCCL.
@@ -69,7 +69,7 @@ impl NcclProcesses {
         self.worker.version()
     }
 
-    /// The connections that were ignored because they were no processes of this job.
+    /// The connections that were ignored because they came from no process of this job.
     pub fn ignored(&self) -> &[String] {
         self.beside.ignored()
     }
@@ -79,7 +79,7 @@ impl NcclProcesses {
         self.beside.interrupter()
     }
 
-    /// Exchanges bytes through the devices; each place comes back filled.
+    /// Exchanges bytes through the devices. Returns each receive buffer filled.
     fn transfer(&mut self, step: &str, sends: Messages, places: Messages) -> Result<Messages, MeshError> {
         let waiting: Vec<usize> = places.iter().chain(&sends).map(|(rank, _)| *rank).collect();
         let interrupter = self.beside.interrupter();
@@ -113,7 +113,7 @@ impl Engine for NcclProcesses {
         sends: &[(usize, Vec<u8>)],
         receives: &mut [(usize, Vec<u8>)],
     ) -> Result<(), MeshError> {
-        // They are the thread's while it has them.
+        // The thread owns the receive buffers during the exchange.
         let places = receives.iter_mut().map(|(rank, place)| (*rank, std::mem::take(place))).collect();
         let filled = self.transfer(step, sends.to_vec(), places)?;
         for ((_, place), (_, bytes)) in receives.iter_mut().zip(filled) {
@@ -122,8 +122,8 @@ impl Engine for NcclProcesses {
         Ok(())
     }
 
-    /// Does all the work before the exchange, and takes the messages after it, because NCCL sends
-    /// and receives all of them at once.
+    /// Does all the work first and the exchange after it, because NCCL sends and receives all
+    /// messages at once.
     fn exchange_while(
         &mut self,
         step: &str,

@@ -1,8 +1,8 @@
-//! Products of matrices on a device, in one call.
+//! GEMM on a device, in one call.
 //!
-//! Law: what runs are the kernels that [`planners::gemm`](tilewright_planners::gemm) plans from
-//! types, sizes and layouts, in their order on one stream, with a workspace of the bytes that the
-//! plan states.
+//! Law: the kernels are those that [`planners::gemm`](tilewright_planners::gemm) plans from types,
+//! sizes and layouts. They run in order on one stream, with a workspace of the number of bytes that
+//! the plan states.
 
 use crate::{
     Argument, Device, DeviceTensor, Element as DeviceElement, ElementType, GpuError, Memory, ModuleOptions,
@@ -20,19 +20,19 @@ one_of! {
     /// Why a GEMM cannot run on a device.
     #[derive(Debug, Clone)]
     ProductError {
-        /// The product cannot be planned.
+        /// The GEMM cannot be planned.
         Plan(PlanError),
-        /// The driver, or a launch.
+        /// An error of the driver, or of a launch.
         Gpu(GpuError),
     }
 }
 refused_by! { ProductError: Plan, Gpu }
 
-/// Kernels that were compiled for a device, and the workspace that they share.
+/// Compiled kernels on a device, and the workspaces that they share.
 #[derive(Debug)]
 struct CompiledSteps {
     kernels: Vec<SizedKernel>,
-    /// Each is there but while a kernel writes it.
+    /// The workspaces. One is None while a kernel writes it.
     workspaces: Vec<Option<Memory>>,
 }
 
@@ -50,7 +50,7 @@ impl CompiledSteps {
         Ok(CompiledSteps { kernels, workspaces })
     }
 
-    /// Launches the kernels in their order; `argument` is a tensor of a problem, by its number.
+    /// Launches the kernels in order. `argument` returns a tensor of the problem with a number.
     fn launch<'a>(
         &mut self,
         stream: &Stream,
@@ -61,7 +61,7 @@ impl CompiledSteps {
             let reads = step.read_and_written().0.len();
             let operands: Vec<(usize, ProductTensor)> = step.problems().zip(step.operands().iter().copied()).collect();
             let (from, to) = operands.split_at(reads);
-            // Workspaces that are written are taken out meanwhile.
+            // Workspaces that are written are removed from the list during the launch.
             let mut own: Vec<(usize, Memory)> = Vec::new();
             for (_, operand) in to {
                 if let ProductTensor::Workspace(number) = operand
@@ -77,7 +77,7 @@ impl CompiledSteps {
                 operand => argument(*problem, *operand),
             };
             let mut arguments: Vec<Argument<'_>> = from.iter().filter_map(read).collect();
-            // Each is written once, in the order of the kernel.
+            // Each is written once, in the order of the kernel's parameters.
             let mut left = own.iter_mut();
             for (problem, operand) in to {
                 arguments.extend(match operand {
@@ -98,8 +98,8 @@ impl CompiledSteps {
     }
 }
 
-/// A tensor of a problem as an argument of a kernel: inputs are A, B, epilogue inputs, scales and
-/// ends; outputs are D and the reductions.
+/// A tensor of a problem as an argument of a kernel. The inputs are A, B, epilogue inputs, scales
+/// and group ends; the outputs are D and the reductions.
 fn argument_of<'a>(
     problem: &Problem,
     operand: ProductTensor,
@@ -140,7 +140,7 @@ impl DeviceProduct {
         DeviceProduct::of(device, product, &ModuleOptions::default())
     }
 
-    /// The product of a plan of one's own.
+    /// The GEMM with a given plan.
     ///
     /// Errors: there is no memory for the workspace; the driver refuses a kernel.
     pub fn of(device: &Device, product: Product, options: &ModuleOptions) -> Result<DeviceProduct, ProductError> {
@@ -153,11 +153,10 @@ impl DeviceProduct {
         &self.product
     }
 
-    /// Launches on a stream, and returns at once. `given` are A, B, the epilogue inputs in their
-    /// order, scales (those of A first), and the ends of row groups; `written` are D and the
-    /// reductions in their order. An argument is the memory of this device, a part of it, or memory
-    /// of another device. Launches on other streams share the workspace: if there is one,
-    /// synchronize the streams.
+    /// Launches the GEMM on a stream, and returns at once. `given` are A, B, the epilogue inputs in
+    /// order, the scales (those of A first), and the group ends; `written` are D and the reductions
+    /// in order. An argument is memory of this device, a part of it, or memory of another device.
+    /// Launches on different streams share the workspace: if there is one, synchronize the streams.
     ///
     /// Errors: as [`SizedKernel::launch`]: memory that is missing, too small, or of another device.
     pub fn launch(
@@ -172,8 +171,8 @@ impl DeviceProduct {
     }
 }
 
-/// Products of a list of problems that were planned and compiled for a device, with their
-/// workspace: launched as often as wanted.
+/// The GEMMs of a list of problems, planned and compiled for a device, with their workspace. They
+/// can be launched any number of times.
 ///
 /// ```
 /// use tilewright::gemm::{DeviceProducts, ProductError};
@@ -219,7 +218,7 @@ impl DeviceProducts {
         DeviceProducts::of(device, Products::new(problems, &device.machine()?)?, &ModuleOptions::default())
     }
 
-    /// The products of a plan of one's own.
+    /// The GEMMs with a given plan.
     ///
     /// Errors: there is no memory for the workspace; the driver refuses a kernel.
     pub fn of(device: &Device, products: Products, options: &ModuleOptions) -> Result<DeviceProducts, ProductError> {
@@ -232,8 +231,8 @@ impl DeviceProducts {
         &self.products
     }
 
-    /// Multiplies on a stream, and returns at once: `given` are A, B and the inputs of the function
-    /// of each problem, in the order of the list, and `written` is D of each.
+    /// Launches the GEMMs on a stream, and returns at once. `given` are A, B and the epilogue
+    /// inputs of each problem, in the order of the list, and `written` is D of each.
     ///
     /// Errors: as [`SizedKernel::launch`]: memory that is missing, too small, or of another device.
     pub fn launch(
@@ -256,7 +255,7 @@ impl DeviceProducts {
     }
 }
 
-/// The type of elements of a kernel; bytes without a sign are what they are called.
+/// The element type of a kernel. An unsigned byte keeps its name.
 fn element(kind: ElementType) -> Result<Element, PlanError> {
     Element::named(match kind {
         ElementType::S8 => "i8",
@@ -274,7 +273,7 @@ fn element(kind: ElementType) -> Result<Element, PlanError> {
 /// under any layouts and of the types that [`Problem::of`] takes. It returns when the kernels are
 /// launched.
 ///
-/// It plans, compiles and frees its workspace each time; a [`DeviceProduct`] does so once.
+/// It plans, compiles and allocates its workspace at each call; a [`DeviceProduct`] does so once.
 ///
 /// ```
 /// use half::bf16;
@@ -320,8 +319,9 @@ pub fn gemm<S: DeviceElement, T: DeviceElement>(
 /// `(N,K,G)`, D `(M,N)`, and the ends of the groups, `G:1`, non-decreasing. Group `g` has the rows
 /// from the end of the previous group to its own end; rows after the last group keep their values.
 ///
-/// The ends are read as the product runs, so a kernel on the same stream may compute them without
-/// a wait of the host. It returns when the kernels are launched; as [`gemm`] it plans each time.
+/// The kernels read the ends on the device, so an earlier kernel on the same stream may compute
+/// them, and the host need not wait. The call returns when the kernels are launched. As [`gemm`],
+/// it plans at each call.
 ///
 /// ```
 /// use half::bf16;
@@ -351,7 +351,7 @@ pub fn gemm<S: DeviceElement, T: DeviceElement>(
 /// ```
 ///
 /// Errors: as [`Problem::grouped`], [`DeviceProduct::new`] and [`DeviceProduct::launch`]; the ends
-/// are not one for each group, side by side ([`PlanError::Shape`]).
+/// are not one contiguous number for each group ([`PlanError::Shape`]).
 pub fn gemm_groups<S: DeviceElement, T: DeviceElement>(
     stream: &Stream,
     a: &DeviceTensor<S>,
@@ -375,9 +375,9 @@ pub fn gemm_groups<S: DeviceElement, T: DeviceElement>(
     Ok(())
 }
 
-/// Products of several pairs of matrices on a device, in one call and one launch: A `(M,K)`, B
-/// `(N,K)` and D `(M,N)` of each, of any sizes and under any layouts. It returns when the kernels
-/// are launched; as [`gemm`] it plans each time, and a [`DeviceProducts`] does so once.
+/// GEMMs of several pairs of matrices on a device, in one call and one launch: A `(M,K)`, B `(N,K)`
+/// and D `(M,N)` of each, of any sizes and with any layouts. It returns when the kernels are
+/// launched. As [`gemm`], it plans at each call; a [`DeviceProducts`] does so once.
 ///
 /// ```
 /// use half::bf16;

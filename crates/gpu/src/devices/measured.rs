@@ -1,18 +1,18 @@
-//! Measured plans: which plan of a problem was the fastest on a device, kept in files.
+//! Measured plans: the fastest plan of each problem on a device, kept in files.
 //!
-//! A planner chooses by a model. Where plans were measured, the measurement decides instead:
-//! [`MeasuredPlans::best`] gives the plan that was kept for a problem; [`tune`] and [`tune_gemm`]
-//! measure the candidates and keep the fastest. Everything with several plans takes part, by the
-//! trait [`Planning`]: a GEMM, a [`Computation`](tilewright_planners::Computation) of the library
-//! and a [`TileWork`].
+//! A planner chooses by a model. If plans were measured, the measurement decides instead:
+//! [`MeasuredPlans::best`] returns the kept plan of a problem; [`tune`] and [`tune_gemm`] measure
+//! the candidates and keep the fastest. Everything with several plans implements the trait
+//! [`Planning`]: a GEMM, a [`Computation`](tilewright_planners::Computation) of the library and a
+//! [`TileWork`].
 //!
-//! Law: the cache returns the plan that was kept for the same problem on a device of the same name,
-//! with the same driver and the same version of the library, or nothing. The plans of one device
-//! are one file (`measured/file.rs`). Processes that keep plans at the same time lose no entries:
-//! each takes a lock, reads the file again, adds its own entries, and replaces the file when the
-//! new one is complete. A reader takes no lock and sees the old file or the new one. Damaged
-//! entries are skipped and counted; a file that was not written by this library is neither read nor
-//! replaced.
+//! Law: the cache returns the plan that was kept for the same problem, for a device of the same
+//! name with the same driver, and by the same version of the library; or nothing. The plans of one
+//! device are in one file (`measured/file.rs`). Processes that keep plans at the same time lose no
+//! entries: each takes a lock, reads the file again, adds its own entries, and replaces the file
+//! when the new one is complete. A reader takes no lock and sees the old file or the new one.
+//! Damaged entries are skipped and counted. A file that was not written by this library is neither
+//! read nor replaced.
 //!
 //! ```
 //! use tilewright::kernel::Element;
@@ -80,17 +80,17 @@ pub use self::planner::DevicePlanner;
 pub use self::work::{Planning, TileWork};
 use crate::devices::bench::median;
 
-/// The name of the file whose lock a process holds while it keeps plans.
+/// The name of the lock file, whose lock a process holds while it keeps plans.
 const LOCK: &str = "lock";
 /// The suffix of files that are being written.
 const UNFINISHED: &str = ".new";
 
-/// On what plans were measured.
+/// The device and the driver on which plans were measured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Card {
-    /// The name of the device, as its driver has it: `NVIDIA H200`.
+    /// The name of the device, as the driver reports it: `NVIDIA H200`.
     pub name: String,
-    /// The version of CUDA that the driver was made for: 13000 is 13.0.
+    /// The version of CUDA that the driver supports: 13000 is 13.0.
     pub driver: i32,
 }
 
@@ -101,18 +101,18 @@ impl Card {
     }
 }
 
-/// How a plan that was measured is kept.
+/// A plan that was measured and kept.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MeasuredPlan {
     /// The plan, in one line.
     pub plan: String,
     /// The median time of a launch, in microseconds.
     pub microseconds: f64,
-    /// How many plans were measured in the same run.
+    /// The number of plans that were measured in the same run.
     pub candidates: usize,
 }
 
-/// A plan, and how long it takes.
+/// A plan and its time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ranked<P> {
     /// The plan.
@@ -128,18 +128,18 @@ pub trait Stopwatch<P> {
     /// Why a plan cannot be measured.
     type Error;
 
-    /// Makes a plan ready to be timed, and checks that its results are right.
+    /// Prepares a plan for timing, and checks that its results are right.
     ///
-    /// Errors: it cannot be run; a result is wrong.
+    /// Errors: the plan cannot be run; a result is wrong.
     fn ready(&mut self, plan: &P) -> Result<(), Self::Error>;
 
-    /// Seconds of a launch of the plan that was made ready as the one of this number, from 0.
+    /// The time of a launch of the plan that was prepared with this number, from 0; in seconds.
     ///
     /// Errors: as [`Stopwatch::ready`].
     fn seconds(&mut self, number: usize) -> Result<f64, Self::Error>;
 }
 
-/// How much is measured.
+/// How many measurements are made.
 ///
 /// ```
 /// use std::time::{Duration, Instant};
@@ -151,10 +151,10 @@ pub trait Stopwatch<P> {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Effort {
-    /// Rounds in which each plan is timed once.
+    /// The number of rounds. Each plan is timed once in each round.
     pub rounds: usize,
-    /// When no further plan is made ready and no further round begins. The first plan is timed once
-    /// in any case.
+    /// The time after which no further plan is prepared and no further round begins. The first plan
+    /// is timed once in any case.
     pub until: Option<Instant>,
 }
 
@@ -170,12 +170,11 @@ impl From<usize> for Effort {
     }
 }
 
-/// The plans in the order of their times, the fastest first. All are made ready, then they are
-/// timed in rounds, so that the clock of the device is the same for all; the time of each is the
-/// median. Of equally fast ones the earlier candidate is first. Plans that were not made ready in
-/// time are left out.
+/// The plans, the fastest first. All are prepared first. Then they are timed in rounds, so that the
+/// clock of the device is the same for all; the time of each is the median. Among equally fast
+/// plans, the earlier candidate comes first. Plans that were not prepared in time are left out.
 ///
-/// Errors: as the stopwatch.
+/// Errors: those of the stopwatch.
 pub fn rank<P, S: Stopwatch<P>>(
     mut plans: Vec<P>,
     effort: impl Into<Effort>,
@@ -207,13 +206,13 @@ pub fn rank<P, S: Stopwatch<P>>(
     Ok(ranked)
 }
 
-/// Why measured plans are not read, or not kept.
+/// Why measured plans cannot be read or kept.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum PlansError {
     /// There is no folder for plans.
     NoFolder,
-    /// A file was not written by this version of the library for this card and driver.
+    /// The file was not written by this version of the library for this card and driver.
     Foreign {
         /// The file.
         path: PathBuf,
@@ -224,12 +223,12 @@ pub enum PlansError {
     Io {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error of the system.
         error: io::Error,
     },
-    /// There is no plan, or no time of it that is a number above 0.
+    /// There is no plan, or none with a time above 0.
     NotMeasured,
-    /// A name or a problem has a line end or a tab, which the file has no room for.
+    /// A name or a problem contains a line end or a tab, which the file format does not allow.
     Text {
         /// The text.
         text: String,
@@ -262,19 +261,19 @@ impl std::error::Error for PlansError {
     }
 }
 
-/// The entries that were kept, and their file.
+/// The result of keeping plans: the file and its entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kept {
     /// The file.
     pub path: PathBuf,
-    /// Whether the plan that is kept now is the fastest of this ranking: not, where one that was
-    /// kept before, and is not among these, was faster.
+    /// Whether the kept plan is the fastest of this ranking. It is not if an earlier plan, which is
+    /// not in the ranking, was faster.
     pub is_new: bool,
-    /// How many entries of the file were damaged, and are gone.
+    /// The number of damaged entries of the file, which were removed.
     pub damaged: usize,
 }
 
-/// The plans that were kept, in a folder.
+/// Measured plans in a folder.
 ///
 /// ```
 /// use tilewright::measured::MeasuredPlans;
@@ -285,7 +284,7 @@ pub struct Kept {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MeasuredPlans {
     folder: Option<PathBuf>,
-    /// Whether the table that comes with the library is looked up, where nothing was kept.
+    /// Whether the table that comes with the library is used for problems without a kept plan.
     shipped: bool,
 }
 
@@ -295,14 +294,14 @@ impl MeasuredPlans {
         MeasuredPlans { folder: None, shipped: false }
     }
 
-    /// The plans in a folder, which is made when something is kept.
+    /// The plans in a folder, which is created when a plan is kept.
     pub fn in_folder(folder: impl Into<PathBuf>) -> MeasuredPlans {
         MeasuredPlans { folder: Some(folder.into()), shipped: false }
     }
 
-    /// The same, and what is not kept there is looked up in the table that comes with the library:
-    /// plans that were measured on a card with a driver of the same major version of CUDA. What was
-    /// kept goes before.
+    /// The same plans, with the table that comes with the library for problems without a kept plan.
+    /// The table has plans that were measured on a card with a driver of the same major version of
+    /// CUDA. Kept plans take precedence.
     ///
     /// ```
     /// use tilewright::kernel::Element;
@@ -320,10 +319,10 @@ impl MeasuredPlans {
         MeasuredPlans { shipped: true, ..self }
     }
 
-    /// The plans of the user: in `plans` in `TILEWRIGHT_CACHE_DIR`; else in `tilewright/plans` in
-    /// `XDG_CACHE_HOME`, or in `.cache` in the home directory. The table that comes with the
-    /// library is looked up as well. None at all where `TILEWRIGHT_CACHE_DIR` is empty; the table
-    /// alone where there is no home directory either.
+    /// The plans of the user, with the table that comes with the library: in the folder `plans` in
+    /// `TILEWRIGHT_CACHE_DIR`; else in `tilewright/plans` in `XDG_CACHE_HOME`, or in `.cache` in
+    /// the home directory. If there is no home directory either, only the table is used. If
+    /// `TILEWRIGHT_CACHE_DIR` is empty, there are no plans at all.
     pub fn from_environment() -> MeasuredPlans {
         let variable = |name| std::env::var_os(name).map(PathBuf::from);
         let folder = match variable("TILEWRIGHT_CACHE_DIR") {
@@ -337,18 +336,18 @@ impl MeasuredPlans {
         MeasuredPlans { folder: folder.map(|folder| folder.join("plans")), shipped: true }
     }
 
-    /// Where the files are; none if nothing is kept.
+    /// The folder of the files; None if nothing is kept.
     pub fn folder(&self) -> Option<&Path> {
         self.folder.as_deref()
     }
 
-    /// The file of a card; none if nothing is kept.
+    /// The file of a card; None if nothing is kept.
     pub fn path(&self, card: &Card) -> Option<PathBuf> {
         Some(self.folder.as_ref()?.join(file::name(card)))
     }
 
-    /// The entry for a problem on a card, or else that of the table that comes with the library.
-    /// Damaged entries count as missing.
+    /// The kept entry for a problem on a card, or else that of the table that comes with the
+    /// library. Damaged entries count as missing.
     ///
     /// Errors: the file of the card was not written for it ([`PlansError::Foreign`]), or cannot be
     /// read.
@@ -361,8 +360,8 @@ impl MeasuredPlans {
         Ok(kept.or_else(|| shipped::find(card, work.kernel(), &problem).filter(|_| self.shipped)))
     }
 
-    /// The plan that was kept for a problem on a card, for a machine; None if there is none, or if
-    /// the library no longer has such a plan for the machine.
+    /// The kept plan for a problem on a card, for a machine. None if there is none, or if the
+    /// library no longer has this plan for the machine.
     ///
     /// Errors: as [`MeasuredPlans::find`].
     pub fn best<W: Planning>(
@@ -375,9 +374,9 @@ impl MeasuredPlans {
         Ok(work.read(machine, &found.plan).map(|plan| (plan, found)))
     }
 
-    /// Keeps the fastest of some plans that were measured for a problem on a card. A plan that was
-    /// kept before stays, where it is faster and was not measured again: so two processes that
-    /// measure different plans keep the faster one, in either order.
+    /// Keeps the fastest of some measured plans for a problem on a card. An earlier plan stays if
+    /// it is faster and was not measured again. So two processes that measure different plans keep
+    /// the faster one, in either order.
     ///
     /// Errors: there is no folder, no plan or no time; the file of the card was not written for it;
     /// a file cannot be written.
@@ -403,7 +402,7 @@ impl MeasuredPlans {
         fs::create_dir_all(folder).map_err(at(folder))?;
         let lock = folder.join(LOCK);
         let locked = File::options().create(true).truncate(false).write(true).open(&lock).map_err(at(&lock))?;
-        // The system gives the lock back when the file is closed, also where a process is killed.
+        // The system releases the lock when the file is closed, even if the process is killed.
         locked.lock().map_err(at(&lock))?;
         remove_unfinished(folder);
         let mut contents = contents(&path, card)?;
@@ -426,13 +425,13 @@ fn contents(path: &Path, card: &Card) -> Result<Contents, PlansError> {
     }
 }
 
-/// Removes the unfinished files of processes that were killed while they wrote. The caller holds
-/// the lock, so no other process writes.
+/// Removes the unfinished files of processes that were killed during writing. The caller holds the
+/// lock, so no other process is writing.
 fn remove_unfinished(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for path in entries.flatten().map(|entry| entry.path()) {
         if path.to_str().is_some_and(|name| name.ends_with(UNFINISHED)) {
-            // If it cannot be removed, that does no harm: no reader takes it for plans.
+            // If this fails, the file stays without harm: no reader takes it for plans.
             let _ = fs::remove_file(path);
         }
     }

@@ -1,13 +1,13 @@
 //! Tensors on several devices of one machine, moved from one sharded layout to another.
 //!
-//! Law: in each step, a device reads the elements that it receives itself, from the memory of the
+//! Law: in each step, a device itself reads the elements that it receives, from the memory of the
 //! devices that have them, and writes them to the layout after the step: a relayout with a remote
-//! source, or a sum of such sources ([`DeviceReshard`]). Large messages are read by copy engines
-//! (DMA, [`transfers()`]), all others by kernels ([`pulls`]). Elements cross a link once. A step
-//! begins when the previous one is finished on all devices, which events signal.
+//! source, or a sum of such sources ([`DeviceReshard`]). Copy engines (DMA, [`transfers()`]) read
+//! large messages, and kernels read all others ([`pulls`]). Elements cross a link once. A step
+//! begins when the previous one has finished on all devices, which events signal.
 //!
-//! Devices without peer access use NCCL ([`NcclReshard`]): elements that are not contiguous are
-//! packed before, and unpacked after the transfer.
+//! Devices without peer access use NCCL ([`NcclReshard`]): kernels pack elements that are not
+//! contiguous before the transfer, and unpack them after it.
 
 mod lanes;
 mod on_devices;
@@ -37,13 +37,13 @@ one_of! {
     /// Why a tensor was not moved.
     #[derive(Debug, Clone)]
     ReshardError {
-        /// The layouts, or the devices of the mesh.
+        /// An error of the layouts, or of the devices of the mesh.
         Mesh(MeshError),
         /// A kernel cannot be planned.
         Plan(PlanError),
-        /// The driver, or a launch.
+        /// An error of the driver, or of a launch.
         Gpu(GpuError),
-        /// NCCL, or its absence.
+        /// NCCL is missing, or an error of NCCL.
         Nccl(NcclError),
     }
 }
@@ -51,34 +51,34 @@ refused_by! { ReshardError: Mesh, Plan, Gpu, Nccl }
 
 tilewright_layout::from_variants!(ReshardError: Mesh(LayoutError));
 
-/// How summands become one.
+/// How summands are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Combine {
-    /// They are added in the order of ranks.
+    /// Their sum, in the order of ranks.
     Sum,
-    /// The maximum; NaN if there is one.
+    /// Their maximum; NaN if one is NaN.
     Max,
-    /// The minimum; NaN if there is one.
+    /// Their minimum; NaN if one is NaN.
     Min,
 }
 
-/// A kernel that a device runs in a step: its inputs are the memories of these ranks.
+/// A kernel that a device runs in a step. Its inputs are the memories of some ranks.
 #[derive(Debug)]
 pub struct Pull {
     /// The kernel.
     pub planned: Planned,
     /// The ranks whose memory it reads, in the order of its inputs.
     pub sources: Vec<usize>,
-    /// A second kernel: the first one then writes to a staging buffer, and this one copies from
-    /// there to the result.
+    /// A second kernel: the first one writes to a staging buffer, and this one copies from there to
+    /// the result. None if the first one writes the result.
     pub then: Option<Planned>,
 }
 
 /// The kernels by which a device computes the tensor that it holds after a step. They write
 /// different elements, so their order does not matter; summands are added in order.
 ///
-/// Errors: a sum of integers of less than 32 bits; more than [`MAX_LAUNCHES`] kernels; what a
-/// relayout refuses.
+/// Errors: a sum of integers of less than 32 bits; more than [`MAX_LAUNCHES`] kernels; those of a
+/// relayout.
 ///
 /// ```
 /// use tilewright::kernel::Element;
@@ -106,14 +106,15 @@ pub fn pulls(
     pulls_of(messages, (exchange.added(), Combine::Sum), element, planner, where_they_lie)
 }
 
-/// The layout of the elements of a run of a message on the device that holds them.
+/// The layout and the first offset of the elements of a run of a message, in the tensor of the
+/// sender.
 fn where_they_lie(message: &Message, run: usize) -> Result<(Layout, i64), ReshardError> {
     let start = message.footprint.starts.get(run).map_or(0, |start| start.0);
     Ok((sides(&message.footprint)?[0].clone(), start))
 }
 
-/// The kernels for these messages, each of `added` summands; `read` says where the elements of a
-/// run lie in the memory that is read.
+/// The kernels for these messages. Groups of `added` messages are combined. `read` returns the
+/// layout and the first offset of the elements of a run in the source memory.
 fn pulls_of(
     messages: Vec<Message>,
     (added, combine): (i64, Combine),
@@ -167,18 +168,18 @@ fn pulls_of(
     Ok(pulls)
 }
 
-/// The mode along which the elements of a layout lie closest.
+/// The mode of a layout with the smallest stride.
 fn fastest(layout: &Layout) -> Option<usize> {
     let moving = layout.leaves().iter().enumerate().filter(|(_, leaf)| leaf.extent > 1);
     moving.min_by_key(|(_, leaf)| leaf.stride).map(|(mode, _)| mode)
 }
 
-/// The same modes, compact, in the order of the strides.
+/// A compact layout with the same modes, in the order of the strides.
 fn compact_like(layout: &Layout) -> Result<Layout, LayoutError> {
     flat(compact(layout.leaves().iter().map(|leaf| (leaf.extent, leaf.stride))))
 }
 
-/// Modes of these extents, compact: those with the least numbers are the fastest.
+/// Compact modes with these extents. The mode with the smallest number is contiguous.
 fn compact(modes: impl Iterator<Item = (i64, i64)>) -> Vec<Leaf<i64>> {
     let (mut leaves, numbers): (Vec<_>, Vec<_>) =
         modes.map(|(extent, number)| (Leaf { extent, stride: 0 }, number)).unzip();
@@ -192,7 +193,7 @@ fn compact(modes: impl Iterator<Item = (i64, i64)>) -> Vec<Leaf<i64>> {
     leaves
 }
 
-/// A flat layout of leaves.
+/// A flat layout with these leaves.
 pub(crate) fn flat(leaves: Vec<Leaf<i64>>) -> Result<Layout, LayoutError> {
     match leaves[..] {
         [] => Ok(Layout::unit()),
@@ -201,7 +202,7 @@ pub(crate) fn flat(leaves: Vec<Leaf<i64>>) -> Result<Layout, LayoutError> {
     }
 }
 
-/// The modes of a footprint, as layouts of the source and the destination.
+/// The modes of a footprint, as layouts of the source and of the destination.
 fn sides(footprint: &Footprint) -> Result<[Layout; 2], LayoutError> {
     let layout = |step: &dyn Fn(&(i64, i64, i64)) -> i64| {
         tuple(footprint.modes.iter().map(|mode| Leaf { extent: mode.0, stride: step(mode) }).collect())
@@ -209,20 +210,20 @@ fn sides(footprint: &Footprint) -> Result<[Layout; 2], LayoutError> {
     Ok([layout(&|mode| mode.1)?, layout(&|mode| mode.2)?])
 }
 
-/// A layout with a mode for each leaf.
+/// A layout with one mode for each leaf.
 fn tuple(leaves: Vec<Leaf<i64>>) -> Result<Layout, LayoutError> {
     if leaves.is_empty() { Ok(Layout::unit()) } else { Layout::from_tree(Tree::flat(leaves)?) }
 }
 
-/// Checks that there are as many devices or memories as the mesh has devices.
+/// Checks that the numbers of devices or memories equal the number of devices of the mesh.
 ///
-/// Errors: there are not (E1110).
+/// Errors: they differ (E1110).
 pub(crate) fn as_many(given: &[usize], devices: usize) -> Result<(), MeshError> {
     let other = given.iter().find(|given| **given != devices);
     other.map_or(Ok(()), |given| Err(MeshError::Processes { processes: *given, devices }))
 }
 
-/// A layout behind its first offset.
+/// A layout and its first offset as a place.
 fn place(layout: &Layout, start: i64) -> Result<Place, ReshardError> {
     if start == 0 {
         return Ok(Place::from(layout));

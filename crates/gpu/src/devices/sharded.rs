@@ -1,14 +1,13 @@
-//! Products of sharded matrices, functions of elements, reductions and softmax of sharded tensors,
-//! on several devices of one machine.
+//! Operations on sharded tensors, on several devices of one machine: GEMM, functions of elements,
+//! reductions and softmax.
 //!
-//! Law: `D(m,n)` is the sum over k of `A(m,k) * B(k,n)`, each with its sharded layout. What each
-//! device multiplies, and in which order, follows from the layouts ([`ShardedPlan`]). Blocks are
-//! received from other devices, and partial sums are sent, while devices multiply
-//! ([`ShardedProduct`]). Partial sums are added in the order of ranks, so the result is
-//! deterministic.
+//! Law: `D(m,n)` is the sum over k of `A(m,k) * B(k,n)`, each with its sharded layout. The layouts
+//! determine what each device multiplies, and in which order ([`ShardedPlan`]). Devices receive
+//! blocks from other devices and send partial sums while they multiply ([`ShardedProduct`]).
+//! Partial sums are added in the order of ranks, so the result is deterministic.
 //!
-//! Everything else, and GEMMs that cannot be divided into such blocks, are steps that all devices
-//! do one after another ([`WorkPlan`], [`ShardedWork`]).
+//! All other operations, and GEMMs that cannot be divided into such blocks, are steps that all
+//! devices execute one after another ([`WorkPlan`], [`ShardedWork`]).
 
 mod device;
 mod local;
@@ -35,11 +34,11 @@ one_of! {
     /// Why work on sharded tensors is refused.
     #[derive(Debug, Clone)]
     ShardedError {
-        /// The layouts, or the devices of the mesh.
+        /// An error of the layouts, or of the devices of the mesh.
         Mesh(MeshError),
         /// A kernel cannot be planned.
         Plan(PlanError),
-        /// The driver, or a launch.
+        /// An error of the driver, or of a launch.
         Gpu(GpuError),
         /// An error of a transfer between devices.
         Reshard(ReshardError),

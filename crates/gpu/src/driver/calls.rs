@@ -1,21 +1,22 @@
 //! Calls of the driver's functions.
 //!
-//! Law: a call passes the parameters of the function, and returns what the driver wrote, or, if the
+//! Law: a call passes the parameters of the function, and returns the driver's answer; or, if the
 //! driver refused, the name of the function and the error number.
 //!
 //! Why each call is sound:
 //!
-//! * Pointers to where an answer goes point to a local variable, and the driver writes there before
-//!   the function returns. So does what a pointer to host memory points to: a copy is followed by a
-//!   synchronisation of its stream before the borrow ends, also when the copy itself was refused.
-//! * Handles are alive by the invariant of the [room](super); a null handle is an error of the
-//!   driver.
-//! * Device addresses are numbers. A wrong one is an error of the device, not of this process.
-//! * A launch reads one value for each parameter of the kernel. [`EntryPoint`] knows the sizes from
+//! * A pointer for an answer points to a local variable, and the driver writes there before the
+//!   function returns. The same holds for a pointer to host memory: the stream of a copy is
+//!   synchronised before the borrow ends, even if the copy was refused.
+//! * Handles are alive by the invariant of the [module](super). The driver returns an error for a
+//!   null handle.
+//! * Device addresses are numbers. A wrong one causes an error on the device, not undefined
+//!   behaviour in this process.
+//! * A launch reads one value for each parameter of the kernel. [`EntryPoint`] has the sizes from
 //!   the driver, and a launch with other sizes is refused before the call.
-//! * The driver reads a text up to its zero, and machine code as far as its tables say, which lies
-//!   in the bytes of a [`MachineCode`](crate::machine_code::MachineCode).
-//! * What a kernel does with its arguments is decided by its text, which is trusted; see
+//! * The driver reads a text up to its terminating zero, and machine code as far as its tables say,
+//!   which is inside the bytes of a [`MachineCode`](crate::machine_code::MachineCode).
+//! * The text of a kernel decides what the kernel does with its arguments. The text is trusted; see
 //!   [`Module`](crate::Module).
 //!
 //! Reason for unsafe code: functions of C.
@@ -34,7 +35,7 @@ macro_rules! call {
         let code = if $crate::driver::process::is_forked() {
             $crate::status::code::FORKED
         } else {
-            // SAFETY: as the head of `calls.rs` says of all calls.
+            // SAFETY: as the head of `calls.rs` says for all calls.
             unsafe { (entry.function)($($argument),*) }
         };
         $crate::driver::calls::answer(entry.symbol, code)
@@ -76,7 +77,7 @@ impl EntryPoint {
     }
 }
 
-/// The result of a function by its return value.
+/// Converts the return value of a function to a result.
 fn answer(symbol: &'static str, code: Code) -> Result<(), Refused> {
     if code == code::SUCCESS { Ok(()) } else { Err(Refused { symbol, code }) }
 }
@@ -86,7 +87,7 @@ impl Driver {
         Driver { functions, version }
     }
 
-    /// The version of CUDA that the driver was made for, as it counts: 13000 is 13.0.
+    /// The version of CUDA that the driver supports, in its notation: 13000 is 13.0.
     pub(crate) fn version(&self) -> i32 {
         self.version
     }
@@ -106,12 +107,13 @@ impl Driver {
         }
     }
 
-    /// The driver's name and sentence for an error number.
+    /// The driver's name and description of an error number.
     pub(crate) fn status(&self, code: Code) -> Status {
         let text = |ask: &dyn Fn(*mut *const c_char) -> Result<(), Refused>| {
             let mut text: *const c_char = std::ptr::null();
             ask(&raw mut text).ok()?;
-            // SAFETY: where it is not null, the driver gave a text that is never freed.
+            // SAFETY: a pointer that is not null points to a string of the driver that is never
+            // freed.
             (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
         };
         let name = text(&|place| call!(self, error_name(code, place)));
@@ -164,7 +166,7 @@ impl Driver {
         call!(self, release_primary(device))
     }
 
-    /// The context of this thread; none if there is none.
+    /// The current context of this thread; None if there is none.
     pub(crate) fn current(&self) -> Result<Option<ContextHandle>, Refused> {
         let mut context = ContextHandle(0);
         call!(self, current(&raw mut context))?;
@@ -184,7 +186,7 @@ impl Driver {
         call!(self, pop_current(&raw mut context))
     }
 
-    /// Lets the current context touch the memory of another.
+    /// Lets the current context access the memory of another.
     pub(crate) fn enable_peer(&self, peer: ContextHandle) -> Result<(), Refused> {
         call!(self, enable_peer(peer, 0))
     }

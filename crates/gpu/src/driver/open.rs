@@ -1,11 +1,10 @@
-//! The driver's library, found at run time.
+//! Opens the driver's library, which is found at run time.
 //!
-//! Law: a driver is open when its library is found, it is as new as [`MINIMUM_VERSION`], it has
-//! every function of the table, and it has initialised itself. The error says which of these fails.
-//! A driver that is open stays open: the library is never unloaded, for threads of its own run in
-//! it.
+//! Law: a driver is open if its library was found, its version is at least [`MINIMUM_VERSION`], it
+//! has every function of the table, and it was initialised. The error says which of these fails. An
+//! open driver stays open: the library is never unloaded, because threads of its own run in it.
 //!
-//! Reason for unsafe code: a library is loaded, and its symbols are taken for functions.
+//! Reason for unsafe code: a library is loaded, and its symbols are cast to functions.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -20,9 +19,9 @@ use super::table::Functions;
 use crate::error::GpuError;
 use crate::status::{Code, code};
 
-/// The oldest driver that is taken, as the driver counts: 12040 is that of CUDA 12.4. It is the
-/// first that tells which parameters a kernel has; without that a wrong list of arguments would not
-/// be seen.
+/// The oldest supported driver, in the driver's notation: 12040 is that of CUDA 12.4. It is the
+/// first that reports the parameters of a kernel; without them, a wrong list of arguments would go
+/// unnoticed.
 pub const MINIMUM_VERSION: i32 = 12_040;
 
 /// The names of the driver's library.
@@ -34,7 +33,7 @@ const LIBRARIES: &[&str] = &["nvcuda.dll"];
 impl Driver {
     /// The driver of this machine, opened by the first call.
     pub(crate) fn open() -> Result<Arc<Driver>, GpuError> {
-        // Before the lock, which a thread of the parent may have held.
+        // This comes before the lock, which a thread of the parent may have held during the fork.
         if process::is_forked() {
             return Err(GpuError::Forked);
         }
@@ -45,14 +44,14 @@ impl Driver {
         }
         let mut reasons = Vec::new();
         for name in LIBRARIES {
-            // SAFETY: the library is the driver's, whose initialisers may run in any program. It is
-            // never unloaded.
+            // SAFETY: a program may run the initialisers of the driver's library. It is never
+            // unloaded.
             match unsafe { Library::new(*name) } {
                 Err(reason) => reasons.push(named_reason(name, &reason)),
                 Ok(library) => {
                     let library: &'static Library = Box::leak(Box::new(library));
                     let find = |symbol: &'static str| {
-                        // SAFETY: the address is only looked at.
+                        // SAFETY: the address is only inspected.
                         let address = unsafe { library.get::<*mut c_void>(symbol) }.ok()?;
                         NonNull::new(*address)
                     };
@@ -67,7 +66,7 @@ impl Driver {
         Err(GpuError::NoDriver { reasons })
     }
 
-    /// The driver whose functions are found so.
+    /// Initialises the driver whose functions `find` returns.
     ///
     /// # Safety
     ///
@@ -83,7 +82,7 @@ impl Driver {
                 std::mem::transmute::<NonNull<c_void>, unsafe extern "C" fn(*mut c_int) -> Code>(get_version);
             get_version(&raw mut version)
         };
-        // The stub that toolkits bring along for linking answers nothing.
+        // The stub library of the toolkit, which is meant for linking only, answers with this code.
         if answer == code::STUB_LIBRARY {
             return Err(GpuError::NoDriver { reasons: vec!["the library found is a stub for linking".into()] });
         }
@@ -104,7 +103,7 @@ impl Driver {
     }
 }
 
-/// Why a library does not open, as the system says it, with the name of the library.
+/// Why a library cannot be opened: the system's message, with the name of the library.
 fn named_reason(name: &str, error: &libloading::Error) -> String {
     let words = std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string);
     if words.contains(name) { words } else { format!("{name}: {words}") }

@@ -1,9 +1,9 @@
-//! Whether this process was forked after the driver was opened.
+//! Detects whether this process was forked after the driver was opened.
 //!
-//! Law: a forked process has the memory of its parent and none of its threads, and the driver works
-//! in neither: its calls fail, hang, or answer for the parent. So none is made there.
+//! Law: a forked process has the memory of its parent, but none of its threads. The driver does not
+//! work in it: its calls fail, hang, or answer for the parent. So no call is made there.
 //!
-//! Reason for unsafe code: only the C library tells a process that it was forked.
+//! Reason for unsafe code: only the C library reports that a process was forked.
 #![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +15,7 @@ pub(crate) fn is_forked() -> bool {
     FORKED.load(Ordering::Relaxed)
 }
 
-/// Notes forks from now on.
+/// Detects forks from now on.
 #[cfg(unix)]
 pub(super) fn watch() {
     use std::ffi::c_int;
@@ -29,8 +29,8 @@ pub(super) fn watch() {
         FORKED.store(true, Ordering::Relaxed);
     }
     static WATCHED: Once = Once::new();
-    // SAFETY: the parameters are those of POSIX, and `note` stores to an atomic, which a child may
-    // do. The library that holds it is never unloaded while the driver is open.
+    // SAFETY: the parameters are those of POSIX, and `note` stores to an atomic, which a forked
+    // child may do. The library that contains it is never unloaded while the driver is open.
     WATCHED.call_once(|| unsafe {
         pthread_atfork(None, None, Some(note));
     });

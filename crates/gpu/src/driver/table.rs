@@ -1,16 +1,16 @@
 //! The driver's functions, as C declares them.
 //!
 //! Law: a [`Functions`] is complete. Every field is the function of the driver's library that is
-//! exported under the symbol beside it, with the parameters that the driver's header gives that
-//! symbol. The suffixes `_v2` are part of the symbols: the driver keeps the old form of a function
-//! under the old symbol for ever, so a symbol fixes the parameters. (That is why nothing is asked
-//! of `cuGetProcAddress`: it chooses among these forms by a version, and here the symbol has
-//! chosen.)
+//! exported under the symbol beside it, with the parameters that the driver's header declares for
+//! that symbol. The suffixes `_v2` are part of the symbols: the driver keeps the old form of a
+//! function under the old symbol forever, so a symbol determines the parameters. (That is why
+//! `cuGetProcAddress` is not used: it chooses among these forms by a version, and here the symbol
+//! has chosen.)
 //!
-//! Handles are numbers as wide as a pointer, which C passes as it passes pointers. So they may move
-//! between threads, as the driver allows.
+//! Handles are numbers of pointer width, which C passes like pointers. So they may move between
+//! threads, as the driver allows.
 //!
-//! Reason for unsafe code: an address is taken for a function.
+//! Reason for unsafe code: an address is cast to a function.
 //!
 //! (CUDA driver API, `cuda.h` of CUDA 12.4.)
 #![allow(unsafe_code)]
@@ -20,14 +20,14 @@ use std::ptr::NonNull;
 
 use crate::status::Code;
 
-/// A function and the symbol that it is exported under.
+/// A function, and the symbol under which it is exported.
 #[derive(Clone, Copy)]
 pub(crate) struct DriverSymbol<F> {
     pub(crate) symbol: &'static str,
     pub(crate) function: F,
 }
 
-/// `CUDA_MEMCPY2D`: lines of bytes, each side with the step from line to line.
+/// `CUDA_MEMCPY2D`: lines of bytes. Each side has the distance between lines.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct CopyLines {
@@ -84,24 +84,24 @@ handles! {
 
 #[cfg(feature = "cudarc")]
 impl ContextHandle {
-    /// Whether it is the handle of another library.
+    /// Whether it has the value of another library's handle.
     pub(crate) fn is(self, handle: usize) -> bool {
         self.0 == handle
     }
 }
 
 impl StreamHandle {
-    /// The handle of a stream that was not made here; 0 is that of the default stream.
+    /// The handle of a stream of another library; 0 is the default stream.
     ///
     /// # Safety
     ///
-    /// It is 0, or a `CUstream` that lives as long as the result is used.
+    /// The handle is 0, or a `CUstream` that lives as long as the result is used.
     pub(crate) unsafe fn foreign(handle: usize) -> StreamHandle {
         StreamHandle(handle)
     }
 }
 
-/// `CUlaunchAttribute`: a number that says what is set, and 64 bytes that hold its value.
+/// `CUlaunchAttribute`: the number of an attribute, and 64 bytes with its value.
 #[repr(C, align(8))]
 #[derive(Clone, Copy)]
 pub(crate) struct LaunchAttribute {
@@ -128,18 +128,19 @@ pub(crate) struct TensorMapBytes(pub(crate) [u64; 16]);
 
 macro_rules! functions {
     ($($field:ident: $symbol:literal($($kind:ty),* $(,)?);)+) => {
-        /// The functions that are used here.
+        /// The driver functions that this crate uses.
         pub(crate) struct Functions {
             $(pub(super) $field: DriverSymbol<unsafe extern "C" fn($($kind),*) -> Code>,)+
         }
 
         impl Functions {
-            /// All functions, by the addresses of their symbols; or the first symbol that has none.
+            /// Casts the addresses that `find` returns to functions; or returns the first symbol
+            /// that has no address.
             ///
             /// # Safety
             ///
-            /// An address that is found is that of the driver's function of that name, or of one
-            /// with the same parameters, and stays valid as long as the program runs.
+            /// An address that `find` returns is that of the driver's function of that name, or of
+            /// one with the same parameters, and stays valid as long as the program runs.
             pub(crate) unsafe fn resolve(
                 find: impl Fn(&'static str) -> Option<NonNull<c_void>>,
             ) -> Result<Functions, &'static str> {
@@ -232,7 +233,8 @@ mod tests {
 
     use super::*;
 
-    /// Sizes and offsets of the header's structures, on a machine with 64-bit pointers.
+    /// Law: the structures have the sizes and offsets of the header, on a machine with 64-bit
+    /// pointers.
     #[test]
     fn structures_are_those_of_the_header() {
         assert_eq!((size_of::<LaunchAttribute>(), offset_of!(LaunchAttribute, value)), (72, 8));

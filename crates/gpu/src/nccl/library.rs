@@ -1,9 +1,9 @@
-//! NCCL's library: its functions, taken by name, and its version.
+//! NCCL's library: its functions, found by name, and its version.
 //!
-//! Law: every function is looked for before any is called, and a version without sends and receives
-//! is refused. What a group began is ended, whatever went wrong in it.
+//! Law: every function is found before any is called, and a version without sends and receives is
+//! refused. A group that was started is ended, whatever fails in it.
 //!
-//! Reason for unsafe code: a library is loaded, and its symbols are taken for functions.
+//! Reason for unsafe code: a library is loaded, and its symbols are cast to functions.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -14,11 +14,11 @@ use crate::driver::StreamHandle;
 
 /// The name of the library.
 const LIBRARY: &str = "libnccl.so.2";
-/// The first version with sends and receives, as the library writes it.
+/// The first version with sends and receives, in the library's notation.
 const MINIMUM: c_int = 2_700;
 /// ncclUint8.
 const BYTES: c_int = 1;
-/// The most bytes that are sent at once; what is larger goes in pieces, one after the other.
+/// The most bytes of one send. Larger transfers are split into pieces, one after the other.
 pub(super) const PIECE: u64 = 1 << 30;
 
 pub(super) type Comm = *mut c_void;
@@ -56,8 +56,8 @@ pub(super) struct Library {
     error_text: ErrorText,
 }
 
-/// One end of a transfer: bytes at an address of device memory, the rank of the other end, and the
-/// handle and the stream by which they go.
+/// One end of a transfer: bytes at a device address, the rank of the other end, and the handle and
+/// the stream of this end.
 #[derive(Clone, Copy)]
 pub(super) struct End {
     pub(super) address: u64,
@@ -70,12 +70,13 @@ pub(super) struct End {
 impl Library {
     /// Opens the library.
     ///
-    /// Errors: there is none, it lacks a function or is too old; `NCCL_NVLS_ENABLE` is not 0.
+    /// Errors: `NCCL_NVLS_ENABLE` is not 0; the library is missing, lacks a function, or is too
+    /// old.
     pub(super) fn open() -> Result<Library, NcclError> {
         if std::env::var("NCCL_NVLS_ENABLE").as_deref() != Ok("0") {
             return Err(NcclError::Unfit("set NCCL_NVLS_ENABLE=0 before, so that it does not use NVLink multicast"));
         }
-        // SAFETY: the initialisers of the library may run in any program. It is never unloaded, for
+        // SAFETY: a program may run the initialisers of this library. It is never unloaded, because
         // threads of its own run in it.
         let library = unsafe { libloading::Library::new(LIBRARY) };
         let library = library.map_err(|why| NcclError::Missing(why.to_string().into()))?;
@@ -89,7 +90,7 @@ impl Library {
         }
     }
 
-    /// The library whose functions `find` gives by their names.
+    /// The library whose functions `find` returns by name.
     ///
     /// # Safety
     ///
@@ -106,10 +107,10 @@ impl Library {
                 unsafe { std::mem::transmute::<*mut c_void, $kind>(found.as_ptr()) }
             }};
         }
-        // The version before all else: an old library lacks what is looked for then.
+        // The version comes first: an old library lacks some of the other functions.
         let get_version = function!("ncclGetVersion" as Version);
         let mut version = 0;
-        // SAFETY: a place for the answer is given.
+        // SAFETY: the answer is written to a variable.
         let status = unsafe { get_version(&mut version) };
         if status != 0 {
             return Err(NcclError::Status(status, "it does not say its version".into()));
@@ -139,12 +140,12 @@ impl Library {
         text_of(self.version)
     }
 
-    /// The meaning of a status.
+    /// Converts a status to a result.
     pub(super) fn answer(&self, status: c_int) -> Result<(), NcclError> {
         if status == 0 {
             return Ok(());
         }
-        // SAFETY: the text of a status is a constant of the library, ended by a zero.
+        // SAFETY: the description of a status is a constant of the library, terminated by a zero.
         let text = unsafe {
             let text = (self.error_text)(status);
             if text.is_null() { c"unknown" } else { CStr::from_ptr(text) }
@@ -152,14 +153,14 @@ impl Library {
         Err(NcclError::Status(status, text.to_string_lossy().into()))
     }
 
-    /// Issues sends and receives on their streams, all of them as one group.
+    /// Issues sends and receives on their streams, as one group.
     ///
     /// # Safety
     ///
-    /// Addresses, handles and streams are alive and of one device, each for all bytes of its
-    /// transfer; nothing else writes to receive buffers until the stream is done.
+    /// Addresses, handles and streams are alive and belong to one device, and each address has all
+    /// bytes of its transfer. Nothing else writes to receive buffers until the stream is done.
     pub(super) unsafe fn transfer(&self, sends: &[End], receives: &[End]) -> Result<(), NcclError> {
-        // SAFETY: the call takes nothing.
+        // SAFETY: the call has no parameters.
         self.answer(unsafe { (self.start)() })?;
         let ends = sends.iter().map(|end| (end, true)).chain(receives.iter().map(|end| (end, false)));
         let mut done = Ok(());
@@ -173,7 +174,7 @@ impl Library {
                 at += count;
             }
         }
-        // SAFETY: the call takes nothing.
+        // SAFETY: the call has no parameters.
         let ended = self.answer(unsafe { (self.end)() });
         done.and(ended)
     }
@@ -194,7 +195,7 @@ impl Library {
     }
 }
 
-/// A version as people write it: 2708 is 2.7.8, and 22703 is 2.27.3.
+/// A version as text: 2708 is 2.7.8, and 22703 is 2.27.3.
 fn text_of(version: c_int) -> String {
     let (major, minor) =
         if version < 10_000 { (version / 1000, version / 100 % 10) } else { (version / 10_000, version / 100 % 100) };

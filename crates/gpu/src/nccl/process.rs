@@ -1,8 +1,9 @@
 //! One device in each of several processes.
 //!
-//! Law: one process makes an identifier, which the others get by other means; with it, all of them
-//! join at once. A process puts its own ends of transfers on its stream, in the order that all
-//! know. If a process is lost, the others wait for ever, so a process that waits too long aborts.
+//! Law: one process creates an identifier, and the others get it by other means; with it, all of
+//! them join at once. A process enqueues its own ends of transfers on its stream, in an order that
+//! all processes share. If a process is lost, the others wait forever, so a process that waits too
+//! long aborts.
 //!
 //! Reason for unsafe code: handles and addresses are passed to functions of the library.
 #![allow(unsafe_code)]
@@ -16,13 +17,13 @@ use crate::device::Device;
 use crate::memory::Memory;
 use crate::stream::Stream;
 
-/// The identifier with which processes join: 128 bytes, which the first one makes and sends to the
-/// others.
+/// The identifier with which processes join: 128 bytes, which the first process creates and sends
+/// to the others.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct NcclId([u8; 128]);
 
 impl NcclId {
-    /// A new one. Where the process that made it ends, the others cannot join.
+    /// Creates an identifier. If this process ends, the others cannot join.
     ///
     /// Errors: as [`NcclProcess::join`].
     pub fn new() -> Result<NcclId, NcclError> {
@@ -31,12 +32,12 @@ impl NcclId {
 
     pub(super) fn by(library: &Library) -> Result<NcclId, NcclError> {
         let mut id = UniqueId([0; 128]);
-        // SAFETY: a place for the answer is given.
+        // SAFETY: the answer is written to a variable.
         library.answer(unsafe { (library.get_id)(&mut id) })?;
         Ok(NcclId(id.0))
     }
 
-    /// The identifier that these bytes are.
+    /// The identifier with these bytes.
     pub fn of_bytes(bytes: [u8; 128]) -> NcclId {
         NcclId(bytes)
     }
@@ -49,12 +50,12 @@ impl NcclId {
 
 impl fmt::Debug for NcclId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Knowing the bytes is enough to join.
+        // Whoever knows the bytes can join, so they are not printed.
         f.write_str("NcclId(..)")
     }
 }
 
-/// The device of this process, connected with those of others.
+/// The device of this process, connected with the devices of other processes.
 pub struct NcclProcess {
     library: Library,
     device: Device,
@@ -66,8 +67,8 @@ pub struct NcclProcess {
 impl NcclProcess {
     /// Joins the other processes, and returns when all have joined.
     ///
-    /// Errors: there is no library, it is too old or lacks a function; `NCCL_NVLS_ENABLE` is not 0;
-    /// a rank that is not below the number of ranks; NCCL refuses.
+    /// Errors: the library is missing, is too old, or lacks a function; `NCCL_NVLS_ENABLE` is not
+    /// 0; the rank is not below the number of ranks; NCCL refuses.
     pub fn join(device: &Device, id: &NcclId, rank: usize, ranks: usize) -> Result<NcclProcess, NcclError> {
         NcclProcess::by(Library::open()?, device, id, rank, ranks)
     }
@@ -85,7 +86,7 @@ impl NcclProcess {
         }
         let (own, all) = (count(rank)?, count(ranks)?);
         let mut comm: Comm = std::ptr::null_mut();
-        // SAFETY: a place for the handle is given; the device is that of the current context.
+        // SAFETY: the handle is written to a variable; the device is that of the current context.
         let status =
             device.context().attempt(|_| unsafe { (library.init_rank)(&mut comm, all, UniqueId(id.0), own) })?;
         library.answer(status)?;
@@ -97,21 +98,21 @@ impl NcclProcess {
         self.library.version()
     }
 
-    /// The number of this process.
+    /// The rank of this process.
     pub fn rank(&self) -> usize {
         self.rank
     }
 
-    /// How many processes there are.
+    /// The number of processes.
     pub fn ranks(&self) -> usize {
         self.ranks
     }
 
-    /// Gives the transfers that begin or end in this process to a stream, all of them as one, and
-    /// returns at once: it sends from `from`, and what it gets goes to `to`. All processes give the
-    /// same transfers in the same order.
+    /// Enqueues the transfers that begin or end in this process on a stream, as one group, and
+    /// returns at once. It sends from `from`, and receives in `to`. All processes pass the same
+    /// transfers in the same order.
     ///
-    /// Errors: memory that does not hold a transfer, or is of another device; a process that
+    /// Errors: memory that does not contain a transfer, or is of another device; a process that
     /// aborted; NCCL refuses.
     pub fn transfer(
         &mut self,
@@ -146,27 +147,27 @@ impl NcclProcess {
                 });
             }
         }
-        // SAFETY: memory and stream are of the device of the handle, and hold the bytes, as was
-        // checked above; `to` is borrowed for this process alone.
+        // SAFETY: the memory and the stream belong to the device of the handle, and the memory
+        // contains the bytes, as was checked above; `to` is borrowed exclusively.
         context.attempt(|_| unsafe { self.library.transfer(&sends, &receives) })?
     }
 
     /// The asynchronous error of the device, if any.
     ///
-    /// Errors: NCCL's, such as a process at the other end that is gone.
+    /// Errors: NCCL's, such as a lost process at the other end.
     pub fn check(&mut self) -> Result<(), NcclError> {
         let Some(comm) = self.comm else { return Err(NcclError::Unfit("this process aborted")) };
         let mut status = 0;
-        // SAFETY: the handle is alive, and a place for the answer is given.
+        // SAFETY: the handle is alive, and the answer is written to a variable.
         let answer = unsafe { (self.library.async_error)(comm, &mut status) };
         self.library.answer(answer).and_then(|()| self.library.answer(status))
     }
 
-    /// Ends transfers in progress and frees the handle: streams that wait for a lost process
+    /// Stops transfers in progress and destroys the handle: streams that wait for a lost process
     /// continue, and what they received must not be used.
     pub fn abort(&mut self) {
         if let Some(comm) = self.comm.take() {
-            // SAFETY: the handle is given back once.
+            // SAFETY: the handle is destroyed once.
             let _ = self.device.context().attempt(|_| unsafe { (self.library.abort)(comm) });
         }
     }
@@ -175,7 +176,7 @@ impl NcclProcess {
 impl Drop for NcclProcess {
     fn drop(&mut self) {
         if let Some(comm) = self.comm.take() {
-            // SAFETY: the handle is given back once.
+            // SAFETY: the handle is destroyed once.
             let _ = self.device.context().attempt(|_| unsafe { (self.library.destroy)(comm) });
         }
     }

@@ -1,10 +1,10 @@
-//! The rounds in which products and their peers are timed.
+//! Rounds in which kernels and those that they are compared with are timed.
 //!
-//! Law: everything that is compared has rounds of the same kind: equally many repetitions, after
-//! equally long rests. Before the timed work, the device has something to do, so that it does not
-//! wait for the host's first call: the same work, or, after a rest, if one repetition is longer
-//! than a round, a loop of one thread. A repetition of the work would warm up the device as if
-//! there were no rest.
+//! Law: everything that is compared is timed in rounds of the same kind: equally many repetitions,
+//! after equally long rests. Other work precedes the timed work, so that the device does not wait
+//! for the host's first call. It is the same work; or, after a rest, if one repetition is longer
+//! than a round, a loop of one thread, because a repetition of the work would warm up the device as
+//! if there were no rest.
 
 use std::time::Duration;
 
@@ -15,13 +15,13 @@ use tilewright_planners::PlanError;
 use super::{BenchError, LASTING, timed};
 use crate::{Argument, Device, GpuError, Memory, ModuleOptions, SizedKernel, Stream};
 
-/// How long a round takes about behind a rest, in seconds.
+/// The approximate length of a round after a rest, in seconds.
 const SHORT_TURN: f64 = 0.002;
-/// Additions of the loop of one thread, each after the other: some cycles each, in all longer than
-/// the host takes for a call.
+/// The number of dependent additions in the loop of one thread. Each takes some cycles, so that the
+/// loop lasts longer than a call on the host.
 const ADDITIONS: i64 = 200_000;
 
-/// Rounds of some work.
+/// How some work is timed in a round.
 #[derive(Debug)]
 pub struct Round {
     count: usize,
@@ -29,22 +29,22 @@ pub struct Round {
     before: Option<Loop>,
 }
 
-/// A loop of one thread.
+/// A kernel in which one thread loops.
 #[derive(Debug)]
 struct Loop {
     kernel: SizedKernel,
     sum: Memory,
 }
 
-/// The repetitions in a round of work that takes `seconds` seconds, and whether a loop precedes it
-/// instead of the work itself.
+/// The number of repetitions in a round, for work that takes `seconds` seconds; and whether a loop,
+/// instead of the work itself, precedes it.
 fn shape(seconds: f64, rest: bool) -> (usize, bool) {
     let length = if rest { SHORT_TURN } else { LASTING };
     let count = ((length / seconds) as usize).clamp(1, 10_000);
     (count, rest && count == 1)
 }
 
-/// One thread that adds for some time.
+/// A kernel in which one thread performs additions for some time.
 fn additions() -> Result<Kernel, KernelError> {
     Kernel::build("additions", |k| {
         let sum = k.output::<f32>("sum", "1:1")?;

@@ -1,7 +1,7 @@
-//! The tensors of a product on a device: filled, multiplied by its kernels, and compared.
+//! The tensors of a GEMM on a device: they are filled, multiplied, and compared.
 //!
-//! Law: inputs repeat a block of numbers that is known here, and what is written is poisoned
-//! before the kernels run.
+//! Law: inputs repeat a block of numbers that the host knows, and outputs are poisoned before the
+//! kernels run.
 
 use tilewright_kernel::machine::Machine;
 use tilewright_planners::gemm::{Each, Expected, Matrix, Problem, ProductTensor, Step};
@@ -10,26 +10,27 @@ use tilewright_planners::{any_numbers, bits_at};
 use crate::devices::bench::BenchError;
 use crate::{Argument, Device, GpuError, Memory, ModuleOptions, SizedKernel, Stream};
 
-/// How many multiplications are spent on checking a product, about.
+/// The approximate number of multiplications for checking a GEMM.
 pub const CHECKED: i64 = 1 << 25;
-/// Inputs repeat after this many elements: a prime, so that no row is like the next.
+/// Inputs repeat after this many elements. It is a prime, so that rows differ.
 const PERIOD: usize = 1_048_573;
 
-/// A kernel at its sizes, and its step.
+/// A kernel at its sizes, and its step of the plan.
 pub type Ready = (SizedKernel, Step);
 
-/// The memory of the tensors of a product.
+/// The memory of the tensors of a GEMM.
 pub struct Tensors {
-    /// Each tensor and its memory, in no order.
+    /// Each tensor and its memory, in no particular order.
     pub memory: Vec<(ProductTensor, Memory)>,
 }
 
-/// The numbers of an input, which repeat: their width in bytes, and the bytes.
+/// The repeating numbers of an input: the bytes of an element, and the bytes of the block.
 pub type Block = (ProductTensor, usize, Vec<u8>);
 
 impl Tensors {
-    /// Inputs that repeat a block of numbers, and poisoned memory for the rest; groups end where
-    /// `ends` says, or at random. Problems of a list have other numbers by their place in it.
+    /// Inputs that repeat a block of numbers, and poisoned memory for the other tensors. Row groups
+    /// end at `ends`, or at random rows. `place` is the position of the problem in a list; problems
+    /// at different positions have different numbers.
     pub fn filled(
         device: &Device,
         stream: &Stream,
@@ -50,7 +51,7 @@ impl Tensors {
                 }
             };
             let bytes = bytes_of(matrix)?;
-            // Kernels may ask for more than the last element, up to a line.
+            // Kernels may load up to a cache line beyond the last element.
             let mut memory = device.allocate(bytes + 256)?;
             memory.repeat(stream, bytes, &block)?;
             blocks.push((operand, matrix.element().bytes() as usize, block));
@@ -70,7 +71,7 @@ impl Tensors {
         Ok((tensors, blocks))
     }
 
-    /// Poisons what is written.
+    /// Poisons the outputs.
     pub fn poison(&mut self, stream: &Stream, problem: &Problem) -> Result<(), GpuError> {
         let written = problem.outputs();
         for (_, memory) in self.memory.iter_mut().filter(|(operand, _)| written.contains(operand)) {
@@ -79,13 +80,13 @@ impl Tensors {
         Ok(())
     }
 
-    /// Launches the kernels of one product in their order, and returns at once.
+    /// Launches the kernels of one GEMM in order, and returns at once.
     pub fn launch(&mut self, stream: &Stream, kernels: &[Ready]) -> Result<(), GpuError> {
         Tensors::launch_all(std::slice::from_mut(self), stream, kernels)
     }
 
-    /// Launches kernels on the tensors of the problems of a list, of which the first one has the
-    /// workspace of all.
+    /// Launches kernels on the tensors of a list of problems. The tensors of the first problem
+    /// include the workspace of all.
     pub fn launch_all(all: &mut [Tensors], stream: &Stream, kernels: &[Ready]) -> Result<(), GpuError> {
         for (kernel, step) in kernels {
             let own = |(problem, operand): (usize, &ProductTensor)| match operand {
@@ -94,7 +95,7 @@ impl Tensors {
             };
             let operands: Vec<(usize, ProductTensor)> = step.problems().zip(step.operands()).map(own).collect();
             let (from, to) = operands.split_at(step.read_and_written().0.len());
-            // Outputs are taken out meanwhile.
+            // Outputs are removed from the list, so that the others can be borrowed.
             let mut written = Vec::new();
             for (problem, operand) in to {
                 let memory = &mut all[*problem].memory;
@@ -113,14 +114,14 @@ impl Tensors {
         Ok(())
     }
 
-    /// The memory of a tensor, if it is there.
+    /// The memory of a tensor; None if the GEMM has no such tensor.
     pub fn of(&self, operand: ProductTensor) -> Option<&Memory> {
         self.memory.iter().find(|(known, _)| *known == operand).map(|(_, memory)| memory)
     }
 }
 
-/// The kernels of a product or of a list that are planned for a machine, compiled: a later device
-/// runs the text for an earlier machine.
+/// The compiled kernels of a GEMM or of a list, planned for a machine. If the machine has an
+/// earlier target than the device, the device runs the PTX for that target.
 pub fn ready(device: &Device, steps: &[Step], machine: &Machine) -> Result<Vec<Ready>, BenchError> {
     let runs = machine.target.runs_on(device.capability());
     let target = if runs { machine.target } else { device.target()? };
@@ -131,15 +132,15 @@ pub fn ready(device: &Device, steps: &[Step], machine: &Machine) -> Result<Vec<R
     compiled.collect()
 }
 
-/// What elements of D should be, at places spread over all of it: as many as make this many
-/// multiplications compute, less those of rows that are in no group.
+/// Expected elements of D, spread over the whole matrix: as many as this number of multiplications
+/// can compute, except rows that are in no group.
 pub fn wanted(problem: &Problem, blocks: &[Block], multiplications: i64) -> Result<Vec<Expected>, BenchError> {
     let [m, n, k] = problem.sizes();
     let all = m * n * problem.batch();
     let taken = (multiplications / k).clamp(64, all.max(64)).min(all);
     let input = |operand: ProductTensor, at: i64| of_block(blocks, operand, at);
     let of = |number: i64| {
-        // The first, the last, and steps of equal length between; all, where they are few.
+        // The first, the last, and others at equal distances; all of them, if there are few.
         let index =
             if taken < 2 { 0 } else { (i128::from(number) * i128::from(all - 1) / i128::from(taken - 1)) as i64 };
         let (row, column, matrix) = (index / n % m, index % n, index / (n * m));
@@ -149,7 +150,7 @@ pub fn wanted(problem: &Problem, blocks: &[Block], multiplications: i64) -> Resu
     (0..taken).filter_map(|number| of(number).transpose()).collect()
 }
 
-/// The group of a row, if it is in one.
+/// The group of a row; None if it is in no group.
 pub fn group_of(problem: &Problem, input: &dyn Fn(ProductTensor, i64) -> u64, row: i64) -> Option<i64> {
     problem.row_group_of(row, |group| i64::from(input(ProductTensor::Ends, group) as u32 as i32))
 }
@@ -160,8 +161,8 @@ pub fn of_block(blocks: &[Block], operand: ProductTensor, at: i64) -> u64 {
     found.map_or(0, |(_, width, block)| bits_at(block, *width, at as usize % PERIOD))
 }
 
-/// Compares elements of D with what they should be: the greatest error and its bound, and the
-/// greatest in units of its bound.
+/// Compares elements of D with expected ones. Returns the greatest error and its bound, and the
+/// greatest error in units of its bound.
 pub fn compare(
     problem: &Problem,
     stream: &Stream,
@@ -185,7 +186,7 @@ pub fn compare(
     Ok([greatest, bound, worst])
 }
 
-/// Compares some elements of each epilogue reduction with the definition; returns how many.
+/// Compares some elements of each epilogue reduction with the definition. Returns their number.
 pub fn compare_kept(
     problem: &Problem,
     stream: &Stream,
@@ -200,7 +201,7 @@ pub fn compare_kept(
         let mut left = vec![0; usize::try_from(memory.bytes()).unwrap_or(0)];
         memory.read(stream, 0, &mut left)?;
         let (extent, along) = if by.each == Each::Row { (m, n) } else { (n, m) };
-        // With row groups there is a number of each column for each group.
+        // With row groups, a column has a separate result for each group.
         let matrices = if by.each == Each::Column { problem.row_groups() } else { None };
         let all = extent * matrices.unwrap_or(problem.batch());
         let taken = (CHECKED / (k * along).max(1)).clamp(2, 64).min(all);

@@ -1,13 +1,13 @@
 //! The time of work on a stream of a device, compared with the driver's copy of equally many bytes.
 //!
-//! Law: kernel and copy alternate, and the time of each is the median. Short work is recorded into
-//! graphs, kernel and copy alike, because otherwise the time would be that of the host's calls.
+//! Law: kernel and copy alternate, and the time of each is the median. Short launches of kernel and
+//! copy are captured into graphs, because otherwise the time would be that of the host's calls.
 
 use crate::{Device, GpuError, Graph, Stream};
 
-/// How often kernel and copy are timed, by default.
+/// The default number of timed repetitions of kernel and copy.
 pub const REPEATS: u16 = 9;
-/// About how long each of these times lasts, in seconds.
+/// The approximate length of each timed repetition, in seconds.
 pub const LASTING: f64 = 0.02;
 /// Launches shorter than this, in seconds, are replayed from a graph of several launches.
 const SHORT: f64 = 50e-6;
@@ -18,18 +18,19 @@ const PAGE: u64 = 4096;
 /// The times of a kernel and of a copy.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Timing {
-    /// How long a launch takes, in seconds: the median.
+    /// The median time of a launch, in seconds.
     pub seconds: f64,
     /// The median time in which the driver copies equally many bytes, in seconds.
     pub copy_seconds: f64,
-    /// The launches of a graph, if they are too short to be launched one by one; else 0.
+    /// The number of launches in a graph, if they are too short to be launched one by one;
+    /// otherwise 0.
     pub recorded: usize,
     /// The number of measurements whose median is reported.
     pub repeats: u16,
 }
 
-/// The bytes that a copy reads, and writes, so that it moves `bytes` in total: half of them, in
-/// whole pages.
+/// The number of bytes that a copy reads, and also writes, so that it moves `bytes` in total: half
+/// of them, in whole pages.
 ///
 /// ```
 /// assert_eq!(tilewright::bench::copied(16384), 8192);
@@ -39,7 +40,7 @@ pub fn copied(bytes: i64) -> u64 {
     u64::try_from(bytes / 2).unwrap_or(1).max(1).next_multiple_of(PAGE)
 }
 
-/// The middle one of some times; not a number where there are none.
+/// The median of some times; NaN if there are none.
 ///
 /// ```
 /// assert_eq!(tilewright::bench::median(vec![3.0, 1.0, 9.0]), 3.0);
@@ -49,7 +50,8 @@ pub fn median(mut times: Vec<f64>) -> f64 {
     times.get(times.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// How long `count` repetitions of some work take on a stream, each, in seconds.
+/// The time of one repetition of some work on a stream, in seconds, measured over `count`
+/// repetitions.
 ///
 /// ```
 /// use tilewright::{bench, gpu::Device};
@@ -63,7 +65,7 @@ pub fn median(mut times: Vec<f64>) -> f64 {
 /// # Ok::<(), tilewright::gpu::GpuError>(())
 /// ```
 ///
-/// Errors: the device; what `work` refuses.
+/// Errors: those of the device; those of `work`.
 pub fn timed(
     device: &Device,
     stream: &Stream,
@@ -80,7 +82,7 @@ pub fn timed(
     Ok(last.seconds_since(&first)? / count as f64)
 }
 
-/// The medians of `repeats` times of some launches, and of a copy of as many bytes.
+/// The median times of some launches, and of a copy of equally many bytes.
 pub(super) fn beside_copy(
     device: &Device,
     stream: &Stream,

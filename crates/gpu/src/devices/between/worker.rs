@@ -1,6 +1,6 @@
 //! The thread that calls NCCL.
 //!
-//! Law: any call of NCCL may wait for another process for ever: joining, the first transfer, which
+//! Law: any call of NCCL may wait for another process forever: joining, the first transfer, which
 //! connects to the others, and even aborting. So one thread makes all calls, and callers wait for
 //! it for a limited time. A thread that does not answer in time is abandoned with everything that
 //! it owns: memory that NCCL may still write is neither freed nor reused, and the program continues
@@ -18,21 +18,21 @@ use tilewright_mesh::MeshError;
 /// How much longer the caller waits than the thread, so that the thread can report what was late.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// How often an asker looks whether it was interrupted.
+/// How often a waiting caller checks whether it was interrupted.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Bytes for other ranks, or of them.
+/// Bytes for other ranks, or from them.
 pub(super) type Messages = Vec<(usize, Vec<u8>)>;
 
-/// Why bytes were not moved.
+/// Why the bytes were not exchanged.
 pub(super) enum Trouble {
-    /// This process failed: the others must be told.
+    /// This process failed. It must inform the others.
     Own(MeshError),
-    /// Another process did not do its part, or NCCL says so.
+    /// Another process failed, or NCCL reports that.
     Other(String),
 }
 
-/// The identifier with which processes join.
+/// The data with which a process joins.
 pub(super) struct Joining {
     pub(super) device: Device,
     pub(super) id: NcclId,
@@ -41,25 +41,25 @@ pub(super) struct Joining {
     pub(super) patience: Duration,
 }
 
-/// The messages to send, and places with the lengths of those to receive.
+/// The messages to send, and the receive buffers.
 type Ask = (Messages, Messages);
 type Answer = Result<Messages, Trouble>;
 
-/// The thread, as its caller sees it.
+/// The handle of the thread.
 pub(super) struct Worker {
     asks: Option<Sender<Ask>>,
     answers: Receiver<Answer>,
     version: String,
     patience: Duration,
-    /// Whether nothing that it has is given back.
+    /// Whether the thread must never free what it owns.
     left: Arc<AtomicBool>,
 }
 
 impl Worker {
     /// Starts the thread, which joins the other processes.
     ///
-    /// Errors: NCCL refuses ([`Trouble::Own`]); the others do not join in time, or
-    /// `is_interrupted`.
+    /// Errors: NCCL refuses ([`Trouble::Own`]); the others do not join in time; `is_interrupted`
+    /// returned true.
     pub(super) fn join(joining: Joining, is_interrupted: &dyn Fn() -> bool) -> Result<Worker, Trouble> {
         let (asks, asked) = mpsc::channel::<Ask>();
         let (answer, answers) = mpsc::channel::<Answer>();
@@ -78,12 +78,12 @@ impl Worker {
                 let is_lost = matches!(done, Err(Trouble::Other(_)));
                 let _ = answer.send(done);
                 if is_lost {
-                    // It may wait for ever too, so the answer goes out before.
+                    // The abort may also wait forever, so the answer is sent first.
                     return moving.nccl.abort();
                 }
             }
             if is_left.load(Ordering::Acquire) {
-                // NCCL returns nothing before the other processes do, one of which is lost.
+                // A process is lost, so NCCL would not return from freeing. Everything is leaked.
                 std::mem::forget(moving);
             }
         };
@@ -93,7 +93,7 @@ impl Worker {
         Ok(Worker { asks: Some(asks), answers, version, patience, left })
     }
 
-    /// Leaves the thread alone with all that it has: one of the others is lost.
+    /// Abandons the thread and everything that it owns, because another process is lost.
     pub(super) fn leave(&mut self) {
         self.left.store(true, Ordering::Release);
         self.asks = None;
@@ -104,7 +104,7 @@ impl Worker {
         &self.version
     }
 
-    /// Sends messages and gives the places back, filled.
+    /// Sends messages, and returns the receive buffers filled.
     pub(super) fn moved(&mut self, sends: Messages, places: Messages, is_interrupted: &dyn Fn() -> bool) -> Answer {
         let asked = self.asks.as_ref().is_some_and(|asks| asks.send((sends, places)).is_ok());
         let answer = if asked {
@@ -120,7 +120,7 @@ impl Worker {
 }
 
 impl Drop for Worker {
-    /// Waits until the thread has freed what it has, unless it was given up.
+    /// Waits until the thread has freed what it owns, unless it was abandoned.
     fn drop(&mut self) {
         if self.asks.take().is_some() {
             let _ = self.answers.recv_timeout(self.patience);
@@ -128,7 +128,7 @@ impl Drop for Worker {
     }
 }
 
-/// The answer of a thread, if it comes in time.
+/// The answer of a thread; an error if it does not come in time.
 fn answered<T>(answers: &Receiver<T>, patience: Duration, is_interrupted: &dyn Fn() -> bool) -> Result<T, Trouble> {
     let since = Instant::now();
     while since.elapsed() < patience + GRACE {
@@ -148,13 +148,13 @@ fn late(patience: Duration) -> String {
     format!("it did not answer within {} s", patience.as_secs_f64())
 }
 
-/// The state of the thread.
+/// The state that the thread owns.
 struct Moving {
-    // Freed first: it may use the rest.
+    // Dropped first, because it may use the others.
     nccl: NcclProcess,
     device: Device,
     stream: Stream,
-    /// Buffers for sent and received elements; they grow as needed.
+    /// Buffers for sent and received elements. They grow as needed.
     buffers: [Memory; 2],
     rank: usize,
     patience: Duration,
@@ -175,7 +175,7 @@ impl Moving {
         Ok(Moving { nccl, device: device.clone(), stream, buffers, rank: *rank, patience: *patience })
     }
 
-    /// Moves bytes through the device.
+    /// Exchanges bytes through the device.
     fn moved(&mut self, sends: &Messages, mut places: Messages) -> Answer {
         let transfers = self.given(sends, &places)?;
         self.waited(&transfers).map_err(Trouble::Other)?;
@@ -210,7 +210,7 @@ impl Moving {
         Ok(transfers)
     }
 
-    /// Gives transfers to the stream, and waits for no longer than the patience.
+    /// Enqueues transfers on the stream, and waits for them, at most for the patience.
     fn waited(&mut self, transfers: &[Transfer]) -> Result<(), String> {
         let [sent, received] = &mut self.buffers;
         self.nccl.transfer(&self.stream, sent, received, transfers).map_err(|error| error.to_string())?;
@@ -220,7 +220,7 @@ impl Moving {
             if since.elapsed() > self.patience {
                 return Err(late(self.patience));
             }
-            // Short transfers are not slept through.
+            // During short transfers, the thread polls without sleeping.
             if since.elapsed() > Duration::from_millis(1) {
                 thread::sleep(Duration::from_micros(50));
             }

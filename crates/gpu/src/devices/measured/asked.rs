@@ -1,6 +1,6 @@
-//! Problems that planners were asked for, and their tuning.
+//! Records the problems that planners were asked for, to tune them later.
 //!
-//! Law: an [`AskedPlanner`] gives the plans of its planner, and remembers each problem once,
+//! Law: an [`AskedPlanner`] returns the plans of its planner, and records each problem once,
 //! however often it is asked for.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -29,9 +29,10 @@ pub struct Tuned {
     pub plan: String,
     /// The median time of a launch, in seconds.
     pub seconds: f64,
-    /// The same of the plan that the model of the machine chooses, in the same run.
+    /// The median time of a launch of the plan that the machine's model chooses, in seconds, from
+    /// the same run.
     pub model_seconds: f64,
-    /// How many plans were measured.
+    /// The number of plans that were measured.
     pub candidates: usize,
     /// Where the plan is kept.
     pub kept: Kept,
@@ -76,7 +77,7 @@ impl Asked {
     }
 }
 
-/// The first plan of a ranking, which was kept and so is not empty.
+/// The first plan of a ranking. The ranking was kept, so it is not empty.
 fn tuned<P>(ranking: &[Ranked<P>], kept: Kept, line: impl Fn(&P) -> String) -> Tuned {
     let fastest = ranking.first();
     let of_model = ranking.iter().find(|own| own.number == 0);
@@ -90,10 +91,10 @@ fn tuned<P>(ranking: &[Ranked<P>], kept: Kept, line: impl Fn(&P) -> String) -> T
     }
 }
 
-/// The most problems that are remembered. Shapes that never repeat must not fill memory.
+/// The most problems that are recorded, so that shapes that never repeat do not fill memory.
 const MAX_ASKED: usize = 1024;
 
-/// Problems that planners were asked for; clones are the same list.
+/// The problems that planners were asked for. Clones share one list.
 #[derive(Debug, Clone, Default)]
 pub struct AskedProblems {
     list: Arc<Mutex<AskedList>>,
@@ -101,9 +102,9 @@ pub struct AskedProblems {
 
 #[derive(Debug, Default)]
 struct AskedList {
-    /// How often a planner was asked.
+    /// How often planners were asked.
     count: u64,
-    /// Each problem with the count when it was last asked for, in that order.
+    /// Each problem, with the count at which it was last asked for; in that order.
     last: Vec<(u64, Asked)>,
 }
 
@@ -112,13 +113,13 @@ impl AskedProblems {
         self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How often planners were asked until now.
+    /// How often planners were asked so far.
     pub fn count(&self) -> u64 {
         self.locked().count
     }
 
-    /// The problems that were asked for since planners had been asked so often, each once, in the
-    /// order in which they were last asked for; with 0, all.
+    /// The problems that were asked for after planners had been asked `count` times, each once, in
+    /// the order in which they were last asked for. With 0, all problems.
     pub fn since(&self, count: u64) -> Vec<Asked> {
         let list = self.locked();
         list.last.iter().filter(|(last, _)| *last >= count).map(|(_, asked)| asked.clone()).collect()
@@ -137,7 +138,7 @@ impl AskedProblems {
     }
 }
 
-/// A planner that remembers what it is asked for.
+/// A planner that records the problems that it is asked for.
 ///
 /// ```
 /// use tilewright::kernel::Element;
@@ -164,7 +165,7 @@ pub struct AskedPlanner<P> {
 }
 
 impl<P: Planner> AskedPlanner<P> {
-    /// With the plans of another planner; problems are added to the list.
+    /// A planner with the plans of `planner`. Problems are added to the list.
     pub fn new(planner: P, problems: &AskedProblems) -> AskedPlanner<P> {
         AskedPlanner { planner, problems: problems.clone() }
     }

@@ -1,11 +1,11 @@
 //! The file of measured plans of a card.
 //!
-//! Law: a file is text. Its head says the format, the card, the driver and the version of the
+//! Law: a file is text. Its head states the format, the card, the driver and the version of the
 //! library. Each further line is an entry: a checksum of the rest of the line, the kernel, the
-//! problem, the plan, microseconds and the number of plans that were measured, with tabs between.
-//! The last line has the number of entries. Entries are sorted, so the same plans are the same
-//! bytes. An entry whose checksum or fields are wrong is damaged, and so is one that the last line
-//! counts and that is not there; the other entries are as good as before.
+//! problem, the plan, microseconds, and the number of measured plans, separated by tabs. The last
+//! line has the number of entries. Entries are sorted, so the same plans give the same bytes. An
+//! entry with a wrong checksum or wrong fields is damaged. So is an entry that the last line counts
+//! and that is missing. The other entries stay valid.
 //!
 //! ```text
 //! tilewright measured plans 1
@@ -25,7 +25,7 @@ use super::{Card, MeasuredPlan, UNFINISHED};
 
 /// The first line of a file.
 const FORMAT: &str = "tilewright measured plans 1";
-/// The beginning of the last line, before the number of entries.
+/// The beginning of the last line. The number of entries follows.
 const END: &str = "end ";
 /// The most bytes of a file: some ten thousand entries.
 const MAX_BYTES: u64 = 16 << 20;
@@ -33,9 +33,9 @@ const MAX_BYTES: u64 = 16 << 20;
 /// The entries of a file.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Contents {
-    /// By kernel and problem.
+    /// The entries, by kernel and problem.
     entries: BTreeMap<(String, String), MeasuredPlan>,
-    /// How many entries were left out because they are damaged.
+    /// The number of entries that were left out because they are damaged.
     pub(super) damaged: usize,
 }
 
@@ -45,7 +45,7 @@ fn head(card: &Card) -> String {
     format!("{FORMAT}\ncard {name}\ndriver {driver}\nversion {}\n", env!("CARGO_PKG_VERSION"))
 }
 
-/// The name of the file of a card: letters and digits of its name, then a distinguishing hash.
+/// The name of the file of a card: the letters and digits of the card's name, then a hash.
 pub(super) fn name(card: &Card) -> String {
     let words: String =
         card.name.chars().map(|own| if own.is_ascii_alphanumeric() { own.to_ascii_lowercase() } else { '-' }).collect();
@@ -60,7 +60,7 @@ pub(super) fn hash(bytes: &[u8]) -> u64 {
 impl Contents {
     /// The entries of a text.
     ///
-    /// Errors: why it is not the file of this card.
+    /// Errors: the reason why it is not the file of this card.
     pub(super) fn of(text: &str, card: &Card) -> Result<Contents, &'static str> {
         if !text.starts_with(FORMAT) {
             return Err("it does not begin as such files do");
@@ -81,7 +81,7 @@ impl Contents {
                 },
             }
         }
-        // If the file was truncated, entries are missing, or the count itself.
+        // If the file was truncated, entries are missing, or the count is.
         let missing = match counted {
             Some(count) => count.saturating_sub(contents.entries.len() + contents.damaged),
             None => usize::from(contents.damaged == 0),
@@ -114,7 +114,7 @@ impl Contents {
     }
 }
 
-/// The entry of a line; none if it is damaged.
+/// The entry of a line; None if it is damaged.
 fn entry(line: &str) -> Option<((String, String), MeasuredPlan)> {
     let (sum, fields) = line.split_once('\t')?;
     if sum != format!("{:016x}", hash(fields.as_bytes())) {
@@ -127,7 +127,7 @@ fn entry(line: &str) -> Option<((String, String), MeasuredPlan)> {
     Some(((kernel.to_owned(), problem.to_owned()), measured))
 }
 
-/// The text of a file. Bytes that are no text damage only the entry that they are in.
+/// The text of a file. Bytes that are not UTF-8 damage only their own entry.
 pub(super) fn read(path: &Path) -> io::Result<String> {
     let mut bytes = Vec::new();
     fs::File::open(path)?.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
@@ -138,7 +138,7 @@ pub(super) fn read(path: &Path) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Writes a file beside its place, and puts it there when all of it is on the disk.
+/// Writes a temporary file, and renames it when all of it is on the disk.
 pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let mut file = tempfile::Builder::new().suffix(UNFINISHED).tempfile_in(folder)?;

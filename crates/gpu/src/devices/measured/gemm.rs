@@ -1,8 +1,8 @@
 //! Plans of a GEMM, measured on a device.
 //!
-//! Law: every plan that counts has left the right numbers of D in this run, at places spread over
-//! all of it. Plans alternate on one set of tensors, so that the clock of the device is the same
-//! for all.
+//! Law: a plan counts only if it computed the right numbers of D in this run, at positions spread
+//! over all of it. Plans alternate on one set of tensors, so that the clock of the device is the
+//! same for all.
 
 use tilewright_planners::gemm::{Expected, Problem, Product};
 
@@ -14,8 +14,8 @@ use crate::{Device, Stream};
 /// The approximate number of multiplications for checking each plan.
 const CHECKED: i64 = 1 << 23;
 
-/// Measures plans of a GEMM on a device, and keeps the fastest. Groups of rows end where `ends`
-/// says, or at random places.
+/// Measures plans of a GEMM on a device, and keeps the fastest. Row groups end at `ends`, or at
+/// random rows.
 ///
 /// ```
 /// use tilewright::gpu::Device;
@@ -34,8 +34,8 @@ const CHECKED: i64 = 1 << 23;
 /// # }
 /// ```
 ///
-/// Errors: there is no plan for the device; the device; a plan leaves something else than the
-/// definition says; the plan cannot be kept.
+/// Errors: there is no plan for the device; those of the device; the result of a plan differs from
+/// the definition; the plan cannot be kept.
 pub fn tune_gemm<'a>(
     device: &Device,
     plans: &MeasuredPlans,
@@ -49,7 +49,7 @@ pub fn tune_gemm<'a>(
     let candidates = &candidates[..options.plans.clamp(1, candidates.len().max(1)).min(candidates.len())];
     let products = candidates.iter().map(|(_, plan)| Product::planned(problem, plan, &machine));
     let products: Vec<Product> = products.collect::<Result<_, _>>()?;
-    // Workspace for the plan that needs the most of each piece.
+    // For each workspace, the size that the most demanding plan needs.
     let mut workspaces: Vec<i64> = Vec::new();
     for product in &products {
         workspaces.resize(workspaces.len().max(product.workspaces().len()), 0);
@@ -68,7 +68,7 @@ pub fn tune_gemm<'a>(
     Ok((ranking, kept))
 }
 
-/// Products with one set of tensors on a device.
+/// Compiled GEMMs with one set of tensors on a device.
 struct TunedProducts<'a> {
     device: &'a Device,
     stream: &'a Stream,

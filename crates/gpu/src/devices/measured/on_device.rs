@@ -1,4 +1,4 @@
-//! Plans of the library's computations, measured on a device; GEMMs are in `gemm.rs`.
+//! Measures plans of the library's computations on a device. GEMMs are in `gemm.rs`.
 //!
 //! Law: a plan counts only if its output in this run equals the definition. The tensors of all
 //! plans are allocated at once, and plans alternate, so that the clock of the device is the same
@@ -21,9 +21,9 @@ one_of! {
     /// Why no plan is measured or kept.
     #[derive(Debug)]
     TuneError {
-        /// There is no plan; the device; a plan that is wrong.
+        /// There is no plan; an error of the device; a plan with a wrong result.
         Bench(BenchError),
-        /// The plan is not kept.
+        /// The plan cannot be kept.
         Plans(PlansError),
     }
 }
@@ -33,29 +33,29 @@ tilewright_layout::from_variants!(TuneError: Bench(PlanError), Bench(GpuError));
 /// How plans are measured on a device.
 #[derive(Clone, Copy)]
 pub struct TuneOptions<'a> {
-    /// The most plans, those first that the model takes for the fastest.
+    /// The most plans to measure. Those that the model predicts to be the fastest come first.
     pub plans: usize,
-    /// Rounds, and when they end.
+    /// The number of rounds, and the time after which measuring ends.
     pub effort: Effort,
-    /// Milliseconds without work before each time: for GEMMs, whose speed falls with the
-    /// temperature of the device. Without it, work precedes each time.
+    /// Milliseconds of rest before each measurement: for GEMMs, whose speed falls with the
+    /// temperature of the device. Without it, work precedes each measurement.
     pub rest_ms: Option<u32>,
-    /// The machine to plan for, where the device is held to an earlier target
-    /// ([`Machine::held_to`]): its plans are kept apart.
+    /// The machine to plan for, if the device is restricted to an earlier target
+    /// ([`Machine::held_to`]). Its plans are kept separately.
     pub machine: Option<&'a Machine>,
-    /// Called whenever a plan was checked or timed, for a display of the progress.
+    /// Called whenever a plan was checked or timed, to display the progress.
     pub step: &'a dyn Fn(),
 }
 
 impl TuneOptions<'_> {
-    /// This many plans, in five rounds.
+    /// Measures this many plans in five rounds.
     pub fn new(plans: usize) -> TuneOptions<'static> {
         TuneOptions { plans, effort: ROUNDS.into(), rest_ms: None, machine: None, step: &|| () }
     }
 
     /// The machine that is planned for, and the card whose plans are kept.
     ///
-    /// Errors: the device.
+    /// Errors: those of the device.
     pub(super) fn planned_for(&self, device: &Device) -> Result<(Machine, Card), GpuError> {
         let (own, card) = (device.machine()?, Card::of(device));
         Ok(match self.machine {
@@ -80,8 +80,8 @@ impl From<usize> for TuneOptions<'_> {
     }
 }
 
-/// Measures plans of a computation on a device, and keeps the fastest. Rows have to be counted
-/// ([`RowMatrix::with_rows`](tilewright_planners::RowMatrix::with_rows)).
+/// Measures plans of a computation on a device, and keeps the fastest. The number of rows must be
+/// known ([`RowMatrix::with_rows`](tilewright_planners::RowMatrix::with_rows)).
 ///
 /// ```
 /// use tilewright::gpu::Device;
@@ -100,8 +100,8 @@ impl From<usize> for TuneOptions<'_> {
 /// # }
 /// ```
 ///
-/// Errors: the device; a plan leaves something else than the definition says; the plan cannot be
-/// kept.
+/// Errors: those of the device; the result of a plan differs from the definition; the plan cannot
+/// be kept.
 pub fn tune<'a>(
     device: &Device,
     plans: &MeasuredPlans,
@@ -118,7 +118,7 @@ pub fn tune<'a>(
     Ok((ranking, kept))
 }
 
-/// Kernels with their tensors on a device, each with how often it is launched in a round.
+/// Kernels with their tensors on a device, and the number of launches of each in a round.
 struct TimedKernels<'d> {
     device: &'d Device,
     stream: Stream,
@@ -138,7 +138,7 @@ impl Stopwatch<Planned> for TimedKernels<'_> {
     }
 
     fn seconds(&mut self, number: usize) -> Result<f64, BenchError> {
-        // Only plans that were made ready are asked for.
+        // Only plans that were prepared are timed.
         let Some((loaded, count)) = self.ready.get_mut(number) else { return Ok(f64::INFINITY) };
         let seconds = timed(self.device, &self.stream, *count, || loaded.launch(&self.stream))?;
         (self.step)();

@@ -1,6 +1,6 @@
-//! The planner of a device: plans that were measured there before those of the model.
+//! The planner of a device: it uses measured plans, and else those of the model.
 //!
-//! Law: everything that launches planned kernels on a device of this process plans by a
+//! Law: everything that launches planned kernels on a device of this process uses a
 //! [`DevicePlanner`], so a plan that was measured once is used everywhere.
 
 use tilewright_kernel::machine::Machine;
@@ -13,9 +13,9 @@ use super::work::{Planning, TileWork};
 use super::{Card, MeasuredPlan, MeasuredPlans, PlansError, contents, shipped};
 use crate::{Device, GpuError};
 
-/// Chooses the plans for a device: the plan that was measured and kept there for a problem, or else
-/// the one that the model of its machine chooses. The file of measured plans is read once, when the
-/// planner is made.
+/// Chooses the plans for a device: the measured plan that was kept for a problem, or else the one
+/// that the model of the machine chooses. The file of measured plans is read once, when the planner
+/// is made.
 ///
 /// ```
 /// use tilewright::gpu::Device;
@@ -37,23 +37,23 @@ pub struct DevicePlanner {
     machine: Machine,
     card: Card,
     kept: Contents,
-    /// Whether the table that comes with the library is looked up.
+    /// Whether the table that comes with the library is used.
     shipped: bool,
     unread: Option<PlansError>,
 }
 
 impl DevicePlanner {
-    /// With the measured plans of the user ([`MeasuredPlans::from_environment`]).
+    /// A planner with the measured plans of the user ([`MeasuredPlans::from_environment`]).
     ///
-    /// Errors: the device.
+    /// Errors: those of the device.
     pub fn new(device: &Device) -> Result<DevicePlanner, GpuError> {
         DevicePlanner::with(device, &MeasuredPlans::from_environment())
     }
 
-    /// With the measured plans of a folder. Where their file cannot be read there are none, and
-    /// [`DevicePlanner::unread`] says why.
+    /// A planner with the measured plans of a folder. If their file cannot be read, there are none,
+    /// and [`DevicePlanner::unread`] says why.
     ///
-    /// Errors: the device.
+    /// Errors: those of the device.
     pub fn with(device: &Device, plans: &MeasuredPlans) -> Result<DevicePlanner, GpuError> {
         let card = Card::of(device);
         let kept = plans.path(&card).map_or_else(|| Ok(Contents::default()), |path| contents(&path, &card));
@@ -64,13 +64,13 @@ impl DevicePlanner {
         Ok(DevicePlanner { machine: device.machine()?, card, kept, shipped: plans.shipped, unread })
     }
 
-    /// Why no measured plan is used, where their file cannot be read.
+    /// Why no measured plan is used, if their file cannot be read.
     pub fn unread(&self) -> Option<&PlansError> {
         self.unread.as_ref()
     }
 
-    /// The plan that was measured for a problem; none if none was, or where the library has no
-    /// such plan for the machine any more.
+    /// The measured plan for a problem. None if none was measured, or if the library no longer has
+    /// this plan for the machine.
     pub fn measured<W: Planning>(&self, work: &W) -> Option<(W::Plan, MeasuredPlan)> {
         let (kernel, problem) = (work.kernel(), work.problem());
         let kept = self.kept.find(kernel, &problem).cloned();
@@ -78,8 +78,8 @@ impl DevicePlanner {
         Some((work.read(&self.machine, &found.plan)?, found))
     }
 
-    /// A tile program as it runs fastest at some sizes, as far as that was measured; else as the
-    /// machine's costs have it.
+    /// A compiled tile program: the kernel that was measured to be the fastest at these sizes, or
+    /// else the one that the machine's costs choose.
     ///
     /// Errors: as [`Program::compile`].
     pub fn tile(&self, program: &Program, sizes: &[(&str, i64)]) -> Result<Compiled, TileError> {

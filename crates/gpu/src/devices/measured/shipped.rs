@@ -1,8 +1,8 @@
 //! The table of measured plans that comes with the library.
 //!
-//! Law: the table (`shipped.plans`) says, for a card and a class of drivers, which plan was the
-//! fastest of a problem where that was measured. It is read as a file of kept plans is: what a
-//! user measured goes before it, and a plan that the library no longer has is as none.
+//! Law: the table (`shipped.plans`) has, for a card and a class of drivers, the fastest measured
+//! plan of each problem. It is read like a file of kept plans: the user's own measurements take
+//! precedence, and a plan that the library no longer has counts as missing.
 //!
 //! ```text
 //! # command, date and check of the entries below
@@ -11,20 +11,20 @@
 //! gemm   bf16 (512,64) x (512,64) -> ..   rows=128 columns=256 ..   3.25   2
 //! ```
 //!
-//! An entry has tabs between the kernel, the problem, the plan, the microseconds of a launch and
-//! the number of plans that were measured. A line `card` or `driver` is for all entries below it.
-//! The driver is the major version of CUDA that a driver was made for: plans seldom change places
-//! from one driver to the next.
+//! An entry has the kernel, the problem, the plan, the microseconds of a launch and the number of
+//! measured plans, separated by tabs. A line `card` or `driver` applies to all entries below it.
+//! The driver is the major version of CUDA that a driver supports: the order of plans seldom
+//! changes from one driver to the next.
 
 use super::{Card, MeasuredPlan};
 
 /// The table.
 const TABLE: &str = include_str!("shipped.plans");
 
-/// `Card::driver` counts a major version of CUDA by so much: 13000 is 13.0.
+/// The factor of the major version in `Card::driver`: 13000 is 13.0.
 const MAJOR_VERSION: i32 = 1000;
 
-/// What the table has for a problem on a card.
+/// The entry of the table for a problem on a card.
 pub(super) fn find(card: &Card, kernel: &str, problem: &str) -> Option<MeasuredPlan> {
     find_in(TABLE, card, kernel, problem)
 }
@@ -46,7 +46,7 @@ fn find_in(table: &str, card: &Card, kernel: &str, problem: &str) -> Option<Meas
     None
 }
 
-/// The kernel, the problem and the plan of a line; none of a comment.
+/// The kernel, the problem and the plan of a line; None for a comment.
 fn entry(line: &str) -> Option<((&str, &str), MeasuredPlan)> {
     let all: Vec<&str> = line.split('\t').collect();
     let [kernel, problem, plan, microseconds, candidates] = all[..] else { return None };
@@ -69,7 +69,7 @@ mod tests {
         Card { name: name.to_owned(), driver }
     }
 
-    /// An entry is found for its card, class of drivers, kernel and problem alone.
+    /// Law: an entry is found only for its card, class of drivers, kernel and problem.
     #[test]
     fn an_entry_is_found_for_its_card_and_driver() {
         let table = "# a comment\ncard A\ndriver 13\ngemm\tp\tx\t2.5\t2\ncard B\ndriver 12\ngemm\tp\ty\t3.5\t2\n";
@@ -89,7 +89,7 @@ mod tests {
         }
     }
 
-    /// Every line of the table is a comment, a card, a driver or an entry with a plan.
+    /// Law: every line of the table is a comment, a card, a driver, or an entry with a valid plan.
     #[test]
     fn entries_of_the_table_are_plans() {
         let mut entries = 0;
@@ -105,7 +105,7 @@ mod tests {
         assert!(entries > 10, "{entries} entries");
     }
 
-    /// The plan that was measured is the one that is used, and what a user kept goes before it.
+    /// Law: a plan of the table is used, and a plan that a user has kept takes precedence.
     #[test]
     fn a_shipped_plan_is_used() {
         let (h200, folder) = (Machine::named("H200").unwrap(), tempfile::tempdir().unwrap());

@@ -1,4 +1,4 @@
-//! Work that has several plans.
+//! Problems that have several plans.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use tilewright_tile::{Compiled, Program, TileError};
 
 use super::file::hash;
 
-/// A problem with several plans, which may be measured and kept.
+/// A problem with several plans, which can be measured and kept.
 ///
 /// Law: [`Planning::read`] of the [line](Planning::line) of a candidate is that candidate, and two
 /// problems with the same [kernel](Planning::kernel) and [problem](Planning::problem) have the same
@@ -23,18 +23,18 @@ pub trait Planning {
     /// The name of the kernel: `gemm`.
     fn kernel(&self) -> &str;
 
-    /// Everything that decides how long a plan takes on a device, in one line without tabs.
+    /// Everything that determines the time of a plan on a device, in one line without tabs.
     fn problem(&self) -> String;
 
-    /// All plans for a machine, those first that a model takes for the fastest.
+    /// All plans for a machine. Those that a model predicts to be the fastest come first.
     ///
     /// Errors: there is no plan for the machine.
     fn candidates(&self, machine: &Machine) -> Result<Vec<Self::Plan>, Self::Error>;
 
-    /// A plan in one line without tabs, another one for each plan.
+    /// A plan as one line without tabs. Different plans have different lines.
     fn line(plan: &Self::Plan) -> String;
 
-    /// The plan of a line for a machine; none if there is no such plan.
+    /// The plan of a line for a machine; None if there is no such plan.
     fn read(&self, machine: &Machine, line: &str) -> Option<Self::Plan>;
 }
 
@@ -101,7 +101,7 @@ impl Planning for Computation {
     }
 }
 
-/// A tile program at sizes.
+/// A tile program at given sizes.
 ///
 /// ```
 /// use tilewright::measured::{Planning, TileWork};
@@ -127,7 +127,7 @@ impl Planning for Computation {
 pub struct TileWork<'p> {
     /// The program.
     pub program: &'p Program,
-    /// The sizes of a launch, by their names.
+    /// The sizes of a launch, each with its name.
     pub sizes: Vec<(String, i64)>,
 }
 

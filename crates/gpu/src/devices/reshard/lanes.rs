@@ -1,20 +1,20 @@
 //! The streams of the devices that work together.
 //!
-//! Law: work that is given to any of the streams after a fence begins when all work given before
-//! it, to any of them, is done. The streams wait for events; the host waits for nothing.
+//! Law: work that is enqueued on any of the streams after a fence begins when all work enqueued
+//! before it, on any of them, is done. The streams wait for events; the host does not wait.
 
 use crate::{Device, Event, GpuError, Stream};
 
 /// The streams of a device.
 pub(crate) struct Lane {
-    /// For kernels that read other devices or staged parts. They have priority over kernels that
-    /// read only this device, because the next part waits for them.
+    /// For kernels that read other devices or staged parts. Its kernels have priority over those
+    /// that read only this device, because the next part waits for them.
     pub remote: Stream,
-    /// For kernels that read this device alone.
+    /// For kernels that read only this device.
     pub local: Stream,
     /// For copy engines.
     pub copies: Stream,
-    /// Events: the remote stream is done, the copies are done, all three streams are done.
+    /// Events: the remote stream is done; the copies are done; all three streams are done.
     done: [Event; 3],
 }
 
@@ -34,7 +34,7 @@ impl Lanes {
         self.0.get(rank)
     }
 
-    /// Work given later waits for all work that was given before, on every device.
+    /// Later work waits for all work that was enqueued before, on every device.
     pub fn fence(&self) -> Result<(), GpuError> {
         for Lane { remote, local, copies, done: [remote_done, copies_done, all_done] } in &self.0 {
             remote.record(remote_done)?;

@@ -1,4 +1,4 @@
-//! Plans on devices that reach each other's memory.
+//! Reshards between devices with peer access.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::transfers::{EngineCopy, MIN_DIRECT_BYTES, MIN_STAGED_BYTES, Transfers
 use super::{Combine, Pull, ReshardError, as_many};
 use crate::devices::measured::DevicePlanner;
 
-/// Staging buffers: one is filled while the other is unpacked.
+/// The number of staging buffers: one is filled while the other is unpacked.
 const SLOTS: usize = 2;
 
 /// What reads the memory of other devices: kernels or copy engines.
@@ -24,14 +24,14 @@ pub enum Readers {
     /// bytes in staged parts; kernels read the rest.
     #[default]
     BySize,
-    /// Kernels read all.
+    /// Kernels read everything.
     Kernels,
-    /// Copy engines read whatever has lines that are long enough; where these do not go where they
-    /// belong, in parts.
+    /// Copy engines read everything whose lines are long enough. If the lines are not contiguous at
+    /// the destination, they are staged in parts.
     Engines,
 }
 
-/// A kernel on its device, the ranks whose memory it reads, and the kernel after it.
+/// A compiled kernel, the ranks whose memory it reads, and the second kernel, if any.
 pub(super) struct LoadedStep {
     kernel: SizedKernel,
     sources: Vec<usize>,
@@ -39,7 +39,7 @@ pub(super) struct LoadedStep {
 }
 
 impl LoadedStep {
-    /// Compiles a pull for a device; `beside` grows to the size of the staging buffer that it
+    /// Compiles a pull for a device. `beside` is raised to the size of the staging buffer that it
     /// needs.
     pub fn new(device: &Device, pull: Pull, beside: &mut u64) -> Result<LoadedStep, GpuError> {
         if let Some(then) = &pull.then {
@@ -50,12 +50,12 @@ impl LoadedStep {
         Ok(LoadedStep { kernel: compiled(device, &pull.planned)?, sources: pull.sources, then })
     }
 
-    /// The ranks whose memory is read.
+    /// The ranks whose memory the kernel reads.
     pub fn sources(&self) -> &[usize] {
         &self.sources
     }
 
-    /// Gives the kernels to a stream.
+    /// Enqueues the kernels on a stream.
     pub fn launch(
         &self,
         stream: &Stream,
@@ -79,7 +79,7 @@ pub(crate) fn compiled(device: &Device, planned: &Planned) -> Result<SizedKernel
 
 /// The work of a device in a step.
 struct DeviceStep {
-    /// Whether what it holds after is a summand of 0.
+    /// Whether the tensor of the device after the step is a summand of 0.
     is_zero: bool,
     pulls: Vec<LoadedStep>,
     engine_copies: Vec<EngineCopy>,
@@ -117,24 +117,25 @@ struct Slot {
     put: Event,
 }
 
-/// A plan between layouts that was compiled for the devices of a mesh, with the memory between its
-/// steps. It can be carried out any number of times.
+/// A reshard plan that was compiled for the devices of a mesh, with the memory between its steps.
+/// It can be run any number of times.
 pub struct DeviceReshard {
     devices: Vec<Device>,
     lanes: Arc<Lanes>,
-    /// For each step and device.
+    /// The work of each step and device.
     steps: Vec<Vec<DeviceStep>>,
-    /// Between the steps, for each device.
+    /// The tensors between the steps, for each device.
     between: Vec<Vec<Memory>>,
-    /// Beside the tensor, for each device: for sums, and for parts.
+    /// The staging buffers of each device, for sums and for parts.
     beside: Vec<Memory>,
     slots: Vec<Vec<Slot>>,
-    /// The memory that each device needs before and after, in bytes.
+    /// The memory that each device needs for the tensor before and after the reshard, in bytes.
     bytes: [u64; 2],
 }
 
 impl DeviceReshard {
-    /// A plan for devices in the order of ranks, all of which reach each other's memory.
+    /// Compiles a plan for devices in the order of ranks, all of which have peer access to each
+    /// other.
     ///
     /// Errors: the number of devices differs from the mesh (E1110); as [`super::pulls`]; the driver
     /// refuses a kernel, or there is not enough memory for intermediate tensors.
@@ -155,7 +156,7 @@ impl DeviceReshard {
         DeviceReshard::on(devices, &lanes, plan, element, (Combine::Sum, readers))
     }
 
-    /// As [`DeviceReshard::new`], on streams that do other work, too.
+    /// As [`DeviceReshard::new`], on streams that also do other work.
     pub(crate) fn on(
         devices: &[Device],
         lanes: &Arc<Lanes>,
@@ -202,29 +203,29 @@ impl DeviceReshard {
         Ok(DeviceReshard { devices: devices.to_vec(), lanes: lanes.clone(), steps, between, beside, slots, bytes })
     }
 
-    /// The memory that each device needs before and after, in bytes.
+    /// The memory that each device needs for the tensor before and after the reshard, in bytes.
     pub fn bytes(&self) -> [u64; 2] {
         self.bytes
     }
 
-    /// The transfer methods of a device, a line for each step.
+    /// The transfer methods of a device, one line for each step.
     pub fn ways(&self, rank: usize) -> Vec<String> {
         self.steps.iter().filter_map(|step| step.get(rank)).map(DeviceStep::way).collect()
     }
 
-    /// Moves the tensor from the memories of the devices to others, and returns when it is there.
-    /// What has been given to other streams before is waited for.
+    /// Moves the tensor from the memories of the devices to other memories, and returns when it has
+    /// arrived. Waits for work that was enqueued on other streams before.
     ///
-    /// Errors: memory that is missing, too small, or of another device; devices that do not reach
-    /// each other; the driver refused.
+    /// Errors: memory that is missing, too small, or of another device; devices without peer
+    /// access; the driver refused.
     pub fn run(&mut self, from: &[Memory], to: &mut [Memory]) -> Result<(), ReshardError> {
         self.wait()?;
         self.launch(from, to)?;
         self.wait()
     }
 
-    /// Gives the plan to the devices, and returns at once. Launches of one plan follow one another;
-    /// what has been given to other streams is not waited for.
+    /// Enqueues the reshard on the devices, and returns at once. Launches of one plan follow one
+    /// another. Work on other streams is not waited for.
     ///
     /// Errors: as [`DeviceReshard::run`].
     pub fn launch(&mut self, from: &[Memory], to: &mut [Memory]) -> Result<(), ReshardError> {
@@ -233,7 +234,8 @@ impl DeviceReshard {
             if last > 0 {
                 self.lanes.fence()?;
             }
-            // The memory that a step writes is taken out, so that the one before it may be read.
+            // The memory that a step writes is removed from the list, so that the memory of the
+            // previous step can be borrowed.
             let mut taken = if number < last { self.between.get_mut(number).map(std::mem::take) } else { None };
             let target = taken.as_mut().map_or(&mut *to, |taken| taken.as_mut_slice());
             let before = number.checked_sub(1).and_then(|before| self.between.get_mut(before)).map(std::mem::take);
@@ -261,7 +263,7 @@ impl DeviceReshard {
         let size = self.devices.len();
         as_many(&[from.len(), to.len()], size)?;
         let kernels = self.steps.get(number).map_or(&[] as &[_], Vec::as_slice);
-        // All devices begin at once: the first part of each, then the second.
+        // All devices start at the same time: the first part of each, then the second.
         let engine_copies = kernels.iter().map(|on| on.engine_copies.len()).max().unwrap_or(0);
         for part in 0..engine_copies {
             let devices = self.devices.iter().zip(&mut self.slots).zip(kernels.iter().zip(&mut *to));
@@ -292,7 +294,7 @@ impl DeviceReshard {
     }
 }
 
-/// Gives the copy of a part to the copy engines of a device, and its unpacking to a kernel.
+/// Enqueues the copy of a part on the copy engines of a device, and the kernel that unpacks it.
 fn start_engine_copy(
     device: &Device,
     lane: &Lane,

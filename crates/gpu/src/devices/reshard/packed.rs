@@ -1,8 +1,8 @@
-//! A step in which bytes are sent in one piece.
+//! A step in which each message is one contiguous piece.
 //!
 //! Law: the elements of a message are sent in the order of the sender's addresses. If they are
-//! contiguous there, they are sent in place, otherwise a kernel packs them; if they are contiguous
-//! at the receiver, in the same order, they are received in place, otherwise a kernel unpacks them.
+//! contiguous there, they are sent in place; otherwise a kernel packs them. If they are contiguous
+//! at the receiver, in the same order, they are received in place; otherwise a kernel unpacks them.
 //! So a message that is contiguous on both sides needs no kernel.
 
 use crate::Transfer;
@@ -13,34 +13,35 @@ use tilewright_planners::{Planned, Planner};
 
 use super::{Combine, MAX_LAUNCHES, Pull, ReshardError, compact, place, pulls_of, sides, tuple};
 
-/// Where bytes are sent from, or received.
+/// The memory that bytes are sent from, or received in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageMemory {
     /// The memory of the tensor itself.
     Tensor,
-    /// A memory beside it.
+    /// A separate buffer.
     Buffer,
 }
 
-/// A step in which bytes are sent in one piece.
+/// A step in which each message is one contiguous piece.
 #[derive(Debug)]
 pub struct Packed {
-    /// For each rank, the kernels that pack: from its tensor before to what it sends.
+    /// For each rank, the kernels that pack elements from the tensor before the step into the send
+    /// buffer.
     pub packs: Vec<Vec<Planned>>,
     /// The transfers.
     pub transfers: Vec<Transfer>,
-    /// Where it is sent from.
+    /// The memory that is sent from.
     pub sent: MessageMemory,
-    /// Where it is received.
+    /// The memory that is received in.
     pub received: MessageMemory,
     /// For each rank, the kernels that unpack elements. Kernels whose source is another rank read
     /// the receive buffer.
     pub places: Vec<Vec<Pull>>,
-    /// For each rank, how many elements it has to have room for beside the tensor: sent, received.
+    /// For each rank, the number of elements of the send buffer and of the receive buffer.
     pub room: Vec<[i64; 2]>,
 }
 
-/// The step, for elements of a type on devices like the machine of a planner.
+/// The step for elements of a type, on devices like the machine of a planner.
 ///
 /// Errors: as [`super::pulls`].
 pub fn packed(exchange: &Exchange, element: Element, planner: &dyn Planner) -> Result<Packed, ReshardError> {
@@ -120,14 +121,15 @@ pub fn packed(exchange: &Exchange, element: Element, planner: &dyn Planner) -> R
     Ok(step)
 }
 
-/// Modes and steps of a side, by the step in the memory that is read.
+/// The modes of a footprint with their strides on one side, sorted by the stride in the memory that
+/// is read.
 fn by_address(footprint: &Footprint, written: bool) -> Vec<(i64, i64)> {
     let mut modes = footprint.modes.clone();
     modes.sort_by_key(|mode| mode.1);
     modes.into_iter().map(|(extent, from, to)| (extent, if written { to } else { from })).collect()
 }
 
-/// Whether the elements of a message, in the order in which they are sent, lie side by side.
+/// Whether the elements of a message are contiguous, in the order in which they are sent.
 fn lies_whole(footprint: &Footprint, written: bool) -> bool {
     let mut next = 1;
     let compact = by_address(footprint, written).into_iter().all(|(extent, step)| {

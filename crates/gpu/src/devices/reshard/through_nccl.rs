@@ -1,7 +1,7 @@
-//! Steps whose bytes go through NCCL.
+//! Reshards whose bytes go through NCCL.
 //!
 //! Law: packing, sending and unpacking of a step are on one stream of each device. So a device
-//! waits only for what it receives, and steps follow each other without the host.
+//! waits only for what it receives, and steps follow each other without waits on the host.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ use crate::devices::measured::DevicePlanner;
 struct NcclStep {
     packs: Vec<SizedKernel>,
     places: Vec<LoadedStep>,
-    /// Send and receive buffers, and sums before they are unpacked.
+    /// The send and receive buffers, and the buffer for sums before they are unpacked.
     sent: Memory,
     received: Memory,
     beside: Memory,
@@ -31,18 +31,18 @@ struct Step {
     sides: [MessageMemory; 2],
 }
 
-/// A plan between devices of this process, through NCCL.
+/// A reshard plan between devices of this process, through NCCL.
 pub struct NcclReshard {
     nccl: Nccl,
     streams: Vec<Stream>,
     steps: Vec<Step>,
-    /// Between the steps, for each device.
+    /// The tensors between the steps, for each device.
     between: Vec<Vec<Memory>>,
     bytes: [u64; 2],
 }
 
 impl NcclReshard {
-    /// A plan for devices in the order of ranks.
+    /// Compiles a plan for devices in the order of ranks.
     ///
     /// Errors: the number of devices differs from the mesh (E1110); as [`super::pulls`]; the driver
     /// refuses a kernel, or there is not enough memory; NCCL cannot be opened, or does not accept
@@ -52,7 +52,8 @@ impl NcclReshard {
         as_many(&[devices.len()], size)?;
         let nccl = Nccl::open(devices)?;
         let bytes = |elements: i64| (elements as u64).saturating_mul(u64::from(element.bytes()));
-        // Packs are the same on all devices: for the one with the fewest multiprocessors.
+        // The packing kernels are the same on all devices. They are planned for the device with the
+        // fewest multiprocessors.
         let planners = devices.iter().map(DevicePlanner::new).collect::<Result<Vec<_>, _>>()?;
         let least = planners.into_iter().min_by_key(|planner| planner.machine().multiprocessors);
         let planner = least.ok_or(MeshError::Processes { processes: 0, devices: size })?;
@@ -84,20 +85,21 @@ impl NcclReshard {
         Ok(NcclReshard { nccl, streams, steps, between, bytes })
     }
 
-    /// The memory that each device needs before and after, in bytes.
+    /// The memory that each device needs for the tensor before and after the reshard, in bytes.
     pub fn bytes(&self) -> [u64; 2] {
         self.bytes
     }
 
-    /// Gives the plan to the streams of the devices, and returns at once. What has been given to
-    /// other streams is not waited for.
+    /// Enqueues the reshard on the streams of the devices, and returns at once. Work on other
+    /// streams is not waited for.
     ///
     /// Errors: memory that is missing, too small, or of another device; the driver or NCCL refused.
     pub fn launch(&mut self, from: &[Memory], to: &mut [Memory]) -> Result<(), ReshardError> {
         as_many(&[from.len(), to.len()], self.streams.len())?;
         let last = self.steps.len().saturating_sub(1);
         for (number, step) in self.steps.iter_mut().enumerate() {
-            // The memory that a step writes is taken out, so that the one before it may be read.
+            // The memory that a step writes is removed from the list, so that the memory of the
+            // previous step can be borrowed.
             let mut taken = if number < last { self.between.get_mut(number).map(std::mem::take) } else { None };
             let target = taken.as_mut().map_or(&mut *to, |taken| taken.as_mut_slice());
             let source = number.checked_sub(1).and_then(|before| self.between.get(before)).map_or(from, Vec::as_slice);

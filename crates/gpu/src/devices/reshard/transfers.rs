@@ -21,12 +21,12 @@ use super::{Combine, Pull, ReshardError, place, pulls_of, where_they_lie};
 /// Between two H200 this was slower at 8 MiB, and faster from 32 MiB on.
 pub const MIN_DIRECT_BYTES: u64 = 32 << 20;
 /// The least size, in bytes, of a message that copy engines transfer through a staging buffer, in
-/// parts: the lines of its destination are not contiguous as those of its source are.
+/// parts, because lines that are contiguous in the source are not contiguous in the destination.
 pub const MIN_STAGED_BYTES: u64 = 128 << 20;
 /// The least size of a line for copy engines, in bytes.
 pub const MIN_LINE_BYTES: u64 = 4096;
-/// Limits of the size of a staged part, in bytes: a part is half of the rest of a message, within
-/// these limits.
+/// The least and the greatest size of a staged part, in bytes. A part is half of the rest of a
+/// message, within these limits.
 const PART: (i64, i64) = (16 << 20, 128 << 20);
 /// Long modes are split at multiples of this number of positions.
 const WHOLE: i64 = 64;
@@ -36,13 +36,14 @@ const MAX_PARTS: usize = 1024;
 /// A strided transfer by a copy engine: contiguous lines of another device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EngineCopy {
-    /// The rank that has them.
+    /// The rank that has the lines.
     pub source: usize,
-    /// The first byte there.
+    /// The offset of the first byte in the source.
     pub read: u64,
-    /// The lines; without gaps where they come beside the tensor.
+    /// The lines. In a staging buffer, they have no gaps.
     pub lines: Lines,
-    /// The first byte of the tensor that is written, or that the kernel is given.
+    /// The offset of the first byte in the destination: in the tensor, or in the staging buffer's
+    /// part.
     pub write: u64,
     /// The index of the kernel that unpacks them; None if they are copied to their destination.
     pub put: Option<usize>,
@@ -51,19 +52,19 @@ pub struct EngineCopy {
 /// The transfers to a device in a step.
 #[derive(Debug)]
 pub struct Transfers {
-    /// Reads by kernels, of other devices and of this one.
+    /// The kernels that read other devices and this one.
     pub pulls: Vec<Pull>,
-    /// By copy engines, in this order.
+    /// The transfers by copy engines, in order.
     pub engine_copies: Vec<EngineCopy>,
     /// The kernels that unpack staged parts.
     pub puts: Vec<Planned>,
-    /// The bytes of the largest part that comes beside the tensor.
+    /// The bytes of the largest staged part.
     pub room: u64,
 }
 
-/// The transfers by which a device gets the tensor that it holds after a step. Copy engines
-/// transfer messages of at least `least[0]` bytes directly, if their lines are contiguous in the
-/// destination, and others of at least `least[1]` bytes in staged parts; lines must be long enough.
+/// The transfers by which a device gets its tensor after a step. Copy engines transfer messages of
+/// at least `least[0]` bytes directly, if their lines are contiguous in the destination, and others
+/// of at least `least[1]` bytes in staged parts; lines must be long enough.
 ///
 /// Errors: as [`super::pulls`].
 ///
@@ -123,17 +124,17 @@ pub fn transfers(
             engine_copies.push(EngineCopy { source, read, lines, write: bytes(write - behind), put });
         }
     }
-    // Each device begins with its neighbour, so that not all read the same one.
+    // Each device begins with its neighbour, so that not all devices read from the same one.
     let ranks = exchange.from().mesh().size();
     engine_copies.sort_by_key(|copy| (copy.source + ranks - rank) % ranks);
     let pulls = pulls_of(left, (exchange.added(), combine), element, planner, where_they_lie)?;
     Ok(Transfers { pulls, engine_copies, puts, room })
 }
 
-/// Extent, step in the memory that is read, and step in the memory that is written.
+/// A mode: extent, stride in the source, and stride in the destination.
 type Mode = (i64, i64, i64);
 
-/// A part of a message: where it begins, in elements, and its lines.
+/// A part of a message: its first offsets, in elements, its modes, and its lines.
 struct Part {
     read: i64,
     write: i64,
@@ -144,13 +145,13 @@ struct Part {
 
 /// The limits of parts.
 struct Limits {
-    /// Whether they are copied where they belong.
+    /// Whether parts are copied directly to their destination.
     in_place: bool,
-    /// The least elements that parts are halved to, the most of a part, and the bytes of each.
+    /// The least and the greatest number of elements of a part, and the bytes of an element.
     least: i64,
     most: i64,
     width: i64,
-    /// The least bytes of a line.
+    /// The least number of bytes of a line.
     line: u64,
 }
 
@@ -172,7 +173,7 @@ fn parts(footprint: &Footprint, element: Element, may: [bool; 2]) -> Option<Vec<
     })
 }
 
-/// Neighbours that go on are one.
+/// Merges neighbouring modes that form one mode.
 fn joined(modes: Vec<Mode>, goes_on: impl Fn(&Mode, &Mode) -> bool) -> Vec<Mode> {
     let mut joined: Vec<Mode> = Vec::new();
     for mode in modes {
@@ -184,8 +185,8 @@ fn joined(modes: Vec<Mode>, goes_on: impl Fn(&Mode, &Mode) -> bool) -> Vec<Mode>
     joined
 }
 
-/// Cuts along the outermost mode until all parts are lines at one step, of at most this many
-/// elements, and the last ones are small.
+/// Splits along the outermost mode until each part has lines at one stride and at most
+/// `limits.most` elements, and the last parts are small.
 fn cut(modes: &[Mode], (read, write): (i64, i64), limits: &Limits, parts: &mut Vec<Part>) -> Option<()> {
     let Limits { in_place, least, most, width, line } = *limits;
     let size: i64 = modes.iter().map(|mode| mode.0).product();
@@ -204,7 +205,7 @@ fn cut(modes: &[Mode], (read, write): (i64, i64), limits: &Limits, parts: &mut V
         while first < *extent {
             let left = extent - first;
             let half = ((left + 1) / 2).clamp((least / of_one).max(1), most / of_one).min(left);
-            // The rest begins where accesses may be wide.
+            // The rest begins at a multiple of `WHOLE`, so that accesses can be wide.
             let half = if half < left && half > WHOLE { half - half % WHOLE } else { half };
             let modes = inner.iter().copied().chain([(half, *from, *to)]).collect();
             push(modes, read + first * from, write + first * to)?;
@@ -215,8 +216,8 @@ fn cut(modes: &[Mode], (read, write): (i64, i64), limits: &Limits, parts: &mut V
     (0..*extent).try_for_each(|at| cut(inner, (read + at * from, write + at * to), limits, parts))
 }
 
-/// Modes as contiguous lines, sorted by stride in the source; the destination is the result or a
-/// compact buffer. None if they have more than one stride.
+/// Modes as contiguous lines, sorted by stride in the source. The destination is the result, or a
+/// compact buffer. None if the lines have more than one stride.
 fn lines(modes: &[Mode], in_place: bool, width: i64) -> Option<Lines> {
     let mut bytes = width;
     let whole = modes.iter().take_while(|(extent, from, to)| {
@@ -256,7 +257,7 @@ fn put_layouts(modes: &[Mode]) -> Result<(Layout, Layout), ReshardError> {
 mod tests {
     use super::*;
 
-    /// The places that parts read and write, by definition.
+    /// The positions that parts read and write, by definition.
     fn places(parts: &[Part]) -> Vec<(i64, i64)> {
         let mut places = Vec::new();
         for Part { read, write, modes, .. } in parts {
@@ -291,7 +292,7 @@ mod tests {
                 assert_eq!(places(&parts), right, "{modes:?}, {in_place}, {most}");
                 cut_apart += usize::from(parts.len() > 1);
                 for Part { read, write, modes, lines, .. } in &parts {
-                    // Byte by byte: what the lines copy, in their order.
+                    // Byte by byte: what the lines copy, in order.
                     let mut copied = Vec::new();
                     for line in 0..lines.count {
                         for at in (0..lines.bytes).step_by(4) {
@@ -320,7 +321,7 @@ mod tests {
     fn parts_are_half_of_what_is_left_within_their_limits() {
         let mib =
             |parts: &[Part]| parts.iter().map(|part| (part.lines.count * part.lines.bytes) >> 20).collect::<Vec<_>>();
-        // Lines of 16 KiB, which go elsewhere, of 512 MiB in all.
+        // Lines of 16 KiB that are not contiguous in the destination; 512 MiB in total.
         let turned = Footprint { starts: vec![(0, 0)], modes: vec![(4096, 1, 65536), (32768, 8192, 1)] };
         let parts = parts(&turned, Element::F32, [true; 2]).unwrap();
         assert_eq!(mib(&parts), [128, 128, 128, 64, 32, 16, 16]);

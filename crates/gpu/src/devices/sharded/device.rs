@@ -1,10 +1,10 @@
-//! Products over devices of this process, which reach each other's memory.
+//! GEMM of sharded matrices over devices of this process with peer access.
 //!
 //! Law: a device has three streams: one copies operands from other devices, one multiplies, and one
 //! multiplies pieces that are added to partial sums of other devices, so that transfers block
 //! nothing. A piece begins when its inputs have arrived, which an event signals, on the same device
-//! or on another; the host waits for nothing. The next GEMM overwrites a result only after it has
-//! been read.
+//! or on another; the host does not wait. The next GEMM overwrites a result only after it has been
+//! read.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ use super::planned::{Arrival, Operand, PartialDestination, PieceProduct, Sharded
 use crate::devices::gemm::DeviceProduct;
 use crate::devices::reshard::as_many;
 
-/// A piece that was compiled, and when it has been done.
+/// A compiled piece, and the event that signals its end.
 struct Piece {
     product: DeviceProduct,
     operands: [Operand; 2],
@@ -26,7 +26,7 @@ struct Piece {
 }
 
 impl Piece {
-    /// Gives the kernels to a stream, which write memory from a byte on.
+    /// Enqueues the kernels on a stream. They write to memory from byte `at` on.
     fn launch(
         &mut self,
         device: &Device,
@@ -42,7 +42,8 @@ impl Piece {
     }
 }
 
-/// A block of another device: the copy, its memory here, and the event that says when it is there.
+/// A block of another device: the transfer, its memory on this device, and the event that signals
+/// its arrival.
 struct Copied {
     arrival: Arrival,
     memory: Memory,
@@ -61,16 +62,16 @@ struct DeviceWork {
     done: Event,
 }
 
-/// A product of sharded matrices, compiled for the devices of a mesh from a [`ShardedPlan`]. It can
-/// be carried out any number of times.
+/// A GEMM of sharded matrices, compiled for the devices of a mesh from a [`ShardedPlan`]. It can be
+/// launched any number of times.
 pub struct ShardedProduct {
     ranks: Vec<DeviceWork>,
-    /// For each device, the buffers for partial sums of others.
+    /// For each device, the buffers that receive partial sums of other devices.
     places: Vec<Vec<Memory>>,
 }
 
 impl ShardedProduct {
-    /// The product of a plan, on devices in the order of ranks.
+    /// Compiles a plan for devices in the order of ranks.
     ///
     /// Errors: the number of devices differs from the plan (E1110); there is not enough memory for
     /// the blocks of other devices; devices have no peer access, or the driver refuses a kernel.
@@ -104,11 +105,11 @@ impl ShardedProduct {
         Ok(ShardedProduct { ranks, places })
     }
 
-    /// Multiplies, and returns at once: the memories are those of the devices, in the order of
-    /// ranks. What was given to other streams before is not waited for.
+    /// Launches the GEMM, and returns at once. `a`, `b` and `d` are the memories of the devices, in
+    /// the order of ranks. Work on other streams is not waited for.
     ///
-    /// Errors: memory that is missing, too small, or of another device; devices that do not reach
-    /// each other; the driver refused.
+    /// Errors: memory that is missing, too small, or of another device; devices without peer
+    /// access; the driver refused.
     pub fn launch(&mut self, a: &[Memory], b: &[Memory], d: &mut [Memory]) -> Result<(), ShardedError> {
         let size = self.ranks.len();
         as_many(&[a.len(), b.len(), d.len()], size)?;
@@ -123,8 +124,8 @@ impl ShardedProduct {
                 on.copies.record(come)?;
             }
         }
-        // An event must be recorded before it is waited for: so first the pieces that others wait
-        // for.
+        // An event must be recorded before it is waited for. So the pieces that others wait for
+        // come first.
         for first in [true, false] {
             for rank in 0..size {
                 self.launch_pieces(rank, first, [a, b], d)?;

@@ -1,8 +1,8 @@
-//! The part of a sharded tensor on each device, as layouts of its own memory.
+//! The local part of a sharded tensor, as a layout of a device's own memory.
 //!
-//! Law: every device that holds elements holds equally many, at the same offsets: the modes that
-//! step along offsets. So one layout serves the kernels of all devices. Layouts with uneven parts
-//! are refused; reshards accept them, because each message has its own kernel.
+//! Law: every device that holds elements holds equally many, at the same offsets. The local modes
+//! are those that step along offsets. So one layout serves the kernels of all devices. Layouts with
+//! uneven parts are refused here. Reshards accept them, because each message has its own kernel.
 
 use tilewright_layout::{Layout, LayoutError, Leaf, Tree};
 use tilewright_mesh::{Along, MeshError, ShardedLayout};
@@ -10,7 +10,7 @@ use tilewright_mesh::{Along, MeshError, ShardedLayout};
 use super::ShardedError;
 use crate::devices::reshard::flat;
 
-/// A leaf that steps along offsets, with its mode and its number.
+/// A leaf that steps along offsets: its mode, and its number.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LocalLeaf {
     pub mode: usize,
@@ -19,7 +19,7 @@ pub(super) struct LocalLeaf {
     pub stride: i64,
 }
 
-/// The part of a tensor on a device.
+/// The local part of a tensor.
 pub(super) struct Local {
     modes: usize,
     leaves: Vec<LocalLeaf>,
@@ -28,9 +28,9 @@ pub(super) struct Local {
 }
 
 impl Local {
-    /// The part of a tensor with this layout on a device.
+    /// The local part of a tensor with this layout.
     ///
-    /// Errors: its parts are of unequal sizes ([`MeshError::Operation`]).
+    /// Errors: the parts have different sizes ([`MeshError::Operation`]).
     pub fn of(layout: &ShardedLayout) -> Result<Local, ShardedError> {
         if layout.is_uneven() {
             let what = format!(
@@ -49,12 +49,12 @@ impl Local {
         Ok(Local { modes: layout.mode_sizes().len(), leaves, start })
     }
 
-    /// All leaves, flat, with these strides.
+    /// A flat layout of all leaves with these strides.
     pub fn flat(&self, stride: impl Fn(&LocalLeaf) -> i64) -> Result<Layout, LayoutError> {
         flat(self.leaves.iter().map(|leaf| Leaf { extent: leaf.extent, stride: stride(leaf) }).collect())
     }
 
-    /// A mode for each mode of the tensor.
+    /// The local layout, with one mode for each mode of the tensor.
     pub fn modes(&self) -> Result<Layout, LayoutError> {
         let modes = (0..self.modes).map(|mode| {
             let own = self.leaves.iter().filter(|leaf| leaf.mode == mode);
@@ -69,12 +69,13 @@ impl Local {
         Layout::from_tree(Tree::tuple(modes.iter())?)
     }
 
-    /// All leaves, where those of kept modes are compact, the first fastest.
+    /// A flat layout of all leaves, compact in the modes that a reduction over `over` keeps, the
+    /// first leaf fastest; the reduced leaves have stride 0.
     pub fn kept(&self, over: &[usize]) -> Result<Layout, LayoutError> {
         self.kept_by(over, |leaf| leaf.number as i64)
     }
 
-    /// As [`Local::kept`], in another order.
+    /// As [`Local::kept`], with another order of the leaves.
     pub fn kept_by(&self, over: &[usize], order: impl Fn(&LocalLeaf) -> i64) -> Result<Layout, LayoutError> {
         let mut kept: Vec<&LocalLeaf> = self.leaves.iter().filter(|leaf| !over.contains(&leaf.mode)).collect();
         kept.sort_by_key(|leaf| (order(leaf), leaf.number));
@@ -88,7 +89,7 @@ impl Local {
         self.flat(|leaf| strides.get(leaf.number).copied().unwrap_or(0))
     }
 
-    /// The leaves that are kept and have several positions, of a layout of all leaves.
+    /// From a layout of all leaves, the leaves that are kept and have several positions.
     pub fn only_kept(&self, over: &[usize], of: &Layout) -> Result<Layout, LayoutError> {
         let kept = self.leaves.iter().zip(of.leaves()).filter(|(own, _)| own.extent > 1 && !over.contains(&own.mode));
         flat(kept.map(|(_, leaf)| *leaf).collect())

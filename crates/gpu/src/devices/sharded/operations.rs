@@ -1,8 +1,7 @@
-//! The operations on sharded tensors as steps: functions of elements, reductions, softmax,
-//! products.
+//! The operations on sharded tensors as steps: functions of elements, reductions, softmax, GEMM.
 //!
-//! Law: an operation moves its operands to the layouts in which its plan computes, launches kernels
-//! on what each device holds, and moves the result to where it belongs.
+//! Law: an operation reshards its operands to the layouts in which its plan computes, launches
+//! kernels on the local parts of each device, and reshards the result.
 
 use tilewright_kernel::Element;
 use tilewright_mesh::{
@@ -20,7 +19,7 @@ use crate::devices::reshard::Combine;
 const REAL: Element = Element::F32;
 
 impl WorkPlan {
-    /// A function of elements, which is computed in f32, in f64 where elements are, or in integers
+    /// An elementwise function. It is computed in f32, in f64 for elements of f64, or in integers
     /// of 32 bits or more.
     ///
     /// Errors: as [`fn@tilewright_planners::map`].
@@ -63,11 +62,12 @@ impl WorkPlan {
         Ok(work)
     }
 
-    /// Sum, mean or maximum along modes. On a device, sums are taken in f32, in f64 for elements of
-    /// f64, or exactly for integers, which wrap, in a fixed order. Partial sums are sent in the
-    /// type of the elements, as the plan counts its bytes. NaN is greater than every number.
+    /// The sum, mean or maximum along modes. On a device, sums are computed in f32, in f64 for
+    /// elements of f64, or exactly for integers, which wrap; the order is fixed. Partial sums are
+    /// sent in the type of the elements, as the plan counts their bytes. NaN is greater than every
+    /// number.
     ///
-    /// Errors: as [`fn@tilewright_planners::reduce`]; a mean of integers, integers of less than 32
+    /// Errors: as [`fn@tilewright_planners::reduce`]; a mean of integers; integers of less than 32
     /// bits.
     ///
     /// ```
@@ -124,9 +124,9 @@ impl WorkPlan {
         Ok(work)
     }
 
-    /// Argmax along modes, as i64: of equal elements the first; NaN is greater than every number.
-    /// The maxima over all devices are found first; then each device that has a maximum gives its
-    /// index, and the smallest index counts.
+    /// Argmax along modes, as i64. Of equal elements, the first counts, and NaN is greater than
+    /// every number. The maxima over all devices are computed first. Then each device that has a
+    /// maximum gives its index, and the smallest index counts.
     ///
     /// Errors: as [`fn@tilewright_planners::reduce`]; integers of less than 32 bits.
     ///
@@ -179,7 +179,7 @@ impl WorkPlan {
     }
 
     /// Softmax along modes of f16, bf16 or f32, computed in f32. The maxima over all devices are
-    /// found first, then the sums of exponentials relative to them. Only these numbers are
+    /// computed first, then the sums of exponentials relative to them. Only these numbers are
     /// exchanged, besides reshards of the operand and the result. Exponentials and their sums are
     /// f32.
     ///
@@ -233,9 +233,9 @@ impl WorkPlan {
         Ok(work)
     }
 
-    /// GEMM with any layouts: operands are resharded, each device multiplies what it needs, and the
-    /// result is resharded; partial sums have the type `sums`. If everything can be divided into
-    /// blocks, a [`super::ShardedPlan`] overlaps these.
+    /// GEMM with any layouts. Operands are resharded, each device multiplies its local parts, and
+    /// the result is resharded; partial sums have the type `sums`. If everything can be divided
+    /// into blocks, a [`super::ShardedPlan`] overlaps transfers and multiplication.
     ///
     /// Errors: as [`Planner::gemm`].
     ///
@@ -302,7 +302,7 @@ impl WorkPlan {
     }
 }
 
-/// Refuses elements of a type that kernels do not reduce, or of which they take no mean.
+/// Refuses an element type that kernels cannot reduce, or of which they compute no mean.
 fn reducible(element: Element, mean: Option<&str>) -> Result<(), ShardedError> {
     let is_whole = matches!(element, Element::U32 | Element::I32 | Element::U64 | Element::I64);
     let is_real = matches!(element, Element::F16 | Element::Bf16 | Element::F32 | Element::F64);
@@ -317,7 +317,7 @@ fn not_computed(what: &str, element: Element) -> ShardedError {
     MeshError::Operation { what: format!("{what} of {element} is not computed on GPUs").into() }.into()
 }
 
-/// The indices in the reduced modes of what a device has.
+/// The local part of a device's indices along the reduced modes.
 fn indices_of(layout: &ShardedLayout, over: &[usize], rank: usize) -> Indices {
     let (mut indices, mut weight) = (Indices { first: 0, digits: Vec::new() }, 1);
     let modes = layout.part(rank).map_or(Vec::new(), |part| part.modes);

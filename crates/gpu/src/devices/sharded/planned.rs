@@ -1,9 +1,9 @@
-//! The kernels of a product over devices, planned before there is a device.
+//! Plans the kernels of a GEMM of sharded matrices, before a device is opened.
 //!
-//! Law: each piece ([`Piece`]) of a device is one GEMM of blocks. A block on another device is
-//! first copied whole into a buffer of this one. A partial sum for another device is written there,
-//! into a separate buffer, and added by the GEMM of that device: in the order of ranks, its own
-//! partial sum included. Such blocks are divided into parts of their rows, so that one part is
+//! Law: each piece ([`Piece`]) of a device is one GEMM of blocks. A block of another device is
+//! first copied whole into a buffer of this device. A partial sum for another device is written
+//! there, into a separate buffer, and the GEMM of that device adds it: in the order of ranks, its
+//! own partial sum included. Such blocks are divided into parts of their rows, so that one part is
 //! added while the next is in flight.
 
 use std::fmt;
@@ -17,65 +17,65 @@ use tilewright_planners::{Expression, Planner};
 use super::ShardedError;
 use crate::memory::KERNEL_ALIGNMENT_BYTES;
 
-/// The most parts of a block whose partial sums are sent, and the least number of tiles of 128 x
-/// 256 in a part, relative to the multiprocessors.
+/// The most parts of a block whose partial sums are sent; and the least number of tiles of 128 x
+/// 256 in a part.
 const PARTS: i64 = 4;
 const TILES: i64 = 256;
 
-/// Bytes of the memory of a device that another copies before it multiplies.
+/// A block that is copied from another device before it is multiplied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrival {
-    /// Whether it is a block of B; else of A.
+    /// Whether it is a block of B. If not, it is a block of A.
     pub is_b: bool,
-    /// The rank that has them.
+    /// The rank that has the block.
     pub from: usize,
-    /// The first byte there.
+    /// The offset of its first byte there.
     pub at: u64,
-    /// How many.
+    /// The number of bytes.
     pub bytes: u64,
 }
 
 /// The source of an operand of a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operand {
-    /// From this byte on in the memory of the device itself.
+    /// The device's own memory, from this byte on.
     Own(u64),
-    /// In the buffer of the arrival with this index, from this byte on.
+    /// The buffer of the arrival with this index, from this byte on.
     Arrived(usize, u64),
 }
 
 /// The destination of the partial sums of a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PartialDestination {
-    /// From this byte on in the result of the device itself.
+    /// The device's own result, from this byte on.
     Own(u64),
-    /// From this byte on in the result of another.
+    /// The result of another rank, from this byte on.
     Other(usize, u64),
-    /// Into the place of this number on another device, which adds them.
+    /// The buffer with this index on another rank, which adds the partial sums.
     Place(usize, usize),
 }
 
-/// A product of blocks.
+/// A GEMM of blocks.
 #[derive(Debug, Clone)]
 pub struct PieceProduct {
     /// The kernels.
     pub product: Product,
-    /// A and B.
+    /// The sources of A and B.
     pub operands: [Operand; 2],
     /// The buffers on this device whose partial sums are added: inputs of the kernels, in order.
     pub added: Vec<usize>,
-    /// Where the result goes.
+    /// The destination of the result.
     pub target: PartialDestination,
 }
 
-/// The work of a device.
+/// The work of a rank.
 #[derive(Debug, Clone, Default)]
 pub struct RankPlan {
-    /// The blocks that it copies, in order.
+    /// The blocks that it copies from other devices, in order.
     pub arrivals: Vec<Arrival>,
     /// The pieces that it multiplies, in order.
     pub pieces: Vec<PieceProduct>,
-    /// The size of each buffer for partial sums of others, in bytes.
+    /// The number of bytes of each buffer for partial sums of other ranks.
     pub places: Vec<u64>,
 }
 
@@ -84,13 +84,13 @@ pub struct RankPlan {
 pub struct ShardedPlan {
     ranks: Vec<RankPlan>,
     sums: Element,
-    /// Bytes that A, B and the result take on each device.
+    /// The number of bytes of A, of B and of the result on each device.
     bytes: [u64; 3],
 }
 
 impl ShardedPlan {
-    /// The kernels for a machine and elements of `element`; partial sums are sent as `sums`. None
-    /// if operands or partial sums cannot be divided into blocks ([`ProductPlan::pieces`]).
+    /// The plan for a machine and elements of type `element`; partial sums are sent in type `sums`.
+    /// None if operands or partial sums cannot be divided into blocks ([`ProductPlan::pieces`]).
     ///
     /// Errors: as [`ProductPlan::pieces`] and [`Product::new`].
     ///
@@ -118,8 +118,8 @@ impl ShardedPlan {
         ShardedPlan::in_parts(planner, plan, element, sums, None)
     }
 
-    /// As [`ShardedPlan::new`], with blocks whose partial sums are sent divided into `parts`; None
-    /// if their rows cannot be divided.
+    /// As [`ShardedPlan::new`], with the blocks whose partial sums are sent divided into `parts`
+    /// parts. None if their rows cannot be divided.
     ///
     /// Errors: as [`ShardedPlan::new`].
     pub fn in_parts(
@@ -129,7 +129,7 @@ impl ShardedPlan {
         sums: Element,
         parts: Option<i64>,
     ) -> Result<Option<ShardedPlan>, ShardedError> {
-        // Blocks of one size are what its kernels are planned for.
+        // The kernels are planned for blocks of equal sizes.
         if plan.moves().iter().any(|moves| moves.from().is_uneven() || moves.to().is_uneven()) {
             return Ok(None);
         }
@@ -151,7 +151,7 @@ impl ShardedPlan {
                     None => of_rank.push(piece),
                 }
             }
-            // All parts that others wait for come first, as the blocks did.
+            // All parts that other devices wait for come first.
             cut.push(of_rank);
         }
         let pieces = cut;
@@ -179,18 +179,18 @@ impl ShardedPlan {
         Ok(Some(ShardedPlan { ranks, sums, bytes }))
     }
 
-    /// The work of each device.
+    /// The work of each rank.
     pub fn ranks(&self) -> &[RankPlan] {
         &self.ranks
     }
 
-    /// Bytes that A, B and the result take on each device.
+    /// The number of bytes of A, of B and of the result on each device.
     pub fn bytes(&self) -> [u64; 3] {
         self.bytes
     }
 }
 
-/// A piece divided into parts of its rows; None if these are not at one stride.
+/// A piece divided into parts of its rows; None if the rows do not have one stride.
 fn in_rows(piece: &Piece, rows: i64, parts: i64) -> Option<Vec<Piece>> {
     if parts < 2 || rows % parts != 0 {
         return None;
@@ -212,7 +212,7 @@ fn in_rows(piece: &Piece, rows: i64, parts: i64) -> Option<Vec<Piece>> {
     (0..parts).map(piece).collect()
 }
 
-/// The GEMM of a piece; records which blocks must be copied before. None if a block is not
+/// The GEMM of a piece. Records which blocks must be copied first. None if a block is not
 /// contiguous.
 fn of_piece(
     (planner, rank): (&dyn Planner, usize),
@@ -230,7 +230,7 @@ fn of_piece(
             *operand = Operand::Own(at);
             continue;
         }
-        // A copy begins at a multiple of `KERNEL_ALIGNMENT_BYTES`, like its buffer.
+        // The copy begins at a multiple of `KERNEL_ALIGNMENT_BYTES`, like its buffer.
         let begin = block.start - block.start % (KERNEL_ALIGNMENT_BYTES / i64::from(element.bytes()));
         let elements = block.start + block.layout.range()?.1 + 1 - begin;
         if elements - (block.start - begin) != block.layout.size() {
@@ -283,7 +283,7 @@ fn of_piece(
     Ok(Some(PieceProduct { product: planner.gemm(&problem)?, operands, added, target }))
 }
 
-/// A block as a matrix that begins where kernels are given memory, and the byte of that.
+/// A block as a matrix whose memory is aligned for kernels, and the offset of that memory in bytes.
 fn placed(block: &Block, element: Element, start: i64) -> Result<(Matrix, u64), ShardedError> {
     let matrix = Matrix::new(element, &block.layout)?;
     if start * i64::from(element.bytes()) % KERNEL_ALIGNMENT_BYTES == 0 {
@@ -292,7 +292,7 @@ fn placed(block: &Block, element: Element, start: i64) -> Result<(Matrix, u64), 
     Ok((matrix.at(start)?, 0))
 }
 
-/// A compact matrix of the shape of a block, with the same contiguous mode.
+/// A compact matrix with the shape and the contiguous mode of a block.
 fn summand(layout: &Layout, sums: Element) -> Result<Matrix, ShardedError> {
     let [rows, columns] = [0, 1].map(|mode| layout.mode(mode).map_or(1, |mode| mode.size()));
     let by_rows = layout.mode(1).is_some_and(|mode| mode.leaves().iter().any(|leaf| leaf.stride == 1));

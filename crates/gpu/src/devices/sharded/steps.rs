@@ -1,4 +1,4 @@
-//! Work on sharded tensors as steps that all devices do one after another.
+//! Operations on sharded tensors as steps that all devices execute one after another.
 //!
 //! Law: a step moves a tensor from one sharded layout to another, or runs one kernel on the local
 //! part of each device. The plans of `mesh` determine what is moved, and in which layout devices
@@ -17,15 +17,15 @@ use super::ShardedError;
 use super::local::Local;
 use crate::devices::reshard::Combine;
 
-/// Kernels that reduce read vectors of this many bytes.
+/// Reduction kernels load vectors of this many bytes.
 const VECTOR: i64 = 16;
 
-/// A tensor that steps read or write: its memory on each device.
+/// A tensor that steps read or write. It has memory on each device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tensor {
-    /// The operand of this number.
+    /// The operand with this number.
     Operand(usize),
-    /// The tensor of this number between steps.
+    /// The intermediate tensor with this number.
     Between(usize),
     /// The result.
     Result,
@@ -34,35 +34,35 @@ pub enum Tensor {
 /// A step of all devices.
 #[derive(Debug, Clone)]
 pub enum WorkStep {
-    /// A tensor goes from one layout to another.
+    /// Reshards a tensor.
     Move {
         /// The steps between devices.
         plan: Box<Plan>,
         /// The type of the elements.
         element: Element,
-        /// How summands become one.
+        /// How summands are combined.
         combine: Combine,
-        /// The source of a reshard.
+        /// The source of the reshard.
         from: Tensor,
-        /// Where to.
+        /// The destination of the reshard.
         to: Tensor,
     },
     /// A kernel on each device.
     Launch {
         /// The kernel.
         planned: Box<Planned>,
-        /// Its inputs, each from this byte on.
+        /// The inputs, each from a byte on.
         inputs: Vec<(Tensor, u64)>,
         /// The result.
         to: Tensor,
     },
-    /// Kernels that differ from device to device, on whole tensors.
+    /// Launches kernels that differ from device to device, on whole tensors.
     LaunchEach {
         /// The kernels, in the order of ranks.
         planned: Vec<Planned>,
-        /// Their inputs.
+        /// The inputs.
         inputs: Vec<Tensor>,
-        /// The results.
+        /// The result.
         to: Tensor,
     },
     /// A GEMM of the local parts of each device.
@@ -77,7 +77,7 @@ pub enum WorkStep {
 }
 
 impl WorkStep {
-    /// The tensor that is written.
+    /// The tensor that the step writes.
     pub fn to(&self) -> Tensor {
         match self {
             WorkStep::Move { to, .. }
@@ -88,8 +88,8 @@ impl WorkStep {
     }
 }
 
-/// Work on sharded tensors as steps that all devices do one after another, and the bytes that each
-/// tensor takes on each device.
+/// An operation on sharded tensors as steps that all devices execute one after another, with the
+/// number of bytes of each tensor on each device.
 #[derive(Debug, Clone)]
 pub struct WorkPlan {
     devices: usize,
@@ -105,12 +105,12 @@ impl WorkPlan {
         &self.steps
     }
 
-    /// How many devices there are.
+    /// The number of devices.
     pub fn devices(&self) -> usize {
         self.devices
     }
 
-    /// Bytes that a tensor takes on each device; none if there is no such tensor.
+    /// The number of bytes of a tensor on each device; None if there is no such tensor.
     pub fn bytes(&self, tensor: Tensor) -> Option<u64> {
         match tensor {
             Tensor::Operand(number) => self.operands.get(number).copied(),
@@ -119,12 +119,12 @@ impl WorkPlan {
         }
     }
 
-    /// How many operands there are, and tensors between steps.
+    /// The number of operands, and that of intermediate tensors.
     pub fn tensors(&self) -> [usize; 2] {
         [self.operands.len(), self.between.len()]
     }
 
-    /// Work without steps, on operands of one type and a result of another.
+    /// A plan without steps, with operands of one type and a result of another.
     pub(super) fn without_steps<'a>(
         operands: impl IntoIterator<Item = &'a ShardedLayout>,
         result: &ShardedLayout,
@@ -135,13 +135,13 @@ impl WorkPlan {
         WorkPlan { devices, operands, between: Vec::new(), result, steps: Vec::new() }
     }
 
-    /// A new tensor between steps.
+    /// Adds an intermediate tensor.
     pub(super) fn add_tensor(&mut self, layout: &ShardedLayout, element: Element) -> Tensor {
         self.between.push(bytes_of(layout, element));
         Tensor::Between(self.between.len() - 1)
     }
 
-    /// The tensor to write before these plans reshard it: the result itself if they move nothing.
+    /// The tensor to write before these plans reshard it: the result itself, if they move nothing.
     pub(super) fn target_before(&mut self, plans: &[&Plan], layout: &ShardedLayout, element: Element) -> Tensor {
         if plans.iter().any(|plan| moves(plan)) { self.add_tensor(layout, element) } else { Tensor::Result }
     }
@@ -154,7 +154,8 @@ impl WorkPlan {
         self.steps.push(WorkStep::Move { plan: Box::new(plan.clone()), element, combine, from, to });
     }
 
-    /// Moves a tensor by a plan to a new one; gives the tensor itself if the plan moves nothing.
+    /// Reshards a tensor by a plan to a new intermediate tensor. Returns the tensor itself if the
+    /// plan moves nothing.
     pub(super) fn moved(&mut self, plan: &Plan, element: Element, combine: Combine, from: Tensor) -> Tensor {
         if !moves(plan) {
             return from;
@@ -164,7 +165,7 @@ impl WorkPlan {
         to
     }
 
-    /// Moves a tensor by a plan to the result, unless it is the result.
+    /// Reshards a tensor by a plan to the result, unless it is the result.
     pub(super) fn move_to_result(&mut self, plan: &Plan, element: Element, from: Tensor) {
         if from != Tensor::Result {
             self.push_move(plan, element, Combine::Sum, from, Tensor::Result);
@@ -176,8 +177,8 @@ impl WorkPlan {
         self.steps.push(WorkStep::Launch { planned: Box::new(planned), inputs, to });
     }
 
-    /// Launches kernels that take a statistic of what each device holds, and write it in the order
-    /// that the plan wants.
+    /// Launches kernels that reduce the local part of each device, and that write the results in
+    /// the order that the plan expects.
     pub(super) fn push_reduction(
         &mut self,
         planner: &dyn Planner,
@@ -193,7 +194,7 @@ impl WorkPlan {
         let planned = planner.reduce(statistic, (&layout, element), over, alignment)?;
         let of_result = if statistic == Statistic::ArgMaximum { Element::I32 } else { element };
         let first = u64::try_from(at.start).unwrap_or(0) * u64::from(element.bytes());
-        // The kernel writes results in the order of their elements in memory; the plan wants them
+        // The kernel writes results in the order of their elements in memory. The plan expects them
         // in the order of the modes.
         let (written, wanted) = (at.kept_by(over, |leaf| leaf.stride)?, at.kept(over)?);
         let without_reduced = |layout: &Layout| at.only_kept(over, layout);
@@ -218,7 +219,7 @@ fn bytes_of(layout: &ShardedLayout, element: Element) -> u64 {
     u64::try_from(layout.reach()).unwrap_or(0).saturating_mul(u64::from(element.bytes()))
 }
 
-/// Whether a plan moves anything.
+/// Whether a plan moves elements.
 pub(super) fn moves(plan: &Plan) -> bool {
     plan.steps().iter().any(|step| step.kind != StepKind::Nothing)
 }

@@ -1,7 +1,7 @@
-//! Work on sharded tensors, on devices of this process that reach each other's memory.
+//! Operations on sharded tensors, on devices of this process with peer access.
 //!
-//! Law: a step begins when the one before is done on all devices, which events say; the host waits
-//! for nothing.
+//! Law: a step begins when the previous one has finished on all devices, which events signal; the
+//! host does not wait.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,7 +15,8 @@ use super::steps::{Tensor, WorkPlan, WorkStep};
 use crate::devices::gemm::DeviceProduct;
 use crate::devices::reshard::{DeviceReshard, Lanes, Readers, as_many, compiled};
 
-/// A kernel on its device, what its blocks leave for the last one or for a second kernel, and that.
+/// A compiled kernel, the scratch memory between its blocks or before its second kernel, and that
+/// second kernel.
 struct LoadedWork {
     kernel: SizedKernel,
     second: Option<SizedKernel>,
@@ -39,19 +40,19 @@ enum OnDevices {
     Multiply(Vec<DeviceProduct>, [Tensor; 2]),
 }
 
-/// Work on sharded tensors, compiled for the devices of a mesh from a [`WorkPlan`]. It can be
-/// carried out any number of times.
+/// An operation on sharded tensors, compiled for the devices of a mesh from a [`WorkPlan`]. It can
+/// be launched any number of times.
 pub struct ShardedWork {
     devices: Vec<Device>,
     lanes: Arc<Lanes>,
     plan: WorkPlan,
     steps: Vec<OnDevices>,
-    /// For each tensor between steps, its memory on each device.
+    /// For each intermediate tensor, its memory on each device.
     between: Vec<Vec<Memory>>,
 }
 
 impl ShardedWork {
-    /// The work of a plan, on devices in the order of ranks.
+    /// Compiles a plan for devices in the order of ranks.
     ///
     /// Errors: the number of devices differs from the plan (E1110); there is not enough memory for
     /// intermediate tensors; devices have no peer access, or the driver refuses a kernel.
@@ -91,8 +92,8 @@ impl ShardedWork {
         Ok(ShardedWork { devices: devices.to_vec(), lanes, plan: plan.clone(), steps, between })
     }
 
-    /// Does the work, and returns at once: the memories are those of the devices, in the order of
-    /// ranks. What was given to other streams before is not waited for.
+    /// Launches the operation, and returns at once. The memories are those of the devices, in the
+    /// order of ranks. Work on other streams is not waited for.
     ///
     /// Errors: another number of operands ([`MeshError::Operation`]); memory that is missing, too
     /// small, or of another device; the driver refused.
@@ -106,7 +107,8 @@ impl ShardedWork {
         as_many(&given, self.devices.len())?;
         for (step, on) in self.plan.steps().iter().zip(&mut self.steps) {
             self.lanes.fence()?;
-            // Take the tensor that is written out of the list, so that the others can be borrowed.
+            // The tensor that is written is removed from the list, so that the others can be
+            // borrowed.
             let place = match step.to() {
                 Tensor::Between(number) => Some(number),
                 _ => None,

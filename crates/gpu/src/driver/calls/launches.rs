@@ -1,4 +1,4 @@
-//! Launches, and what is known of a kernel.
+//! Launches, and the properties of kernels.
 
 use std::ffi::{c_int, c_uint, c_void};
 use std::ptr::null_mut;
@@ -11,7 +11,7 @@ use crate::driver::table::{LaunchAttribute, LaunchConfig, StreamHandle, TensorMa
 /// An argument of a launch.
 #[derive(Clone, Copy)]
 pub(crate) enum Value<'a> {
-    /// The first this many bytes.
+    /// The first bytes of an array, as many as the number says.
     Bytes([u8; 8], usize),
     Map(&'a TensorMapBytes),
 }
@@ -23,9 +23,9 @@ pub(crate) struct LaunchSizes {
     pub(crate) block: [u32; 3],
     pub(crate) cluster: Option<[u32; 3]>,
     pub(crate) shared_bytes: u32,
-    /// May begin before the kernel before it has ended.
+    /// Whether the launch may begin before the previous kernel has ended.
     pub(crate) overlaps: bool,
-    /// All blocks are resident at once.
+    /// Whether all blocks must be resident at once.
     pub(crate) cooperative: bool,
 }
 
@@ -61,7 +61,7 @@ impl Driver {
         call!(self, set_function_attribute(entry.handle, attribute, value))
     }
 
-    /// Launches a kernel. None if the values are not as many and as large as its parameters.
+    /// Launches a kernel. None if the values differ from its parameters in number or size.
     pub(crate) fn launch(
         &self,
         entry: &EntryPoint,
@@ -106,15 +106,15 @@ impl Driver {
         Ok(clusters)
     }
 
-    /// A tensor map. None if the lists differ in length: one entry a dimension, one stride
-    /// fewer.
+    /// Encodes a tensor map. None if the lists do not have one entry for each dimension, and one
+    /// stride less.
     pub(crate) fn encode_tiled(&self, map: &TiledMap) -> Option<Result<TensorMapBytes, Refused>> {
         let rank = map.extents.len();
         if rank == 0 || map.boxed.len() != rank || map.strides.len() + 1 != rank {
             return None;
         }
         let mut bytes = TensorMapBytes([0; 16]);
-        // Every element of the box.
+        // Traversal strides of 1: every element of the box.
         let steps: SmallVec<[c_uint; 5]> = SmallVec::from_elem(1, rank);
         let encoded = call!(
             self,
@@ -137,7 +137,7 @@ impl Driver {
     }
 }
 
-/// The attributes of a launch, and how many of them count.
+/// The attributes of a launch, and the number of valid ones.
 fn attributes(sizes: &LaunchSizes) -> ([LaunchAttribute; 3], u32) {
     let mut list = [LaunchAttribute { id: 0, padding: 0, value: [0; 16] }; 3];
     let mut count = 0;

@@ -4,7 +4,7 @@ use super::{Driver, Refused};
 use crate::driver::table::{CopyLines, ON_DEVICE, PitchedSide, StreamHandle};
 
 impl Driver {
-    /// The bytes that are free and those that there are.
+    /// The number of free bytes, and the number of all bytes.
     pub(crate) fn memory_left(&self) -> Result<(u64, u64), Refused> {
         let (mut free, mut total) = (0, 0);
         call!(self, memory_left(&raw mut free, &raw mut total))?;
@@ -21,14 +21,14 @@ impl Driver {
         call!(self, free(address))
     }
 
-    /// Copies to the device, and returns when that has been done.
+    /// Copies to the device, and returns when the copy is done.
     pub(crate) fn to_device(&self, address: u64, from: &[u8], stream: StreamHandle) -> Result<(), Refused> {
         let copied = call!(self, to_device(address, from.as_ptr().cast(), from.len(), stream));
         let done = self.synchronize_stream(stream);
         copied.and(done)
     }
 
-    /// Copies to the host, and returns when that has been done.
+    /// Copies to the host, and returns when the copy is done.
     pub(crate) fn to_host(&self, into: &mut [u8], address: u64, stream: StreamHandle) -> Result<(), Refused> {
         let copied = call!(self, to_host(into.as_mut_ptr().cast(), address, into.len(), stream));
         let done = self.synchronize_stream(stream);
@@ -39,8 +39,8 @@ impl Driver {
         call!(self, on_device(into, from, bytes, stream))
     }
 
-    /// Copies `count` lines of `bytes` bytes; each side is the first address and the step from line
-    /// to line.
+    /// Copies `count` lines of `bytes` bytes. Each side is given by its first address and the
+    /// distance between lines.
     pub(crate) fn copy_lines(
         &self,
         (into, into_step): (u64, usize),

@@ -1,4 +1,4 @@
-//! Modules, and what compiles them.
+//! Modules, and their compilation.
 
 use std::ffi::{CStr, CString, c_int, c_uint, c_void};
 
@@ -22,10 +22,10 @@ mod jit {
     pub(super) const VERBOSE: i32 = 12;
 }
 
-/// The bytes of each log of the compiler.
+/// The number of bytes of each log of the compiler.
 const LOG_BYTES: usize = 16 << 10;
 
-/// The logs of the compiler, and the options that ask for them.
+/// The logs of the compiler, and the options that request them.
 struct Logs {
     info: Vec<u8>,
     errors: Vec<u8>,
@@ -82,7 +82,8 @@ impl Driver {
         let mut handle = FunctionHandle(0);
         call!(self, module_function(&raw mut handle, module, name.as_ptr()))?;
         let mut sizes = Vec::new();
-        // A number past the last is refused: the only way to learn how many there are.
+        // The driver refuses an index past the last parameter. There is no other way to get their
+        // number.
         loop {
             let (mut offset, mut size) = (0, 0);
             match call!(self, parameter_info(handle, sizes.len(), &raw mut offset, &raw mut size)) {

@@ -11,21 +11,22 @@ use crate::status::code;
 /// The captured graph, unless the capture was invalidated.
 pub(crate) type Captured = Option<GraphHandle>;
 
-/// Launches that are ordered: those of one stream, or of one capture on it. A graph may be replayed
-/// on any stream, so its launches are ordered with nothing else.
+/// The order to which a launch belongs: launches with the same order run one after another. They
+/// are the launches of one stream, or of one capture on it. A graph may be replayed on any stream,
+/// so its launches are unordered with all others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Order {
-    /// The number that a stream has alone as long as the program runs.
+    /// A stream, by a number that is unique as long as the program runs.
     Stream(u64),
-    /// Those that a thread captures on a stream, in the capture of this number.
+    /// The launches that a thread captures on a stream, in the capture with this number.
     Recording { recording: u64, stream: StreamHandle, thread: ThreadId },
 }
 
 impl Driver {
     pub(crate) fn create_stream(&self, urgent: bool) -> Result<StreamHandle, Refused> {
-        /// It does not wait for the null stream, which others may use.
+        /// The stream does not synchronize with the null stream, which others may use.
         const NON_BLOCKING: c_uint = 1;
-        /// Lesser numbers go first; 0 is that of other streams.
+        /// Stream priorities. Lower numbers have higher priority; 0 is the default.
         const PRIORITIES: [c_int; 2] = [0, -1];
         let mut stream = StreamHandle(0);
         call!(self, create_stream(&raw mut stream, NON_BLOCKING, PRIORITIES[usize::from(urgent)]))?;
@@ -44,13 +45,14 @@ impl Driver {
         ready(call!(self, query_stream(stream)))
     }
 
-    /// In which order launches on a stream are.
+    /// The order of launches on a stream.
     pub(crate) fn order_of(&self, stream: StreamHandle) -> Result<Order, Refused> {
         const RECORDS_NOTHING: c_int = 0;
         let (mut number, mut status, mut recording) = (0, 0, 0);
         call!(self, capture_of(stream, &raw mut status, &raw mut recording, null_mut(), null_mut(), null_mut()))?;
         if status != RECORDS_NOTHING {
-            // A capturing thread has no number, and one handle stands for a stream of each thread.
+            // A stream that is being captured has no number; and one handle stands for a different
+            // stream in each thread.
             return Ok(Order::Recording { recording, stream, thread: std::thread::current().id() });
         }
         call!(self, stream_number(stream, &raw mut number))?;
@@ -122,7 +124,7 @@ impl Driver {
     }
 }
 
-/// A refusal that only says that something is not done yet.
+/// Converts a refusal that only means that something is not done yet.
 fn ready(answer: Result<(), Refused>) -> Result<bool, Refused> {
     match answer {
         Ok(()) => Ok(true),
