@@ -31,7 +31,7 @@ use tilewright_layout::{Composed, Coord, IntoShape, Layout, LayoutError, Slot, S
 /// # }
 /// ```
 pub trait IntoCoord {
-    /// The coordinate.
+    /// Converts the value to a coordinate.
     ///
     /// Errors: a tuple is too deep.
     fn into_coord(self) -> Result<Coord<Expr>, LayoutError>;
@@ -55,7 +55,7 @@ impl IntoCoord for Slot<Expr> {
     }
 }
 
-/// A mode that stays, as `_` in text.
+/// A mode that is kept, as `_` in text.
 impl IntoCoord for RangeFull {
     fn into_coord(self) -> Result<Coord<Expr>, LayoutError> {
         Ok(Tree::leaf(Slot::All))
@@ -86,22 +86,22 @@ impl IntoCoord for i32 {
     }
 }
 
-/// The layout of a tensor: a layout, a layout behind a swizzle, or text in which sizes may have
-/// names.
+/// The layout of a tensor: a layout, a composed layout with a swizzle, or text in which sizes may
+/// have names.
 #[derive(Debug, Clone)]
 pub enum LayoutArgument {
     /// Text, which is read with the names that the kernel has declared.
     Text(String),
-    /// A layout whose numbers are known.
+    /// A layout with known numbers.
     Layout(Layout),
-    /// A layout behind a swizzle.
+    /// A composed layout with a swizzle and known numbers.
     Composed(Composed),
 }
 
 impl LayoutArgument {
-    /// A layout behind an offset, and behind a swizzle if there is one.
+    /// A layout after an offset and, if there is one, a swizzle.
     ///
-    /// Errors: an element has no offset that is a number.
+    /// Errors: the offset of an element is not a known number.
     pub fn placed(swizzle: Option<Swizzle>, offset: i64, layout: Layout) -> Result<LayoutArgument, LayoutError> {
         match (swizzle, offset) {
             (None, 0) => Ok(LayoutArgument::Layout(layout)),
@@ -121,8 +121,8 @@ impl std::fmt::Display for LayoutArgument {
     }
 }
 
-/// What a declaration takes as a layout: see [`LayoutArgument`]. Results are taken too, so that a
-/// statement that makes its layout ends with one `?`.
+/// A value that a declaration accepts as a layout: see [`LayoutArgument`]. A `Result` is accepted
+/// too, so that a statement that computes its layout needs only one `?`.
 ///
 /// ```
 /// use tilewright_kernel::{Kernel, interpret};
@@ -144,9 +144,9 @@ impl std::fmt::Display for LayoutArgument {
 /// # }
 /// ```
 pub trait IntoLayout {
-    /// The layout.
+    /// Converts the value to a layout.
     ///
-    /// Errors: it could not be made.
+    /// Errors: the value is an error, or the layout cannot be made.
     fn into_layout(self) -> Result<LayoutArgument, LayoutError>;
 }
 
@@ -162,7 +162,7 @@ impl IntoLayout for &String {
     }
 }
 
-/// Values that are layouts already, owned or borrowed.
+/// Implementations for layouts, owned or borrowed.
 macro_rules! layouts {
     ($($given:ty => $make:expr;)+) => {$(
         impl IntoLayout for $given {
@@ -191,7 +191,8 @@ impl<T: IntoLayout> IntoLayout for Result<T, LayoutError> {
     }
 }
 
-/// A number of blocks: known, an expression of sizes, or text of one, `"ceil(N/128)"`.
+/// A number of blocks: a number, an expression of sizes, or the text of one, such as
+/// `"ceil(N/128)"`.
 #[derive(Debug, Clone)]
 pub enum ExtentArgument {
     /// A number.
@@ -202,9 +203,9 @@ pub enum ExtentArgument {
     Text(String),
 }
 
-/// What a statement takes as a number of blocks: see [`ExtentArgument`].
+/// A value that a statement accepts as a number of blocks: see [`ExtentArgument`].
 pub trait IntoExtent {
-    /// The number.
+    /// Converts the value to a number of blocks.
     fn into_extent(self) -> ExtentArgument;
 }
 
@@ -250,8 +251,8 @@ impl IntoExtent for &String {
     }
 }
 
-/// How many blocks a cluster has: a number along the first axis of the grid, or a number along each
-/// axis, as a tuple or an array of three.
+/// The shape of a cluster, in blocks: a number along the first axis of the grid, or a number along
+/// each axis, as a tuple or an array of three.
 pub trait IntoClusterShape {
     /// The blocks along x, y and z. A number that is not positive becomes 0, which is refused.
     fn into_cluster_shape(self) -> [u32; 3];
@@ -287,7 +288,7 @@ macro_rules! cluster_shapes {
 
 cluster_shapes! { i32 u32 i64 }
 
-/// Blocks of a cluster, by their ranks: those of a layout, each plus a first rank.
+/// Blocks of a cluster, given by their ranks: the values of a layout, each plus a first rank.
 ///
 /// ```
 /// use tilewright_kernel::{Kernel, KernelError, Ranks};
@@ -317,19 +318,19 @@ pub struct Ranks {
 }
 
 impl Ranks {
-    /// The ranks of a layout, each plus `first`.
+    /// The values of a layout, each plus `first`.
     pub fn new(layout: Layout, first: impl Into<Expr>) -> Ranks {
         Ranks { layout, first: first.into() }
     }
 }
 
-/// What a statement takes as blocks of a cluster: the rank of one, as a number or as an expression
-/// such as [`Build::rank_after`](crate::Build::rank_after); a range of ranks; the ranks of a
-/// layout; or [`Ranks`].
+/// A value that a statement accepts as blocks of a cluster: the rank of one, as a number or as an
+/// expression such as [`Build::rank_after`](crate::Build::rank_after); a range of ranks; a layout
+/// whose values are ranks; or [`Ranks`].
 pub trait IntoRanks {
-    /// The ranks.
+    /// Converts the value to ranks.
     ///
-    /// Errors: a range holds no rank; the layout could not be made.
+    /// Errors: the range is empty; the layout is an error.
     fn into_ranks(self) -> Result<Ranks, LayoutError>;
 }
 
@@ -375,7 +376,7 @@ impl IntoRanks for &Expr {
     }
 }
 
-/// One rank, and a range of ranks, of a type of numbers.
+/// Implementations for one rank and for a range of ranks, of a numeric type.
 macro_rules! ranks {
     ($($number:ty)+) => {$(
         impl IntoRanks for $number {
@@ -404,10 +405,10 @@ pub enum ShapeArgument {
     Shape(Tree<Expr>),
 }
 
-/// An argument that becomes a shape: see [`ShapeArgument`]. A number, a tuple of numbers, the shape
-/// of a layout or of a view, or text.
+/// A value that a statement accepts as a shape: see [`ShapeArgument`]. It is a number, a tuple of
+/// numbers, the shape of a layout or of a view, or text.
 pub trait IntoShapeArgument {
-    /// The shape.
+    /// Converts the value to a shape.
     ///
     /// Errors: a tuple is too deep.
     fn into_shape_argument(self) -> Result<ShapeArgument, LayoutError>;
@@ -461,8 +462,8 @@ impl IntoShapeArgument for i32 {
     }
 }
 
-/// How a tensor is cut: text of a shape, a layout or a tiler, in which sizes may have names, or a
-/// shape as a tuple.
+/// A tile: the text of a shape, a layout or a tiler, in which sizes may have names; or a shape as a
+/// tuple.
 #[derive(Debug, Clone)]
 #[expect(clippy::large_enum_variant, reason = "it lives for one statement")]
 pub enum TileArgument {
@@ -472,7 +473,7 @@ pub enum TileArgument {
     Tiler(Tiler<Expr>),
 }
 
-/// An argument that becomes a tile: see [`TileArgument`].
+/// A value that a statement accepts as a tile: see [`TileArgument`].
 ///
 /// ```
 /// use tilewright_kernel::Kernel;
@@ -492,7 +493,7 @@ pub enum TileArgument {
 /// # }
 /// ```
 pub trait IntoTile {
-    /// The tile.
+    /// Converts the value to a tile.
     ///
     /// Errors: a tuple is too deep; an extent is not positive.
     fn into_tile(self) -> Result<TileArgument, LayoutError>;
@@ -534,7 +535,7 @@ impl IntoTile for i64 {
     }
 }
 
-/// The elements that a layout names.
+/// The elements at the offsets of a layout.
 impl IntoTile for &Layout {
     fn into_tile(self) -> Result<TileArgument, LayoutError> {
         Ok(TileArgument::Tiler(Tiler::Layout(Layout::from(self))))
@@ -547,7 +548,7 @@ impl IntoTile for Layout {
     }
 }
 
-/// A swizzle permutes memory, and is not taken as a tile.
+/// A swizzle permutes memory, so a layout with one is refused as a tile.
 impl IntoTile for &LayoutArgument {
     fn into_tile(self) -> Result<TileArgument, LayoutError> {
         match self {

@@ -1,12 +1,12 @@
 //! The language in which kernels are written.
 //!
-//! A kernel is a Rust function that is called once, with a [`Build`]: it declares tensors, cuts
-//! them with layouts, and says what is copied, computed and waited for. What it says becomes a
+//! A kernel is a Rust function that is called once, with a [`Build`]: it declares tensors, tiles
+//! them with layouts, and states what is copied, computed and waited for. The statements become a
 //! [`Program`] for one thread. Numbers known at launch, blocks, threads and iterations of loops are
-//! expressions of the algebra, so cutting a tensor at them is ordinary algebra, and whether an
-//! access stays inside is decided here, for every admissible size.
+//! expressions of the layout algebra. So tiling a tensor by them is ordinary algebra, and whether
+//! an access is inside the tensor is decided at build time, for every admissible size.
 //!
-//! Every statement that is refused says on which line of the kernel it stands.
+//! An error names the line of the kernel with the refused statement.
 
 mod access;
 mod address;
@@ -85,11 +85,11 @@ use crate::program::memory::{BufferId, Space};
 use crate::program::operation::{Axis, Operation};
 use crate::program::{Location, Program, Source, TileCounter};
 
-/// The most elements that a thread takes in one statement, and that a fragment has. It has at most
-/// 255 registers, but not all elements need one at the same time.
+/// The most elements of a fragment, and of a statement in one thread. A thread has at most 255
+/// registers, but not all elements need one at the same time.
 const MAX_ELEMENTS: i64 = 1 << 12;
 
-/// A kernel that was written: its program for one thread, and what was shown of it.
+/// A kernel that was built: its program for one thread, and what was proved about it.
 ///
 /// ```
 /// use tilewright_kernel::{Kernel, Written, interpret};
@@ -114,9 +114,9 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Writes a kernel.
+    /// Builds a kernel by calling `write`.
     ///
-    /// Errors: a statement is refused; the grid or the number of threads was never said.
+    /// Errors: a statement is refused; the grid or the number of threads was not set.
     #[track_caller]
     pub fn build(name: &str, write: impl FnOnce(&Build) -> Result<(), KernelError>) -> Result<Kernel, KernelError> {
         let build = Build::open(name);
@@ -129,8 +129,8 @@ impl Kernel {
         &self.program
     }
 
-    /// The outputs, in the order in which they were declared, and whether each of their elements is
-    /// shown to be written by one thread.
+    /// The outputs, in the order of declaration, and whether each of their elements is proved to be
+    /// written by one thread.
     ///
     /// ```
     /// use tilewright_kernel::{Kernel, Written};
@@ -158,18 +158,19 @@ impl Kernel {
     }
 }
 
-/// A number of elements that a thread takes, unless there are too many.
+/// The number of elements of a statement in one thread; an error if there are too many.
 fn elements_of_thread(count: i64) -> Result<usize, Reason> {
     let limit = MAX_ELEMENTS.unsigned_abs();
     let too_much = || Reason::TooMuch { what: "elements of a thread", asked: count.unsigned_abs(), limit };
     usize::try_from(count).ok().filter(|_| count <= MAX_ELEMENTS).ok_or_else(too_much)
 }
 
-/// A kernel that is being written: what [`Kernel::build`] hands to the function that writes it.
+/// A kernel that is being built. [`Kernel::build`] passes it to the function that writes the
+/// kernel.
 ///
-/// Its methods are the statements of the language; each takes effect in the order in which it is
-/// called. What they give ([`View`], [`Fragment`], [`Num`], ..) belongs to the kernel that is being
-/// written, and cannot leave that function.
+/// Its methods are the statements of the language; each takes effect in the order of the calls.
+/// Their results ([`View`], [`Fragment`], [`Num`], ..) belong to the kernel that is being built,
+/// and cannot leave that function.
 ///
 /// ```
 /// use tilewright_kernel::{Kernel, interpret};
@@ -193,7 +194,7 @@ fn elements_of_thread(count: i64) -> Result<usize, Reason> {
 pub struct Build {
     name: String,
     core: RefCell<Core>,
-    /// The first refusal of an operator, which has no result to refuse with.
+    /// The first refusal of an operator. Operators cannot return an error.
     complaint: RefCell<Option<KernelError>>,
 }
 
@@ -204,8 +205,8 @@ impl std::fmt::Debug for Build {
 }
 
 impl Build {
-    /// Opens a kernel that is written statement by statement, where no function is at hand that
-    /// writes all of it: see [`Kernel::build`].
+    /// Opens a kernel for code that calls statements one by one instead of passing a function: see
+    /// [`Kernel::build`].
     ///
     /// ```
     /// use tilewright_kernel::Build;
@@ -229,15 +230,15 @@ impl Build {
 
     /// Ends the kernel.
     ///
-    /// Errors: an operator was refused; the grid or the number of threads was never said; a body
-    /// was never closed (E0927).
+    /// Errors: an operator was refused; the grid or the number of threads was not set; a body was
+    /// not closed (E0927).
     pub fn close(self) -> Result<Kernel, KernelError> {
         self.complaint()?;
         let (program, outputs) = self.finish()?;
         Ok(Kernel { program, outputs })
     }
 
-    /// The tiler that an argument of a statement is.
+    /// The tiler of an argument of a statement.
     fn tiler(&self, tile: impl IntoTile) -> Result<Tiler<Expr>, Reason> {
         match tile.into_tile()? {
             TileArgument::Text(text) => Ok(self.core().names.tiler(&text)?),
@@ -285,7 +286,7 @@ impl Build {
         KernelError::within(statement, write)
     }
 
-    /// Writes a statement that is one instruction without operands.
+    /// Adds one instruction without operands.
     #[track_caller]
     fn issue(&self, statement: &'static str, operation: Operation) {
         let mut core = self.core_for(Source { statement, location: Location::caller() });
@@ -296,8 +297,8 @@ impl Build {
         self.complaint.borrow_mut().get_or_insert(error);
     }
 
-    /// Whether an operator was refused so far. Operators return no `Result`, so a refusal is kept
-    /// until the kernel ends; code that must report it at once asks here.
+    /// Reports the first refusal of an operator so far. Operators return no `Result`, so a refusal
+    /// is kept until the kernel ends. Code that must report it at once calls this.
     ///
     /// Errors: the first refusal of an operator.
     pub fn complaint(&self) -> Result<(), KernelError> {
@@ -305,11 +306,11 @@ impl Build {
     }
 
     /// The coordinate of this block: a tuple of `x`, `y` and `z`, of numbers, and of `_` for modes
-    /// that are left: `k.block("(x,_)")?`.
+    /// that are kept: `k.block("(x,_)")?`.
     ///
-    /// The tensor that is cut at it says how many blocks there are.
+    /// A tensor that is tiled at this coordinate determines the number of blocks.
     ///
-    /// Errors: something else stands in it.
+    /// Errors: the tuple contains something else.
     #[track_caller]
     pub fn block(&self, axes: &str) -> Result<Coord<Expr>, KernelError> {
         KernelError::within("block", || {
@@ -395,16 +396,16 @@ impl Build {
 
     /// Sets the number of threads of a block, if no tiled copy or tiled MMA determines it.
     ///
-    /// Errors: it was set to another number before; there are 1 to 1024.
+    /// Errors: it was set to another number before; it is not from 1 to 1024.
     #[track_caller]
     pub fn threads(&self, count: i64) -> Result<(), KernelError> {
         KernelError::within("threads", || self.core().say_threads(count))
     }
 
-    /// How many blocks should run on one processor at once: the assembler gives a thread no more
-    /// registers than that allows. It changes nothing but speed.
+    /// Sets the number of blocks that should be resident on a multiprocessor: the assembler gives a
+    /// thread no more registers than that allows. This affects only speed.
     ///
-    /// Errors: it was set to another number before; threads of this many blocks are more than 2048.
+    /// Errors: it was set to another number before; this many blocks have more than 2048 threads.
     #[track_caller]
     pub fn resident(&self, blocks: u32) -> Result<(), KernelError> {
         let location = Location::caller();
@@ -427,9 +428,9 @@ impl Build {
         Err(refusal.at("resident", location))
     }
 
-    /// The number of this thread in its block.
+    /// The index of this thread in its block.
     ///
-    /// Errors: nobody said how many there are.
+    /// Errors: the number of threads was not set.
     #[track_caller]
     pub fn thread(&self) -> Result<Expr, KernelError> {
         KernelError::within("thread", || self.core().thread())
@@ -463,7 +464,7 @@ impl Build {
         core.grid_size(axis)
     }
 
-    /// How many threads a block has.
+    /// The number of threads of a block.
     ///
     /// ```
     /// use tilewright_kernel::{Kernel, KernelError};
@@ -479,7 +480,7 @@ impl Build {
     /// # }
     /// ```
     ///
-    /// Errors: nobody said it so far.
+    /// Errors: it was not set so far.
     #[track_caller]
     pub fn block_size(&self) -> Result<u32, KernelError> {
         let location = Location::caller();
@@ -488,7 +489,7 @@ impl Build {
         self.core().threads.ok_or_else(|| unsaid.at("block_size", location))
     }
 
-    /// An expression over the sizes: `k.size("ceil(K/64)")?`.
+    /// The value of an expression of sizes: `k.size("ceil(K/64)")?`.
     ///
     /// Errors: the text is no expression.
     #[track_caller]
@@ -498,8 +499,8 @@ impl Build {
         read.map_err(|refusal| refusal.at("size", location))
     }
 
-    /// A number that is passed at launch and is in no layout of a tensor, by its name and its
-    /// facts: `k.launched("N{max=1000}")?`.
+    /// A number that is passed at launch and does not occur in the layout of a tensor, with its
+    /// name and its facts: `k.launched("N{max=1000}")?`.
     ///
     /// Errors: the text is no expression.
     #[track_caller]
@@ -517,7 +518,7 @@ impl Build {
         Ok(size)
     }
 
-    /// The colexicographic coordinate of an index in a shape. The last number is not reduced: if
+    /// The colexicographic coordinate of an index in a shape. The last component is not reduced: if
     /// the index is past the shape, it is at least the extent of the last mode, so that predicated
     /// accesses skip it.
     ///
@@ -546,7 +547,7 @@ impl Build {
         self.statement("remainder", || self.core().digit(index, 1, modulus))
     }
 
-    /// The program, and what is shown of its outputs.
+    /// The program, and the proved coverage of its outputs.
     fn finish(self) -> Result<(Program, Vec<Coverage>), KernelError> {
         let mut core = self.core.into_inner();
         let location = core.sources[0].location;

@@ -1,15 +1,15 @@
 //! The cost of a kernel, estimated before it runs.
 //!
-//! Law: every number says how it was found. Shared memory, threads and occupancy follow from the
+//! Law: every number says how it was obtained. Shared memory, threads and occupancy follow from the
 //! program and the machine. Registers are an [estimate](Cost::registers). Accesses and instructions
 //! are counted by executing blocks with their addresses, as the interpreter does, but without
-//! memory. If blocks are few, all are executed, and the counts equal the interpreter's; otherwise
-//! some of each part of the grid are, and [`Counted::walked`] says how many. Instructions that
-//! depend on the contents of memory are counted as upper bounds, and marked; lower bounds are
-//! counted as well ([`Counted::least`]).
+//! memory. If there are few blocks, all are executed, and the counts equal the interpreter's.
+//! Otherwise some blocks of each part of the grid are, and [`Counted::walked`] says how many.
+//! Instructions that depend on the contents of memory are counted as upper bounds, and marked;
+//! lower bounds are counted as well ([`Counted::least`]).
 //!
 //! Sectors are counted for tensors that begin at a multiple of 128 bytes, as the driver allocates
-//! them. A [`Bound`] is a lower bound of the time of the launch by one resource of the machine, for
+//! them. A [`Bound`] is a lower bound of the launch time by one resource of the machine, for
 //! tensors in device memory and not in a cache; the largest one is the roofline. It follows from
 //! lower bounds of counts, and is as exact as these: if blocks or iterations were sampled, it is
 //! approximate.
@@ -47,22 +47,22 @@ pub struct Cost {
     pub grid: [u32; 3],
     /// Threads of a block.
     pub threads: u32,
-    /// Registers of 32 bits a thread: the most that are alive at once in the order of the program,
-    /// an estimate of what an assembler takes. It takes more where the blocks that should be
-    /// resident ([`Program::resident`]) leave more, to issue loads early.
+    /// An estimate of the 32-bit registers of a thread: the most that are live at the same time, in
+    /// the order of the program. An assembler takes more if the number of blocks that should be
+    /// resident ([`Program::resident`]) leaves more, to issue loads early.
     pub registers: u32,
     /// Bytes of shared memory of a block.
     pub shared_bytes: u32,
-    /// How many blocks a multiprocessor holds, with the estimated registers.
+    /// The resident blocks of a multiprocessor, with the estimated registers.
     pub occupancy: Occupancy,
-    /// Bytes of all tensors, each from its first to its last element, once.
+    /// The sum over all tensors of the bytes from the first to the last element.
     pub tensor_bytes: u64,
-    /// Bytes of global memory in flight at once, in the order of the program; None if it is not
-    /// known what the launch executes, or where TMA boxes are.
+    /// Bytes of global memory in flight at the same time, in the order of the program. None if it
+    /// is not known what the launch executes, or where TMA boxes are.
     ///
-    /// A load counts from its instruction until one of its registers is read, a copy until it is
-    /// waited for. The blocks of a multiprocessor are counted with what each of their warps has at
-    /// most. So more than this needs an assembler that issues loads earlier than the program does.
+    /// A load counts from its instruction until one of its registers is read, and a copy until it
+    /// is waited for. Each warp of a multiprocessor's blocks counts with its maximum. So more bytes
+    /// than this can be in flight only if an assembler issues loads earlier than the program does.
     ///
     /// ```
     /// use tilewright_kernel::Kernel;
@@ -100,63 +100,64 @@ pub struct Cost {
 pub struct Counted {
     /// Blocks of the grid.
     pub blocks: u64,
-    /// Blocks that were walked; where they are all, the counts are exact, unless iterations of
-    /// loops were multiplied.
+    /// The number of executed blocks. If it is that of all blocks, the counts are exact, unless
+    /// iterations of loops were extrapolated.
     pub walked: u64,
-    /// Whether iterations of long loops that do the same were walked in part and multiplied.
+    /// Whether iterations of long loops were executed in part and extrapolated.
     pub multiplied: bool,
     /// The counts of each memory instruction, in the order of the program.
     pub accesses: Vec<AccessCount>,
-    /// Whether a condition depends on memory: then instructions of both branches are counted.
+    /// Whether a condition depends on memory. Then the instructions of both branches are counted.
     pub both_sides: bool,
-    /// Instructions of warps, by [`Class`]: at most.
+    /// Warp instructions by [`Class`]: an upper bound.
     pub executed: Vec<(Class, u64)>,
-    /// The same without code behind conditions that depend on memory: a lower bound.
+    /// Warp instructions by [`Class`] without code under conditions that depend on memory: a lower
+    /// bound.
     pub executed_least: Vec<(Class, u64)>,
-    /// Additions, multiplications and so on, a multiplication and addition being two: at most.
+    /// Arithmetic operations; a multiply-add counts as two: an upper bound.
     pub operations: Operations,
-    /// The same without code behind conditions that depend on memory: a lower bound.
+    /// Arithmetic operations without code under conditions that depend on memory: a lower bound.
     pub least: Operations,
-    /// Bytes of tensors that are touched at least, each once.
+    /// A lower bound of the bytes of tensors that are accessed, each counted once.
     pub touched_bytes: u64,
 }
 
-/// Operations on floating-point numbers, and those of matrix instructions.
+/// Floating-point operations, and operations of matrix instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Operations {
-    /// By matrix instructions.
+    /// Operations of matrix instructions.
     pub matrix: f64,
-    /// By ordinary instructions on f16, bf16 and f32.
+    /// Operations of ordinary instructions on f16, bf16 and f32.
     pub f32: f64,
-    /// By ordinary instructions on f64.
+    /// Operations of ordinary instructions on f64.
     pub f64: f64,
     /// Of the f32 operations, those on pairs of f16 or bf16.
     pairs: f64,
-    /// The seconds that the matrix instructions take at the rate of the machine.
+    /// The seconds that the matrix instructions take at the machine's rate.
     matrix_seconds: f64,
-    /// Bytes of shared memory that matrix wgmma read.
+    /// Bytes of shared memory that wgmma read.
     factor_bytes: f64,
 }
 
 impl Operations {
-    /// All of them.
+    /// The sum of all operations.
     pub fn total(&self) -> f64 {
         self.matrix + self.f32 + self.f64
     }
 }
 
-/// Why it is not known what a launch executes.
+/// Why it is unknown what a launch executes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Uncounted {
-    /// The length of a loop comes from memory, or from a number that the caller gives.
+    /// The number of iterations of a loop comes from memory, or from a scalar argument.
     Loop {
         /// The loop.
         source: Source,
     },
-    /// One block executes more than is walked.
+    /// One block executes more instructions than the limit.
     Steps {
-        /// How many instructions of warps are walked.
+        /// The limit, in warp instructions.
         limit: u64,
     },
 }
@@ -170,9 +171,9 @@ impl fmt::Display for Uncounted {
     }
 }
 
-/// The least time of an operation on half of a pair of f16 or bf16, relative to one on f32: 256
-/// results per cycle and multiprocessor instead of 64, on capability 8.0 (CUDA C++ programming
-/// guide, throughput of arithmetic instructions). On others it is more.
+/// The least time of an operation on one number of a pair of f16 or bf16, relative to one on f32:
+/// 256 results per cycle and multiprocessor instead of 64, on capability 8.0 (CUDA C++ programming
+/// guide, throughput of arithmetic instructions). On other capabilities it is more.
 const PAIR_SHARE: f64 = 0.25;
 
 /// A lower bound of the time of a launch.
@@ -215,7 +216,7 @@ impl Program {
     pub fn cost(&self, machine: &Machine, sizes: &[(&str, i64)]) -> Result<Cost, SetupError> {
         let launch = self.launch_numbers(sizes)?;
         let changes = self.has(|operation| matches!(operation, Operation::SetRegisters { .. }));
-        // If roles reallocate registers, the share at launch counts. The assembler respects the
+        // If roles reallocate registers, the number at launch counts. The assembler respects the
         // number of blocks that should be resident.
         let share = self.entry_registers();
         let registers = if changes { share } else { registers::estimate(self).min(share) };
@@ -278,7 +279,7 @@ fn counted(program: &Program, code: &Code<'_>, total: &count::Total, bytes: &[u6
                     let sectors = count.sectors.saturating_mul(32);
                     let moved = match class {
                         Class::Bulk => count.bytes,
-                        // Where all blocks were walked, sectors count once.
+                        // If all blocks were executed, each sector counts once.
                         _ => total.touched.as_ref().map_or(sectors, |_| 0),
                     };
                     touched[buffer.index()] = touched[buffer.index()].saturating_add(moved);
@@ -321,7 +322,7 @@ fn add_operations(sums: &mut Operations, operation: &Operation, warps: f64, mach
             return;
         }
         Operation::Wgmma { operands, columns, a, .. } => {
-            // Four warps execute one: 64 rows, and a column of B for each of the sums.
+            // Four warps execute one wgmma: 64 rows, and a column of B for each accumulator.
             let (depth, columns) = (f64::from(operands.depth()), f64::from(*columns));
             let operations = 2.0 * 64.0 * columns * depth * warps / 4.0;
             sums.matrix += operations;
@@ -348,7 +349,7 @@ fn add_operations(sums: &mut Operations, operation: &Operation, warps: f64, mach
 }
 
 impl Counted {
-    /// Whether every iteration of every block was walked, and nothing depends on the contents of
+    /// Whether every iteration of every block was executed, and nothing depends on the contents of
     /// memory.
     pub fn is_exact(&self) -> bool {
         self.walked == self.blocks
@@ -357,7 +358,7 @@ impl Counted {
             && self.accesses.iter().all(|access| !access.at_most)
     }
 
-    /// Instructions of warps.
+    /// The number of warp instructions.
     pub fn instructions(&self) -> u64 {
         self.executed.iter().fold(0, |sum, (_, count)| sum.saturating_add(*count))
     }
@@ -366,30 +367,31 @@ impl Counted {
         self.accesses.iter().fold(0, |sum, access| sum.saturating_add(of(access)))
     }
 
-    /// Whether instructions, and operations, are counted as the most that they can be.
+    /// Whether instructions and operations are upper bounds.
     pub fn is_at_most(&self) -> bool {
         self.both_sides
     }
 
-    /// Wavefronts of shared memory that are sure, and bytes of boxes that are loaded into it.
+    /// A lower bound of the wavefronts of shared memory, and of the bytes of boxes that are loaded
+    /// into it.
     fn shared_at_least(&self) -> (u64, u64) {
         let sum = |of: &dyn Fn(&AccessCount) -> u64| self.sum(|count| if count.at_most { 0 } else { of(count) });
         (sum(&|count| count.wavefronts), sum(&|count| if count.class == Class::Bulk { count.bytes } else { 0 }))
     }
 
-    /// Bytes of the boxes that TMA moves, what is past the edges of tensors included.
+    /// The bytes of the boxes that TMA moves, including elements past the edges of tensors.
     pub fn bulk_bytes(&self) -> u64 {
         self.sum(|count| if count.class == Class::Bulk { count.bytes } else { 0 })
     }
 
-    /// Wavefronts of shared memory, and what they would be without bank conflicts.
+    /// The wavefronts of shared memory, and the number without bank conflicts.
     pub fn wavefronts(&self) -> (u64, u64) {
         (self.sum(|count| count.wavefronts), self.sum(|count| count.least_wavefronts))
     }
 }
 
 impl Cost {
-    /// Sectors of 32 bytes that the accesses to global memory take; 0 where they are not counted.
+    /// The 32-byte sectors of accesses to global memory; 0 if they are not counted.
     pub fn sectors(&self) -> u64 {
         self.counted.as_ref().map_or(0, |counted| counted.sum(|count| count.sectors))
     }
@@ -413,10 +415,10 @@ impl Cost {
             bound("device memory", counted.touched_bytes as f64 / machine.bandwidth);
             let operations = &counted.least;
             bound("matrix instructions", operations.matrix_seconds);
-            // Units of different kinds work concurrently.
+            // Different units work concurrently.
             let f32 = operations.f32 - operations.pairs * (1.0 - PAIR_SHARE);
             bound("arithmetic", (f32 / machine.rates.f32).max(operations.f64 / machine.rates.f64));
-            // A multiprocessor serves a wavefront of 128 bytes a cycle.
+            // A multiprocessor serves one wavefront of 128 bytes per cycle.
             let (wavefronts, boxes) = counted.shared_at_least();
             let wavefronts = wavefronts as f64 + (operations.factor_bytes + boxes as f64) / 128.0;
             bound("shared memory", wavefronts / f64::from(machine.multiprocessors) / machine.clock);
@@ -425,7 +427,8 @@ impl Cost {
         bounds
     }
 
-    /// The greatest bound: no launch is faster than this, by these numbers. None for an empty one.
+    /// The greatest bound: no launch is faster than this, by these numbers. None for an empty
+    /// launch.
     pub fn roofline(&self) -> Option<Bound> {
         self.bounds().into_iter().next()
     }

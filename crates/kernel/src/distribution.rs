@@ -2,11 +2,11 @@
 //!
 //! Law: a distribution is a layout `(thread, value) -> element`, where elements are numbered first
 //! mode fastest. Every element of the tile is held. Modes of stride 0 are copies: threads, or
-//! values of a thread, that hold the same. The other modes hold each element once.
+//! values of a thread, that hold the same elements. The other modes hold each element once.
 //!
-//! So a thread's number is made of digits, one for each mode of the layout, and each digit either
-//! counts copies or goes along modes of the tile. What a reduction or a conversion has to move
-//! follows from the digits.
+//! So a thread's index consists of digits, one for each mode of the layout. Each digit either
+//! counts copies or goes along modes of the tile. The exchanges of a reduction or a conversion
+//! follow from the digits.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ use tilewright_layout::{Coordinate, IntoShape, Layout, LayoutError, Tree};
 use crate::arguments::{IntoLayout, LayoutArgument};
 use crate::error::{KernelError, Reason};
 
-/// The most elements of all threads together, copies counted.
+/// The most elements of all threads together, including copies.
 const MAX_HELD: i64 = 1 << 20;
 
 /// A distribution: which thread holds which elements of a tile.
@@ -34,20 +34,20 @@ const MAX_HELD: i64 = 1 << 20;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Distribution {
     tile: Tree<i64>,
-    /// Two modes, of threads and of values, each flat.
+    /// The layout: two modes, for threads and values, each flat.
     layout: Layout,
-    /// The same, with coordinates of the tile as strides.
+    /// The same layout with coordinates of the tile as strides.
     steps: Layout<Coordinate>,
 }
 
-/// One mode of the threads, or of the values, of a distribution.
+/// A digit: one mode of the threads, or of the values, of a distribution.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Digit {
-    /// The product of the digits below this one.
+    /// The product of the extents of the digits below this one.
     pub(crate) below: i64,
-    /// How many values it has.
+    /// The number of its values.
     pub(crate) extent: i64,
-    /// How far one value is from the next: modes of the tile, and elements along each.
+    /// The distance between neighbouring values: modes of the tile, and elements along each.
     pub(crate) steps: Vec<(usize, i64)>,
 }
 
@@ -57,7 +57,7 @@ impl Digit {
         self.steps.is_empty()
     }
 
-    /// Its value in a number.
+    /// The value of the digit in an index.
     pub(crate) fn of(&self, number: i64) -> i64 {
         number / self.below % self.extent
     }
@@ -68,10 +68,11 @@ fn refuse(layout: &Layout, because: &str) -> Reason {
 }
 
 impl Distribution {
-    /// The distribution of a tile of this shape by a layout `(threads, values)`.
+    /// The distribution of a tile with a shape, given by a layout `(threads, values)`.
     ///
-    /// Errors: one of both cannot be read; the layout has not two modes; it leaves an element of
-    /// the tile out, reaches past it, or holds some elements twice by other modes than copies.
+    /// Errors: the shape or the layout cannot be read; the layout does not have two modes; it
+    /// misses an element of the tile, has offsets past it, or holds some elements twice by modes
+    /// other than copies.
     #[track_caller]
     pub fn new(tile: impl IntoShape, layout: impl IntoLayout) -> Result<Distribution, KernelError> {
         KernelError::within("distribution", || match layout.into_layout()? {
@@ -98,9 +99,9 @@ impl Distribution {
         if moving.size() != size || !within || !moving.is_injective()? {
             return Err(refuse(layout, &format!("modes that are no copies must hold each of {size} elements once")));
         }
-        // One form for one function, so that distributions that are equal compare as equal.
+        // A normal form, so that equal distributions compare as equal.
         let flat = Layout::tuple([&threads.coalesce()?, &values.coalesce()?])?;
-        // A mode that goes on past the end of a mode of the tile becomes several.
+        // A mode that continues past the end of a mode of the tile is split.
         let steps = Layout::<Coordinate>::identity(tile)?.compose(&flat)?;
         let parts = [0, 1].map(|mode| steps.mode(mode).unwrap_or(Layout::unit()).flatten());
         let [threads, values] = parts;
@@ -109,8 +110,7 @@ impl Distribution {
         Ok(Distribution { tile: tile.clone(), layout, steps })
     }
 
-    /// The part that a tiled copy gives each thread of a tile, in the order of
-    /// [`crate::View::partition`].
+    /// The distribution that a tiled copy gives a tile, in the order of [`crate::View::partition`].
     ///
     /// Errors: the tile of the copy does not divide it; as [`Distribution::new`].
     #[track_caller]
@@ -123,11 +123,11 @@ impl Distribution {
         })
     }
 
-    /// The part that a tiled MMA gives each thread of an operand, in the order of
+    /// The distribution that a tiled MMA gives an operand, in the order of
     /// [`crate::View::partition_mma`]. Threads that differ only along a mode that the operand does
     /// not have hold copies.
     ///
-    /// Errors: the tile of the product does not divide it; as [`Distribution::new`].
+    /// Errors: the tile of the MMA does not divide it; as [`Distribution::new`].
     #[track_caller]
     pub fn of_mma(tile: &Tree<i64>, mma: &TiledMma, operand: Operand) -> Result<Distribution, KernelError> {
         KernelError::within("distribution", || Distribution::of_operand(tile, mma, operand))
@@ -136,7 +136,7 @@ impl Distribution {
     fn of_operand(tile: &Tree<i64>, mma: &TiledMma, operand: Operand) -> Result<Distribution, Reason> {
         let partition = mma.thrfrg(operand, &Layout::compact(tile)?)?;
         let at = |path: &[usize]| partition.at(path).unwrap_or(Layout::unit());
-        // Threads are (ThrV,(ThrX,ThrY)) of the operand; those of the MMA have one more mode.
+        // Threads of an operand are (ThrV,(ThrX,ThrY)); those of the MMA have one more mode.
         let mut along = [at(&[0, 0]), Layout::unit(), Layout::unit(), Layout::unit()];
         let shape = mma.thread_layout().shape();
         for (mode, out) in along.iter_mut().skip(1).enumerate() {
@@ -155,23 +155,23 @@ impl Distribution {
         &self.tile
     }
 
-    /// From (thread, value) to elements, first mode of the tile fastest.
+    /// The layout from (thread, value) to elements, the first mode of the tile fastest.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// How many threads there are.
+    /// The number of threads.
     pub fn threads(&self) -> i64 {
         self.layout.mode(0).map_or(1, |mode| mode.size())
     }
 
-    /// How many values a thread has.
+    /// The number of values of a thread.
     pub fn values(&self) -> i64 {
         self.layout.mode(1).map_or(1, |mode| mode.size())
     }
 
-    /// The element that a thread holds as one of its values; both numbers are below
-    /// [`Distribution::threads`] and [`Distribution::values`], else they are taken modulo these.
+    /// The element that a thread holds as one of its values. Indices beyond
+    /// [`Distribution::threads`] and [`Distribution::values`] are taken modulo these.
     pub fn holds(&self, thread: i64, value: i64) -> i64 {
         let at = |digits: Layout, number: i64| {
             let mut rest = number;
@@ -185,10 +185,11 @@ impl Distribution {
         at(mode(0), thread) + at(mode(1), value)
     }
 
-    /// The distribution after some modes of the tile were reduced to one element each. Values that
-    /// coincide are one value.
+    /// The distribution after some modes of the tile were reduced to extent 1. Values that coincide
+    /// become one value.
     ///
-    /// Errors: there is no such mode; a mode of the layout goes along modes of both kinds.
+    /// Errors: there is no such mode; a mode of the layout goes along reduced and kept modes
+    /// together.
     #[track_caller]
     pub fn reduced(&self, modes: &[usize]) -> Result<Distribution, KernelError> {
         KernelError::within("distribution", || self.along_others(modes))
@@ -235,8 +236,8 @@ impl Distribution {
         Distribution::of(&tile, &Layout::tuple([&threads, &values])?)
     }
 
-    /// The distribution of the tile without a mode along which values alone differ, and for each
-    /// index of the mode the values of a thread there.
+    /// The distribution of the tile without a mode along which only values differ; and for each
+    /// index of the mode, the values of a thread there.
     pub(crate) fn without(&self, mode: usize) -> Result<(Distribution, Vec<Vec<usize>>), Reason> {
         let rank = self.tile.rank();
         if self.tile.is_leaf() || mode >= rank || rank < 2 {
@@ -276,12 +277,12 @@ impl Distribution {
         Ok((held, places))
     }
 
-    /// The digits of a thread's number, the fastest first.
+    /// The digits of a thread's index, the fastest first.
     pub(crate) fn thread_digits(&self) -> Vec<Digit> {
         self.digits(0)
     }
 
-    /// The digits of a value's number, the fastest first.
+    /// The digits of a value's index, the fastest first.
     pub(crate) fn value_digits(&self) -> Vec<Digit> {
         self.digits(1)
     }
@@ -300,13 +301,13 @@ impl Distribution {
         found
     }
 
-    /// A step as modes of the tile and elements along each.
+    /// A stride as modes of the tile, with the number of elements along each.
     fn steps_of(&self, step: &Coordinate) -> Vec<(usize, i64)> {
         let mut found: Vec<(usize, i64)> = Vec::new();
         for (path, scale) in step.terms().filter(|(_, scale)| **scale != 0) {
             let mut modes = path.modes();
             let mode = if self.tile.is_leaf() { 0 } else { modes.next().unwrap_or(0) };
-            // Within a mode, elements are numbered first part fastest.
+            // Within a mode, elements are numbered with the first part fastest.
             let mut part =
                 if self.tile.is_leaf() { self.tile.clone() } else { self.tile.mode(mode).unwrap_or(Tree::leaf(1)) };
             let mut size = 1;

@@ -1,13 +1,13 @@
-//! Types of the elements of tensors.
+//! Element types of tensors.
 //!
-//! Law: an element has a fixed number of bits, a power of two from 8 to 64, and a register holds
-//! elements side by side, the first in the lowest bits, as memory does.
+//! Law: an element has a fixed number of bits, a power of two from 8 to 64. A register holds
+//! adjacent elements, the first in the lowest bits, as memory does.
 
 use std::fmt;
 
 use half::{bf16, f16};
 
-/// The type of the elements of a tensor.
+/// The element type of a tensor.
 ///
 /// ```
 /// use tilewright_kernel::Element;
@@ -32,17 +32,17 @@ pub enum Element {
     U64,
     /// A signed integer of 64 bits.
     I64,
-    /// 8 bits: 4 of exponent, 3 of mantissa, no infinity.
+    /// 8 bits: 4 exponent bits, 3 mantissa bits, no infinity.
     E4M3,
-    /// 8 bits: 5 of exponent, 2 of mantissa.
+    /// 8 bits: 5 exponent bits, 2 mantissa bits.
     E5M2,
-    /// IEEE binary16.
+    /// IEEE half precision.
     F16,
-    /// The upper half of a binary32.
+    /// bfloat16: the upper half of an f32.
     Bf16,
-    /// IEEE binary32.
+    /// IEEE single precision.
     F32,
-    /// IEEE binary64.
+    /// IEEE double precision.
     F64,
 }
 
@@ -65,7 +65,7 @@ impl Element {
         Element::F64,
     ];
 
-    /// How many bits an element has.
+    /// The number of bits of an element.
     pub fn bits(self) -> u32 {
         match self {
             Element::U8 | Element::I8 | Element::E4M3 | Element::E5M2 => 8,
@@ -75,7 +75,7 @@ impl Element {
         }
     }
 
-    /// How many bytes an element has.
+    /// The number of bytes of an element.
     pub fn bytes(self) -> u32 {
         self.bits() / 8
     }
@@ -117,7 +117,7 @@ impl Element {
         matches!(self, Element::E4M3 | Element::E5M2 | Element::F16 | Element::Bf16 | Element::F32 | Element::F64)
     }
 
-    /// Whether it is an integer with a sign.
+    /// Whether it is a signed integer.
     pub fn is_signed_integer(self) -> bool {
         matches!(self, Element::I8 | Element::I16 | Element::I32 | Element::I64)
     }
@@ -135,15 +135,15 @@ mod sealed {
 
 /// A Rust type whose values are elements of tensors.
 ///
-/// The bits of a value are those that device memory has.
+/// The bits of a value are those in device memory.
 pub trait ElementType: sealed::Sealed + Copy + Send + Sync + 'static {
     /// The type of the elements.
     const ELEMENT: Element;
 
-    /// The bits, in the lowest places.
+    /// The bits, lowest first.
     fn to_bits(self) -> u64;
 
-    /// The value with these bits; higher bits are left out.
+    /// The value with these bits; higher bits are ignored.
     fn from_bits(bits: u64) -> Self;
 }
 

@@ -1,7 +1,7 @@
-//! Refusals of a kernel that is being written.
+//! Errors of building a kernel.
 //!
-//! Each error knows the statement that was refused and its line. It holds data; the sentence is
-//! made when it is printed.
+//! Each error has the refused statement and its line. It holds data; the text is made when it is
+//! printed.
 
 use std::error::Error;
 use std::fmt;
@@ -13,19 +13,19 @@ use crate::element::Element;
 use crate::program::operation::Axis;
 use crate::program::{Location, Source};
 
-/// How expressions of sizes are written.
+/// The syntax of expressions of sizes.
 const EXPRESSION: &str = "an expression has names of sizes, whole numbers, + - *, parentheses, and `ceil(M/4)` or \
                           `floor(M/4)` for quotients";
 
-/// Why a kernel cannot be what its text says.
+/// Why a kernel is refused.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Reason {
-    /// E0901: the algebra refused a layout.
+    /// E0901: the layout algebra refused an operation.
     Layout(LayoutError),
-    /// A text that is no expression of sizes; the code is that of the reader.
+    /// A text that is no expression of sizes. The code is that of the parser's error.
     Expression {
-        /// What it should be.
+        /// The kind of expression that is expected.
         what: &'static str,
         /// The text.
         text: String,
@@ -39,9 +39,9 @@ pub enum Reason {
         /// The sizes that tensors declare.
         known: Vec<String>,
     },
-    /// E0902: an instruction or a tiling refused.
+    /// E0902: an instruction or a tiled copy or MMA cannot be made.
     Atom(AtomError),
-    /// E0903: an element of a tensor may not exist, and nothing guards the access.
+    /// E0903: an element of a tensor may not exist, and the access is not predicated.
     Outside {
         /// The tensor.
         tensor: String,
@@ -52,7 +52,7 @@ pub enum Reason {
         /// The extent that it must be less than.
         extent: String,
     },
-    /// E0903: an element of a tensor may lie before its first one.
+    /// E0903: an access may be before the first element of a tensor.
     Before {
         /// The tensor.
         tensor: String,
@@ -61,43 +61,44 @@ pub enum Reason {
         /// The mode of the tensor, from 0.
         mode: usize,
     },
-    /// E0903: an index of a mode that has one element, where another would be that element again.
+    /// E0903: an index of a mode with one element, where any other index would be that element
+    /// again.
     Single {
         /// The tensor.
         tensor: String,
         /// The index.
         index: String,
     },
-    /// E0903: a tensor that may reach back, before its first element.
+    /// E0903: a tensor that may have elements before its first one.
     Backwards {
         /// Its layout.
         layout: String,
-        /// The stride, or the offset, that may be negative.
+        /// The stride or the offset that may be negative.
         step: String,
     },
     /// E0904: two parts that should have the same number of elements.
     Sizes {
-        /// The first type or shape.
+        /// The first object or shape.
         left: String,
-        /// How many it has.
+        /// Its number of elements.
         left_size: String,
-        /// The second one.
+        /// The second object or shape.
         right: String,
-        /// How many it has.
+        /// Its number of elements.
         right_size: String,
     },
-    /// E0905: two parts that should have elements of one type.
+    /// E0905: two objects that should have the same element type.
     Elements {
-        /// The type that is wanted.
+        /// The required type.
         wanted: Element,
-        /// The type that was given.
+        /// The actual type.
         given: Element,
     },
     /// E0906: an extent or a stride that must be known when the kernel is built.
     Open {
         /// The kind of object.
         what: &'static str,
-        /// The layout in which it stands.
+        /// The layout that contains it.
         layout: String,
     },
     /// E0907: an access of this width is not possible.
@@ -106,7 +107,7 @@ pub enum Reason {
         tensor: String,
         /// The instruction.
         atom: String,
-        /// How many elements side by side it takes.
+        /// The number of contiguous elements that the instruction accesses.
         elements: u32,
         /// The condition that does not hold.
         because: String,
@@ -117,40 +118,40 @@ pub enum Reason {
         tensor: String,
         /// Its innermost extent.
         extent: String,
-        /// How many elements a chunk has.
+        /// The number of elements of a chunk.
         unit: i64,
-        /// The fact that would settle it, as `N{div=8}`; none if no fact of one size does.
+        /// The fact that would prove it, such as `N{div=8}`; None if no fact of one size does.
         fact: Option<String>,
     },
     /// E0908: the grid, the number of threads or a bound is set twice, to different values.
     Twice {
         /// The object.
         what: String,
-        /// First.
+        /// The first value.
         first: String,
-        /// Then.
+        /// The second value.
         second: String,
     },
-    /// E0908: the number of blocks that a view asks for by its tiles is not that of another view,
-    /// or not that of the grid, on which an access before relies.
+    /// E0908: the number of tiles of a view differs from that of another view, or from the number
+    /// of blocks of the grid on which an earlier access relies.
     Blocks {
         /// The axis of the grid.
         axis: Axis,
-        /// How many tiles the view has.
+        /// The number of tiles of the view.
         tiles: String,
-        /// How many blocks there are by another view or by the grid.
+        /// The number of blocks by another view or by the grid.
         blocks: String,
-        /// Whether an access stays inside its tensor with as many blocks as tiles alone.
+        /// Whether an access is inside its tensor only with as many blocks as tiles.
         relied: bool,
     },
-    /// E0909: something must be said first.
+    /// E0909: a statement that must come first is missing.
     Unsaid {
         /// The object.
         what: &'static str,
-        /// How to say it.
+        /// The statement that is missing.
         help: &'static str,
     },
-    /// E0910: an instruction that kernels do not have, or not for these operands.
+    /// E0910: an instruction that is not supported, or not for these operands.
     Instruction {
         /// Its name.
         name: String,
@@ -163,7 +164,7 @@ pub enum Reason {
         what: &'static str,
         /// The requested amount.
         asked: u64,
-        /// How much there is.
+        /// The available amount.
         limit: u64,
     },
     /// E0912: a tensor is used against its role.
@@ -173,69 +174,69 @@ pub enum Reason {
         /// The attempted operation.
         tried: &'static str,
     },
-    /// E0913: elements of a fragment that nothing was written to.
+    /// E0913: elements of a fragment without a value.
     Unwritten {
         /// The index of the element.
         element: usize,
     },
-    /// E0918: the index of a loop that is over, or what was computed from it.
+    /// E0918: the index of a loop that is closed, or a number computed from it.
     Over {
         /// The index.
         index: String,
     },
-    /// E0919: a layout that is no distribution of a tile, or not one that the statement takes.
+    /// E0919: a layout that is no distribution of a tile, or not one that the statement supports.
     Distribution {
         /// The layout.
         layout: String,
         /// The condition that does not hold.
         because: String,
     },
-    /// E0914: an operation that numbers of this type do not have.
+    /// E0914: an operation that this element type does not support.
     Arithmetic {
         /// The operation.
         operation: &'static str,
         /// The type.
         element: Element,
     },
-    /// E0915: elements of one statement that have one place.
+    /// E0915: elements of one statement that have the same place.
     Overlap {
-        /// The layout in which they do.
+        /// The layout that maps them to the same place.
         layout: String,
-        /// Whether the place is a register, or else in memory.
+        /// Whether the place is a register. If not, it is in memory.
         in_registers: bool,
     },
     /// E0916: an element of an output that may be written by several threads.
     WrittenTwice {
         /// The output.
         tensor: String,
-        /// By whom.
+        /// The threads, as text.
         by: String,
     },
-    /// E0924: ends of a copy, or operands of a product, that do not have the same elements at the
-    /// same indices.
+    /// E0924: ends of a copy, or operands of an MMA, that do not have the same elements at the same
+    /// indices.
     Parts {
         /// A description of the first.
         first: String,
         /// A description of the second.
         second: String,
     },
-    /// E0925: an element that a fragment does not have.
+    /// E0925: an index that a fragment does not have.
     NoElement {
         /// The layout of the fragment.
         layout: String,
         /// The index.
         index: i64,
-        /// How many the fragment, or its mode, has.
+        /// The number of elements of the fragment, or of its mode.
         count: i64,
     },
-    /// E0917: an element of an output that nobody may write.
+    /// E0917: an element of an output that may never be written.
     NeverWritten {
         /// The output.
         tensor: String,
-        /// The object.
+        /// What may not be written, as text.
         what: String,
     },
-    /// E0927: a body is open where one around it, or the kernel, ends.
+    /// E0927: a body is still open when an enclosing body or the kernel ends.
     OpenBody,
 }
 
@@ -251,7 +252,7 @@ impl From<AtomError> for Reason {
 }
 
 impl KernelError {
-    /// Does what belongs to a statement. A refusal is that of the statement at the caller's line.
+    /// Executes a part of a statement. A refusal has the statement's name and the caller's line.
     #[track_caller]
     pub(crate) fn within<T>(
         statement: &'static str,
@@ -273,12 +274,12 @@ fn is_number(text: &str) -> bool {
     text.parse::<i64>().is_ok()
 }
 
-/// A refused kernel: why, at which statement, and on which line of its author's text.
+/// A refused kernel: the reason, the statement, and its line in the author's text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KernelError(Box<(Reason, Source)>);
 
 impl From<LayoutError> for KernelError {
-    /// A refusal by the algebra within a kernel, on the line of the `?`.
+    /// A layout error inside a kernel. Its line is that of the `?`.
     #[track_caller]
     fn from(error: LayoutError) -> KernelError {
         Reason::from(error).at("layout", Location::caller())
@@ -286,7 +287,7 @@ impl From<LayoutError> for KernelError {
 }
 
 impl From<AtomError> for KernelError {
-    /// A refusal by an instruction or a tiling within a kernel, on the line of the `?`.
+    /// An error of an atom or a tiling inside a kernel. Its line is that of the `?`.
     #[track_caller]
     fn from(error: AtomError) -> KernelError {
         Reason::from(error).at("atom", Location::caller())
@@ -294,12 +295,12 @@ impl From<AtomError> for KernelError {
 }
 
 impl KernelError {
-    /// Why.
+    /// The reason.
     pub fn reason(&self) -> &Reason {
         &self.0.0
     }
 
-    /// The statement, and where it is written.
+    /// The statement, and its location.
     pub fn source(&self) -> Source {
         self.0.1
     }
@@ -346,7 +347,7 @@ impl KernelError {
                 near if !near.is_empty() => format!("did you mean {}?", near[0]),
                 _ => "use a name that stands in the layout of a tensor, as M in `(M,64):(64,1)`".to_string(),
             },
-            // A constant is a multiple of nothing else.
+            // A constant has no other divisors.
             Reason::Outside { coordinate, extent, .. } if is_number(coordinate) && is_number(extent) => {
                 format!("take an index below {extent}")
             }

@@ -1,14 +1,14 @@
 //! An interpreter of kernels, which checks what it executes.
 //!
-//! Law: a run executes the instructions of a [`Program`], those that the PTX writer prints, for
-//! every thread of a grid. It ends with the contents of the tensors, or with findings. Two accesses
-//! to a byte, one of which is a write, are ordered by barriers, or a finding names the two,
-//! whatever the schedule was. Code that is not executed is not checked: a run is about its sizes
-//! and its input values.
+//! Law: a run executes the instructions of a [`Program`], the same that the PTX writer prints, for
+//! every thread of a grid. It ends with the contents of the tensors, or with findings. If two
+//! accesses to a byte, one of which is a write, are not ordered by barriers, a finding names the
+//! two, whatever the schedule was. Code that is not executed is not checked: a run is about its
+//! sizes and its input values.
 //!
-//! The order that counts is that of barriers: of the block, of warps, of phases of barriers in
-//! memory, and of waiting for copies (`clock.rs`). Shuffles, ballots, fences and atomic operations
-//! order no other accesses. Blocks are ordered by the count of the launch alone (`arrivals.rs`).
+//! Only these order accesses: barriers of the block and of warps, phases of mbarriers, and waits
+//! for copies (`clock.rs`). Shuffles, ballots, fences and atomic operations order no other
+//! accesses. Only the counter of the launch orders blocks (`arrivals.rs`).
 
 mod access;
 mod arithmetic;
@@ -73,7 +73,7 @@ use machine::InterpretedRun;
 use schedule::Random;
 use setup::Setup;
 
-/// The most instructions of warps that a run executes, where no other limit is set.
+/// The default limit of the warp instructions of a run.
 pub const MAX_STEPS: u64 = 1 << 30;
 
 /// A program with sizes and tensors, ready to run.
@@ -133,10 +133,10 @@ pub struct Run {
 pub struct Checked {
     /// The run under the first schedule.
     pub run: Run,
-    /// Under which schedules the kernel was run.
+    /// The schedules under which the kernel was run.
     pub schedules: Vec<Schedule>,
-    /// The tensors to which floating-point numbers are added atomically: the order of additions is
-    /// open, so these were not compared between schedules.
+    /// The tensors to which floating-point numbers are added atomically. The order of additions is
+    /// unspecified, so these were not compared between schedules.
     pub uncompared: Vec<String>,
 }
 
@@ -145,7 +145,7 @@ fn argument(what: String) -> SetupError {
 }
 
 impl<'p> Interpreter<'p> {
-    /// A program at sizes, each by its name.
+    /// A program at given sizes, each with its name.
     ///
     /// Errors: the program is malformed; a size is missing, unknown or not admitted by its facts;
     /// the tensors are too large.
@@ -161,17 +161,16 @@ impl<'p> Interpreter<'p> {
         Ok(Interpreter { program, code, setup, contents, scalars, limit: MAX_STEPS })
     }
 
-    /// A tensor, its number and its bytes.
+    /// A tensor, its index and its number of bytes.
     fn buffer(&self, tensor: TensorName<'_>) -> Result<(&'p Buffer, usize, u64), SetupError> {
         let index = tensor.index(self.program.tensors().map(|buffer| buffer.name.as_str()))?;
         Ok((&self.program.buffers[index], index, self.setup.extents[index].bytes))
     }
 
-    /// Gives a tensor its contents: the elements from the first to the last that its layout
+    /// Sets the contents of a tensor: the elements from the first to the last that its layout
     /// reaches.
     ///
-    /// Errors: there is no such tensor; its elements are of another type, or there is another
-    /// number of them.
+    /// Errors: there is no such tensor; its element type or its number of elements differs.
     pub fn tensor<'n, T: ElementType>(
         &mut self,
         tensor: impl Into<TensorName<'n>>,
@@ -194,7 +193,7 @@ impl<'p> Interpreter<'p> {
         Ok(self)
     }
 
-    /// How many bytes a tensor has, from the first to the last element that its layout reaches.
+    /// The number of bytes of a tensor, from the first to the last element that its layout reaches.
     ///
     /// Errors: there is no such tensor.
     pub fn bytes_of<'n>(&self, tensor: impl Into<TensorName<'n>>) -> Result<usize, SetupError> {
@@ -202,9 +201,9 @@ impl<'p> Interpreter<'p> {
         usize::try_from(bytes).map_err(|_| argument(format!("`{}` has {bytes} bytes", buffer.name)))
     }
 
-    /// Gives a tensor its contents as bytes, little-endian.
+    /// Sets the contents of a tensor as bytes, little-endian.
     ///
-    /// Errors: there is no such tensor, or it has another number of bytes.
+    /// Errors: there is no such tensor, or its number of bytes differs.
     pub fn bytes<'n>(&mut self, tensor: impl Into<TensorName<'n>>, bytes: &[u8]) -> Result<&mut Self, SetupError> {
         let (buffer, index, wanted) = self.buffer(tensor.into())?;
         if wanted != bytes.len() as u64 {
@@ -214,8 +213,8 @@ impl<'p> Interpreter<'p> {
         Ok(self)
     }
 
-    /// Gives every tensor that is read, and has no contents yet, random numbers: floating-point
-    /// numbers in [-1,1], and integers from -8 to 7, or from 0 to 15 without a sign.
+    /// Fills every tensor that is read and has no contents yet with random numbers: floating-point
+    /// numbers in [-1,1], and integers from -8 to 7, or from 0 to 15 if they are unsigned.
     pub fn fill(&mut self, seed: u64) -> &mut Self {
         let mut random = Random::new(seed);
         for (index, buffer) in self.program.tensors().enumerate() {
@@ -233,15 +232,15 @@ impl<'p> Interpreter<'p> {
         self
     }
 
-    /// Gives a number that the launch passes, by its name.
+    /// Sets a scalar argument, by its name.
     ///
-    /// Errors: the kernel has no number of this name, or it is of another type.
+    /// Errors: the kernel has no scalar argument with this name, or it has another type.
     pub fn number<T: ElementType>(&mut self, name: &str, value: T) -> Result<&mut Self, SetupError> {
         self.number_bits(name, T::ELEMENT, value.to_bits())
     }
 
-    /// As [`Interpreter::number`], for a type that is a value: the bits of the number, in the
-    /// lowest places.
+    /// As [`Interpreter::number`], for a type that is a value: the bits of the number, lowest
+    /// first.
     ///
     /// Errors: as [`Interpreter::number`].
     pub fn number_bits(&mut self, name: &str, given: Element, bits: u64) -> Result<&mut Self, SetupError> {
@@ -260,15 +259,15 @@ impl<'p> Interpreter<'p> {
         if found { Ok(self) } else { Err(argument(format!("the kernel has no number `{name}`"))) }
     }
 
-    /// How many instructions of warps a run may execute; [`MAX_STEPS`] by default.
+    /// Sets the limit of the warp instructions of a run; [`MAX_STEPS`] by default.
     pub fn limit(&mut self, steps: u64) -> &mut Self {
         self.limit = steps;
         self
     }
 
-    /// Whether everything that a run needs was given.
+    /// Checks that everything that a run needs was set.
     ///
-    /// Errors: a tensor that is read has no contents, or a number none.
+    /// Errors: a tensor that is read has no contents, or a scalar argument has no value.
     pub fn is_complete(&self) -> Result<(), SetupError> {
         for (index, buffer) in self.program.tensors().enumerate() {
             let empty = self.contents[index].is_empty() && self.setup.extents[index].bytes > 0;
@@ -284,9 +283,9 @@ impl<'p> Interpreter<'p> {
         Ok(())
     }
 
-    /// Runs the grid. Tensors without contents are zeros, as are numbers.
+    /// Runs the grid. Tensors without contents, and scalar arguments without values, are 0.
     ///
-    /// Errors: what was found, at most [`MAX_FINDINGS`].
+    /// Errors: the findings, at most [`MAX_FINDINGS`].
     pub fn run(&self, schedule: Schedule) -> Result<Run, Findings> {
         let scalars = self.scalars.iter().map(|scalar| scalar.unwrap_or(0)).collect();
         let machine =
@@ -297,7 +296,7 @@ impl<'p> Interpreter<'p> {
     }
 
     /// A block of the grid, to be run statement by statement, together with the other blocks of its
-    /// cluster only. Tensors and numbers that were not set are zeros.
+    /// cluster only. Tensors and scalar arguments that were not set are 0.
     ///
     /// Errors: the grid has no such block.
     pub fn stepper(&self, block: [u32; 3], completion: Completion) -> Result<Stepper<'_>, SetupError> {
@@ -317,11 +316,11 @@ impl<'p> Interpreter<'p> {
         Ok(Stepper::new(machine, number))
     }
 
-    /// Runs the grid under every schedule of [`Schedule::ALL`], and compares what they leave, bit
-    /// by bit.
+    /// Runs the grid under every schedule of [`Schedule::ALL`], and compares the contents of the
+    /// tensors bit by bit.
     ///
-    /// Errors: what was found under the first schedule that finds something; a tensor that depends
-    /// on the schedule.
+    /// Errors: the findings of the first schedule that has any; a tensor that depends on the
+    /// schedule.
     pub fn check(&self) -> Result<Checked, Findings> {
         let [first, others @ ..] = Schedule::ALL;
         let run = self.run(first)?;
@@ -371,7 +370,7 @@ impl<'p> Interpreter<'p> {
 impl Run {
     /// The contents of a tensor after the run.
     ///
-    /// Errors: there is no such tensor, or its elements are of another type.
+    /// Errors: there is no such tensor, or its element type differs.
     pub fn tensor<'n, T: ElementType>(&self, tensor: impl Into<TensorName<'n>>) -> Result<Vec<T>, SetupError> {
         let index = self.index(tensor.into())?;
         let (bytes, (name, element)) = (&self.contents[index], &self.tensors[index]);
@@ -382,7 +381,7 @@ impl Run {
         Ok(bytes.chunks_exact(element.bytes() as usize).map(|bytes| T::from_bits(bits(bytes))).collect())
     }
 
-    /// The same as bytes, little-endian.
+    /// The contents of a tensor after the run as bytes, little-endian.
     ///
     /// Errors: there is no such tensor.
     pub fn bytes<'n>(&self, tensor: impl Into<TensorName<'n>>) -> Result<&[u8], SetupError> {
@@ -411,9 +410,9 @@ fn any_number(element: Element, bits: u64) -> u64 {
     }
 }
 
-/// Checks a program at sizes, with random contents: see [`Interpreter::check`].
+/// Checks a program at given sizes, with random contents: see [`Interpreter::check`].
 ///
-/// Errors: the program or the sizes are refused; what was found.
+/// Errors: the program or the sizes are refused; the findings.
 pub fn check(program: &Program, sizes: &[(&str, i64)]) -> Result<Checked, CheckError> {
     let mut interpreter = Interpreter::new(program, sizes).map_err(CheckError::Setup)?;
     interpreter.fill(1);
@@ -424,7 +423,7 @@ pub fn check(program: &Program, sizes: &[(&str, i64)]) -> Result<Checked, CheckE
 /// Why a check did not pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CheckError {
-    /// It could not begin.
+    /// The check could not begin.
     Setup(SetupError),
     /// The kernel has defects.
     Findings(Findings),

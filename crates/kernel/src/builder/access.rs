@@ -17,50 +17,53 @@ use crate::program::register::Register;
 /// How a copy treats elements that may not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Edge {
-    /// It must exist.
+    /// It is proved to exist.
     Proved,
-    /// A read gives 0, and a write does nothing.
+    /// It may not exist: a read then gives 0, and a write does nothing.
     Predicated,
-    /// As [`Edge::Predicated`], and where this predicate is false.
+    /// As [`Edge::Predicated`], also if this predicate is false.
     Where(Register),
 }
 
-/// Elements that one instruction takes.
+/// Elements that one instruction accesses.
 #[derive(Debug, Clone)]
 pub(crate) struct Piece {
-    /// The indices of the elements in the part, in the order of memory.
+    /// The indices of the elements in the part, in memory order.
     pub(crate) elements: Vec<usize>,
-    /// Where the first one is: elements from the beginning of the buffer, before the swizzle.
+    /// The offset of the first element, in elements from the beginning of the buffer, before the
+    /// swizzle.
     pub(crate) offset: Expr,
-    /// Whether a piece before this one has an element at the same place.
+    /// Whether an earlier piece has an element at the same offset.
     pub(crate) again: bool,
 }
 
 impl Piece {
-    /// Where one of its elements is, by its number among them.
+    /// The offset of one of its elements.
     pub(super) fn offset_at(&self, at: usize) -> Result<Expr, Reason> {
         let moved = Stride::plus(&self.offset, &Expr::from(at as i64));
         moved.ok_or(Reason::Layout(LayoutError::Overflow { op: "offset" }))
     }
 
-    /// Whether both have an element at one place, as far as their distance is known.
+    /// Whether both have an element at the same offset, as far as the distance between them is
+    /// known.
     pub(crate) fn meets(&self, other: &Piece) -> bool {
         let apart = other.offset.minus(&self.offset).and_then(|apart| apart.known());
         apart.is_some_and(|apart| apart < self.elements.len() as i64 && -apart < other.elements.len() as i64)
     }
 }
 
-/// A mode of the tensor, and the coordinate in it that must be less than the extent.
+/// An edge condition: a mode of the tensor, the coordinate along it, and the extent, which must be
+/// greater than the coordinate.
 pub(crate) type EdgeCondition = (usize, Expr, Expr);
 
-/// Elements whose offsets differ by known numbers.
+/// Elements whose offsets differ by known constants.
 struct Family {
     base: Expr,
     members: Vec<(i64, usize)>,
 }
 
 impl View<'_> {
-    /// How many elements the view has.
+    /// The number of elements of the view.
     pub(crate) fn count(&self) -> Result<usize, Reason> {
         let open = || Reason::Open { what: "the number of elements", layout: self.text() };
         let size = self.layout.size().known().ok_or_else(open)?;
@@ -92,8 +95,8 @@ impl View<'_> {
         }
     }
 
-    /// The accesses that take the part, each of at most `most` elements, a power of two. Every
-    /// element is in one of them, also where several have one place.
+    /// The accesses that cover the part, each with at most `most` elements, a power of two. Every
+    /// element is in one of them, even if several elements have the same offset.
     pub(crate) fn pieces(&self, most: u32) -> Result<Vec<Piece>, Reason> {
         let count = self.count()?;
         let mut families: Vec<Family> = Vec::new();
@@ -111,7 +114,7 @@ impl View<'_> {
         let mut pieces = Vec::new();
         for family in &mut families {
             family.members.sort_unstable();
-            // Of several elements at one place, all but the first are in later runs.
+            // Of several elements with the same offset, all but the first are in later runs.
             let mut members = std::mem::take(&mut family.members);
             let mut again = false;
             while !members.is_empty() {
@@ -131,9 +134,9 @@ impl View<'_> {
         Ok(pieces)
     }
 
-    /// Cuts elements at different places, in their order, into accesses.
+    /// Splits elements with different offsets, in order, into accesses.
     fn cut_run(&self, family: &Family, most: u32, again: bool, pieces: &mut Vec<Piece>) -> Result<(), Reason> {
-        // Whether an access that begins so far behind the base begins at a multiple of its width.
+        // Whether an access at this distance from the base is aligned to its width.
         let aligned = |width: i64, at: i64| {
             Stride::plus(&family.base, &Expr::from(at)).is_some_and(|start| Expr::from(width).divides(&start).proved())
         };
@@ -158,8 +161,8 @@ impl View<'_> {
         Ok(())
     }
 
-    /// Whether all elements of an access exist, or none: those that go along a mode of the tensor
-    /// begin at a multiple of their number, and the extent of the mode is one.
+    /// Whether either all elements of an access exist, or none: along a mode of the tensor, the
+    /// access begins at a multiple of its number of elements, and the extent is such a multiple.
     fn whole_or_none(&self, at: usize, width: usize, members: &[(i64, usize)]) -> Result<bool, Reason> {
         let first = self.coordinate_of(members[at].1)?;
         let last = self.coordinate_of(members[at + width - 1].1)?;
@@ -182,7 +185,8 @@ impl View<'_> {
         self.build.core().buffers[self.buffer.index()].space == Space::Shared
     }
 
-    /// The paths of the modes of the whole tensor, and their extents, or where they end before.
+    /// The paths of the modes of the whole tensor, with their extents, or with an earlier end of a
+    /// shortened view.
     pub(super) fn bounds(&self) -> Vec<(ModePath, Expr)> {
         let paths = super::tensor::paths(&self.whole);
         let mut found: Vec<(ModePath, Expr)> = paths.into_iter().zip(self.whole.leaves().iter().cloned()).collect();
@@ -194,10 +198,11 @@ impl View<'_> {
         found
     }
 
-    /// Proves that all of the view is inside its tensor, in all threads, blocks and iterations:
-    /// data that is moved as a whole has no access that a predicate could skip.
+    /// Proves that all of the view is inside its tensor, in all threads, blocks and iterations.
+    /// This is required for data that is moved as a whole, because no predicate can skip a part of
+    /// it.
     ///
-    /// Errors: that is not shown ([`Reason::Outside`], [`Reason::Before`]).
+    /// Errors: that is not proved ([`Reason::Outside`], [`Reason::Before`]).
     pub(crate) fn shown_inside(&self) -> Result<(), Reason> {
         let overflow = || Reason::Layout(LayoutError::Overflow { op: "coordinate" });
         for (number, (path, extent)) in self.bounds().into_iter().enumerate() {
@@ -227,8 +232,8 @@ impl View<'_> {
         Ok(())
     }
 
-    /// The conditions under which an access exists: each says that a number is less than an extent.
-    /// Empty if it is proved to exist.
+    /// The conditions under which an access exists, each of the form `coordinate < extent`. Empty
+    /// if it is proved to exist.
     pub(crate) fn conditions(&self, piece: &Piece, edge: Edge) -> Result<Vec<EdgeCondition>, Reason> {
         let mut open: Vec<EdgeCondition> = Vec::new();
         for (number, (path, extent)) in self.bounds().into_iter().enumerate() {
@@ -243,7 +248,7 @@ impl View<'_> {
                 if natural && core.is_less(&at, &extent) {
                     continue;
                 }
-                // Of elements that exist together, the first one decides.
+                // For elements that exist together, the first one decides.
                 if open.iter().all(|(mode, ..)| *mode != number) {
                     open.push((number, at, extent.clone()));
                 }
@@ -252,7 +257,7 @@ impl View<'_> {
         Ok(open)
     }
 
-    /// An access of several pieces of a width in bits.
+    /// An access of several pieces with a width in bits.
     pub(crate) fn access(&self, address: Option<Register>, offset: i64, bits: u32, count: u32) -> Access {
         Access { buffer: self.buffer, addressed: address.is_some(), offset, bits, count, cache: self.cache }
     }

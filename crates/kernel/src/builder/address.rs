@@ -1,8 +1,8 @@
-//! The address of an access, in instructions and as a number that is added to them.
+//! The address of an access: a register, and a constant that is added to it.
 //!
-//! Law: the address is that of the offset, in bytes, behind the swizzle of the view where it has
-//! one. What is known goes into the instruction, so accesses that differ by known numbers share the
-//! rest.
+//! Law: the address is that of the offset, in bytes, after the swizzle of the view if it has one.
+//! Constants become part of the instruction, so accesses that differ by constants share the
+//! register.
 
 use tilewright_layout::symbolic::{Expr, Node, Parameter};
 use tilewright_layout::{Extent, LayoutError, Stride, Swizzle};
@@ -18,13 +18,13 @@ fn overflow() -> Reason {
     Reason::Layout(LayoutError::Overflow { op: "address" })
 }
 
-/// The whole numbers that addresses of a width are.
+/// The unsigned integer type for addresses of a width.
 fn unsigned(width: Width) -> Number {
     if width == Width::Bits32 { Number::U32 } else { Number::U64 }
 }
 
 impl View<'_> {
-    /// The address of an access: the register, if any, and bytes that are added.
+    /// The address of an access: the register, if any, and a constant number of bytes.
     pub(crate) fn address(&self, core: &mut Core, offset: &Expr) -> Result<(Option<Register>, i64), Reason> {
         let bytes = i64::from(self.element.bytes());
         let shared = core.buffers[self.buffer.index()].space == Space::Shared;
@@ -51,7 +51,7 @@ impl View<'_> {
     }
 }
 
-/// The term of an expression that does not depend on anything.
+/// The constant term of an expression.
 pub(crate) fn constant_term(expr: &Expr) -> Option<i64> {
     match expr.node() {
         Node::Sum(nodes) => nodes.iter().find_map(|node| match node {
@@ -63,10 +63,10 @@ pub(crate) fn constant_term(expr: &Expr) -> Option<i64> {
     }
 }
 
-/// A number of the algebra as a sum of known multiples of parameters and a constant; none if it
-/// is no such sum.
+/// An expression as a sum of constant multiples of parameters, and a constant; None if it is not
+/// such a sum.
 pub(super) struct Terms {
-    /// Factor and parameter.
+    /// Each factor with its parameter.
     pub(super) moving: Vec<(i64, Parameter)>,
     pub(super) constant: i64,
 }
@@ -94,7 +94,7 @@ impl Terms {
         Some(terms)
     }
 
-    /// The sum.
+    /// The sum as an expression.
     fn expr(&self) -> Option<Expr> {
         let add = |sum: Expr, (factor, parameter): &(i64, Parameter)| {
             Stride::plus(&sum, &Stride::times(&Expr::from(parameter.clone()), &Expr::from(*factor))?)
@@ -102,8 +102,8 @@ impl Terms {
         self.moving.iter().try_fold(Expr::from(self.constant), add)
     }
 
-    /// The bits that the moving terms may have, where each has bits of its own; none if two may
-    /// carry into each other.
+    /// The bits that the non-constant terms may set, if each term has bits of its own; None if two
+    /// terms may carry into each other.
     fn bits(&self) -> Option<u64> {
         let mut all = 0_u64;
         for (factor, parameter) in &self.moving {
@@ -121,15 +121,15 @@ impl Terms {
     }
 }
 
-/// The address behind a swizzle `S`, which reads and flips bits below a power of two `T` alone.
+/// The address after a swizzle `S`, which reads and flips only bits below a power of two `T`.
 ///
-/// * Multiples of `T` pass by: `S(u + w) = S(u) + w`.
-/// * `S` is linear over bits, so where `u` and a constant `c` have no bit in common,
-///   `S(u + c) = S(u) ^ S(c)`.
-/// * Bits that `S` neither reads nor flips are added: `S(u + c) = S(u) + c`.
+/// * Multiples of `T` pass unchanged: `S(u + w) = S(u) + w`.
+/// * `S` is linear over bits. So if `u` and a constant `c` have no bit in common, `S(u + c) = S(u)
+///   ^ S(c)`.
+/// * Bits that `S` neither reads nor flips can be added after it: `S(u + c) = S(u) + c`.
 ///
-/// So accesses that differ by constants share all but one instruction, or all. The flips come last:
-/// loops keep one register for all of these accesses, and not one for each.
+/// So accesses that differ by constants share all instructions, or all but one. The flips come
+/// last, so that a loop keeps one register for all of these accesses, and not one for each.
 fn permuted(
     core: &mut Core,
     offset: &Expr,

@@ -1,7 +1,8 @@
-//! Tensors that begin at less than 16 bytes.
+//! Tensors with an alignment of less than 16 bytes.
 //!
-//! Law: the launch guarantees that the address of each tensor in global memory is a multiple of 16
-//! bytes, or of the alignment set here. No access relies on more, which the interpreter checks.
+//! Law: the launch guarantees that the address of each tensor in global memory is aligned to 16
+//! bytes, or to the alignment that is set here. No access relies on more, which the interpreter
+//! checks.
 
 use super::Build;
 use super::tensor::View;
@@ -10,8 +11,8 @@ use crate::program::memory::Space;
 use crate::program::{Location, Source};
 
 impl<'k> View<'k> {
-    /// The tensor, at an address that need only be a multiple of `bytes`: the launch promises no
-    /// more.
+    /// The same tensor with a smaller alignment: a launch only guarantees that its address is a
+    /// multiple of `bytes`.
     ///
     /// ```
     /// use tilewright_kernel::Kernel;

@@ -1,4 +1,4 @@
-//! Elements of tensors changed indivisibly, by many threads.
+//! Atomic updates of tensor elements by many threads.
 //!
 //! Law: after the launch, each element is the combination of its old value and of all values from
 //! threads, in no defined order. No old value is returned. Elements may be in shared memory of
@@ -17,9 +17,9 @@ use crate::program::operation::{AtomicOperation, Binary, Number, Operation};
 use crate::program::register::{Register, Width};
 
 impl<'k> View<'k> {
-    /// Combines each element with that of a fragment of the same shape, indivisibly: `Sum`,
-    /// `Minimum` or `Maximum`. Elements past the edges of the tensor are left out. The tensor is
-    /// declared with [`crate::Build::tensor`], as its elements count, too.
+    /// Atomically combines each element with that of a fragment of the same shape: `Sum`, `Minimum`
+    /// or `Maximum`. Elements past the edges of the tensor are skipped. The tensor must be declared
+    /// with [`crate::Build::tensor`], because its old elements count.
     ///
     /// ```
     /// use tilewright_kernel::{Distribution, Kernel, Reduction, interpret};
@@ -60,8 +60,8 @@ impl<'k> View<'k> {
         self.build.statement("accumulate", || self.accumulated(None, fragment, reduction, 1))
     }
 
-    /// Adds a fragment of f32 as [`View::accumulate`], by vectors of up to four elements that lie
-    /// side by side (`red.global.add.v4.f32`, sm_90). Each element is added for itself: a vector
+    /// Adds a fragment of f32 as [`View::accumulate`], by vectors of up to four contiguous elements
+    /// (`red.global.add.v4.f32`, sm_90). Each element is a separate atomic addition: a vector only
     /// saves instructions.
     ///
     /// ```
@@ -92,9 +92,10 @@ impl<'k> View<'k> {
         })
     }
 
-    /// The same for a distributed tile: each element once, however many threads hold it.
+    /// As [`View::accumulate`], for a distributed tile: each element is combined once, however many
+    /// threads hold it.
     ///
-    /// Errors: as [`View::accumulate`]; the view has not the shape of the tile.
+    /// Errors: as [`View::accumulate`]; the view does not have the shape of the tile.
     #[track_caller]
     pub fn accumulate_distributed(&self, tile: &Distributed<'k>, reduction: Reduction) -> Result<(), KernelError> {
         self.build.statement("accumulate_distributed", || {

@@ -1,7 +1,7 @@
 //! Numbers as bits.
 //!
-//! Law: bits are those of memory. Whole numbers are combined and moved bit by bit; where a number
-//! is seen as one of another type, no bit changes.
+//! Law: bits are those in memory. Integers are combined and shifted bit by bit. Reinterpreting a
+//! number as another type changes no bit.
 
 use super::Build;
 use super::fragment::Fragment;
@@ -44,7 +44,7 @@ impl<'k> Num<'k> {
         Num::new(self.build(), self.register(), element)
     }
 
-    /// Refuses floating-point numbers, whose bits are taken by [`Num::recast`] first.
+    /// Refuses floating-point numbers, which [`Num::recast`] must reinterpret first.
     #[track_caller]
     fn whole(self, other: Num<'k>, operation: Binary, name: &'static str) -> Num<'k> {
         if self.element().is_float() {
@@ -110,13 +110,14 @@ impl<'k> Num<'k> {
     }
 }
 
-/// How four bits become a number without a conversion: other bits around them make the number that
-/// they add to a constant, which is subtracted.
+/// The constants that convert four bits to a floating-point number without a conversion
+/// instruction. Other bits are inserted around the four, so that all together are the wanted number
+/// plus a constant, which is then subtracted.
 struct Nibbles {
     element: Element,
-    /// The bits that are inserted.
+    /// The bits that are inserted around the four bits.
     frame: u64,
-    /// The constant.
+    /// The constant that is subtracted.
     less: f64,
 }
 
@@ -124,7 +125,7 @@ impl Nibbles {
     /// The constants for a type; None if the type has no such bits.
     fn of(element: Element, signed: bool) -> Option<Nibbles> {
         let (frame, less) = match (element, signed) {
-            // With the highest of four bits flipped, -8 to 7 are 0 to 15.
+            // If the highest of four bits is flipped, -8 to 7 become 0 to 15.
             (Element::Bf16, true) => (0x4308, 136.0),
             (Element::Bf16, false) => (0x4300, 128.0),
             (Element::F16, true) => (0x6408, 1032.0),
@@ -138,7 +139,7 @@ impl Nibbles {
         Some(Nibbles { element, frame, less })
     }
 
-    /// The type in which they are computed, two of 16 bits together.
+    /// The type of the arithmetic: a packed pair for types of 16 bits.
     fn number(&self) -> Number {
         match self.element {
             Element::Bf16 => Number::Bf16x2,
@@ -148,12 +149,12 @@ impl Nibbles {
         }
     }
 
-    /// Bits in each of the numbers of a register.
+    /// The same bits in each number of a register.
     fn each(&self, bits: u64) -> u64 {
         if self.element.bits() == 16 { bits * 0x1_0001 } else { bits }
     }
 
-    /// The bits of a number, in each of the numbers of a register.
+    /// The bits of a value, in each number of a register.
     fn bits_of(&self, value: f64) -> u64 {
         match self.element {
             Element::Bf16 => self.each(half::bf16::from_f64(value).to_bits().into()),
@@ -163,14 +164,14 @@ impl Nibbles {
         }
     }
 
-    /// The mask of four bits, the bits around them, and the constant.
+    /// The mask of the four bits, the bits around them, and the constant.
     fn constants(&self) -> [u64; 3] {
         [self.each(0xf), self.each(self.frame), self.bits_of(self.less)]
     }
 
-    /// The same, with a scale, for 4-bit fields that stay four places up. The mantissa of f16 has
-    /// ten bits, so the four bits may stay in place. There they count sixteenfold, and so does the
-    /// offset of the sign; one fused multiply-add, rounded once, gives the number itself.
+    /// The constants for four bits that stay four places up. The mantissa of f16 has ten bits, so
+    /// these four bits need no shift. Their value is then sixteen times as large, and so is the
+    /// offset of the sign; one fused multiply-add, rounded once, gives the number.
     fn high_constants(&self) -> Option<[u64; 4]> {
         if self.element != Element::F16 {
             return None;
@@ -186,8 +187,9 @@ impl Nibbles {
 const AND_THEN_XOR: u8 = (0xf0 & 0xcc) ^ 0xaa;
 
 impl Build {
-    /// Unpacks words of 32 bits: the eight numbers of four bits in each, the lowest bits first, as
-    /// elements of another type. With a sign they are -8 to 7, without 0 to 15; all are exact.
+    /// Unpacks 32-bit words to the eight 4-bit numbers in each, the lowest bits first, as elements
+    /// of another type. Signed numbers are -8 to 7, unsigned ones 0 to 15. All conversions are
+    /// exact.
     ///
     /// ```
     /// use tilewright_kernel::{Element, Kernel, interpret};
@@ -250,7 +252,7 @@ impl Build {
             };
             let at = 8 * word + at;
             if pairs {
-                // Four bits and the four bits 16 places above them are converted together.
+                // Four bits, and the four bits 16 places above them, are converted together.
                 core.set_word(fragment.cell, &[at, at + 4], exact);
             } else {
                 core.cells[fragment.cell].slots[at] = super::core::Slot::Whole(exact);

@@ -1,7 +1,8 @@
-//! Bounds of numbers over all threads, blocks and iterations, and predicates where bounds do not
-//! suffice.
+//! Bounds of numbers over all threads, blocks and iterations; and predicates for cases in which
+//! bounds do not suffice.
 //!
-//! Law: what is said to be less is less for all sizes that the facts admit.
+//! Law: if a number is proved to be less than another one, that holds for all sizes that the facts
+//! admit.
 
 use tilewright_layout::symbolic::{Expr, Node, Parameter, Rounding, Symbolic, Values};
 use tilewright_layout::{Extent, Stride};
@@ -18,7 +19,7 @@ impl Core {
     /// expression over sizes and numbers with constant bounds.
     pub(super) fn extreme(&self, expr: &Expr, greatest: bool) -> Expr {
         let mut expr = expr.clone();
-        // Variables that came later may be bounded by earlier ones.
+        // Later variables may be bounded by earlier ones.
         for variable in self.variables.iter().rev() {
             let Some(last) = variable.below.as_ref().and_then(|below| below.minus(&Expr::from(1))) else { continue };
             let Some((base, slope)) = affine(&expr, &variable.parameter) else { continue };
@@ -54,8 +55,8 @@ impl Core {
         below.less(a).proved() || is_remainder(a) || self.noted(below.less(&self.extreme(a, false)).proved(), None, a)
     }
 
-    /// Remembers what holds by a number of blocks that the author may still change: that one number
-    /// is less than another, or that one is not negative.
+    /// Records a fact that depends on a number of blocks that the author may still change: that one
+    /// number is less than another, or that one is not negative.
     fn noted(&self, holds: bool, less: Option<&Expr>, than: &Expr) -> bool {
         if holds && self.may_change_blocks() {
             self.relied.borrow_mut().insert((less.cloned(), than.clone()));
@@ -68,7 +69,7 @@ impl Core {
         if self.is_natural(a) {
             return self.less(a, b);
         }
-        // A negative number is a large one without its sign.
+        // As an unsigned number, a negative one is large.
         let narrow = fits(a) && fits(b);
         let (width, number) = if narrow { (Width::Bits32, Number::U32) } else { (Width::Bits64, Number::U64) };
         let (a, b) = (self.lower(a, width)?, self.lower(b, width)?);
@@ -91,9 +92,9 @@ impl Core {
         Ok(self.pure(less(Number::I64), [a, b], Width::Predicate))
     }
 
-    /// A known term of a number, and the rest, if both are part of a comparison with `b` through
-    /// [`room`](Core::room). The term is below the largest room, and neither the rest nor `b` is
-    /// negative, so 64 bits hold their difference.
+    /// Splits a number into a constant and the rest, if it can be compared with `b` through
+    /// [`room`](Core::room). The constant is below the largest room, and neither the rest nor `b`
+    /// is negative, so 64 bits hold their difference.
     fn apart(&self, a: &Expr, b: &Expr) -> Option<(i32, Expr)> {
         let known = i32::try_from(constant_term(a)?).ok().filter(|known| *known < i32::MAX)?;
         let base = a.minus(&Expr::from(i64::from(known)))?;
@@ -119,14 +120,14 @@ impl Core {
 }
 
 /// Whether an expression is the remainder of a division by a positive number, `a - d*floor(a/d)`,
-/// in any form: tiles of a band are counted this way. The algebra writes a quotient of a quotient
-/// as one, so `floor(a/d)` may have another dividend; it is the same expression.
+/// in any form. Tiles of a raster band are counted in this way. The algebra writes a quotient of a
+/// quotient as one quotient, so `floor(a/d)` may have another dividend; it is the same expression.
 fn is_remainder(expr: &Expr) -> bool {
     let node = expr.node();
     let mut divisions = Vec::new();
     gather(&node, &mut divisions);
     let is_whole = |(n, d): (&Node, &Node)| {
-        // The expression is a line in the quotient.
+        // The expression is linear in the quotient.
         let at = |value: i64| {
             with(&node, &|own| match own {
                 Node::Quotient(a, b, Rounding::Plain | Rounding::Down) if (&**a, &**b) == (n, d) => {
@@ -148,7 +149,7 @@ fn is_remainder(expr: &Expr) -> bool {
     divisions.into_iter().any(|division| is_whole(division) == Some(true))
 }
 
-/// Dividends and divisors of the quotients and remainders of an expression.
+/// The dividends and divisors of the quotients and remainders of an expression.
 fn gather<'n>(node: &'n Node, found: &mut Vec<(&'n Node, &'n Node)>) {
     match node {
         Node::Integer(_) | Node::Parameter(_) => {}
@@ -163,7 +164,8 @@ fn gather<'n>(node: &'n Node, found: &mut Vec<(&'n Node, &'n Node)>) {
     }
 }
 
-/// `base` and `slope` of `expr = base + slope * parameter`; none if it is no such sum.
+/// `base` and `slope` of `expr = base + slope * parameter`; None if the expression is not of this
+/// form.
 pub(super) fn affine(expr: &Expr, parameter: &Parameter) -> Option<(Expr, Expr)> {
     if !expr.parameters().iter().any(|own| own.stands_for(parameter)) {
         return Some((expr.clone(), Expr::from(0)));

@@ -1,4 +1,4 @@
-//! Bulk copies: boxes of a tensor, moved by TMA.
+//! Bulk copies: boxes of a tensor that TMA copies.
 //!
 //! Law: a tile is copied as TMA boxes, which follow from its layout and from that of shared memory
 //! (`bulk/boxes.rs`). Elements of a box past the edges are read as 0 and not written. A store must
@@ -23,13 +23,13 @@ fn overflow() -> Reason {
 }
 
 impl Build {
-    /// Sets off bulk copies of a tile from shared memory to a tensor, by one thread
-    /// ([`Build::single`]): the tensor map follows from the layouts of both. What the tile has past
-    /// the edges of the tensor is left out. The threads that stored to the tile have fenced
-    /// ([`Build::fence_async`]) and met this one at a barrier.
+    /// Issues bulk copies of a tile from shared memory to a tensor, by one thread
+    /// ([`Build::single`]). The tensor map follows from the layouts of both. Elements past the
+    /// edges of the tensor are not stored. The threads that wrote the tile must have executed
+    /// [`Build::fence_async`] and then synchronized with this thread at a barrier.
     ///
-    /// The device writes whole chunks of 16 bytes. So the innermost extent of the tensor is a whole
-    /// number of chunks, as a fact like `N{div=8}` says, or the tile ends before it.
+    /// TMA writes whole chunks of 16 bytes. So the innermost extent of the tensor must be a whole
+    /// number of chunks, as a fact like `N{div=8}` states, or the tile must end before it.
     ///
     /// ```
     /// use tilewright_kernel::Kernel;
@@ -50,8 +50,8 @@ impl Build {
     /// ```
     ///
     /// Errors: sizes or types differ; the layout of the tile in shared memory does not consist of
-    /// boxes of the tensor; an alignment that is not proved; a row that is not proved to end at a
-    /// chunk (E0923), or a coordinate that is not proved to be at least 0 (E0903).
+    /// boxes of the tensor; an alignment is not proved; a row is not proved to end at a chunk
+    /// (E0923), or a coordinate is not proved to be at least 0 (E0903).
     #[track_caller]
     pub fn store_bulk<'k>(&'k self, source: &View<'k>, destination: &View<'k>) -> Result<(), KernelError> {
         self.stored_bulk("store_bulk", source, destination, Cache::Default)
@@ -110,7 +110,7 @@ impl Build {
             destination.writable()?;
             source.shown_inside()?;
             let boxes = self.boxes(destination, source, true)?;
-            // The boxes are the tile, and what they have past the edges is left out.
+            // The boxes cover the tile. Their elements past the edges are not stored.
             destination.remember_write(None)?;
             for at in &boxes.boxes {
                 let (from, address, corner) = self.placed(at, source)?;
@@ -122,24 +122,26 @@ impl Build {
         })
     }
 
-    /// The bulk stores of this thread since the last call are a group
+    /// Closes a group of this thread's bulk stores since the last call
     /// (`cp.async.bulk.commit_group`).
     #[track_caller]
     pub fn commit_bulk(&self) {
         self.issue("commit_bulk", Operation::CommitBulk);
     }
 
-    /// Waits until at most `groups` groups of bulk stores of this thread still read shared memory
-    /// (`cp.async.bulk.wait_group.read`). Needed before their source is overwritten, and before the
-    /// thread ends. Their writes may still be in flight ([`Build::wait_bulk_written`]).
+    /// Waits until at most `groups` groups of this thread's bulk stores may still read shared
+    /// memory (`cp.async.bulk.wait_group.read`). This is required before their source is
+    /// overwritten, and before the thread exits. Their writes may still be in flight
+    /// ([`Build::wait_bulk_written`]).
     #[track_caller]
     pub fn wait_bulk(&self, groups: u32) {
         self.issue("wait_bulk", Operation::WaitBulk { groups, read: true });
     }
 
-    /// Waits until at most `groups` groups of bulk stores of this thread are in flight
-    /// (`cp.async.bulk.wait_group`): the data of the others is in global memory. Needed before this
-    /// launch reads that memory or overwrites it; a barrier tells other threads.
+    /// Waits until at most `groups` groups of this thread's bulk stores are in flight
+    /// (`cp.async.bulk.wait_group`): the data of the others is in global memory. This is required
+    /// before this launch reads or overwrites that memory. Other threads learn it through a
+    /// barrier.
     #[track_caller]
     pub fn wait_bulk_written(&self, groups: u32) {
         self.issue("wait_bulk_written", Operation::WaitBulk { groups, read: false });
@@ -149,7 +151,7 @@ impl Build {
     pub(crate) fn placed(&self, at: &Box, shared: &View<'_>) -> Result<(Access, Vec<Register>, Vec<Register>), Reason> {
         shared.own_block("a bulk copy")?;
         let mut core = self.core();
-        // The engine counts from where the pattern begins, and permutes by itself.
+        // TMA counts from the beginning of the swizzle pattern, and applies the swizzle itself.
         let plain = View { map: None, ..shared.clone() };
         let (address, offset) = plain.address(&mut core, &at.offset)?;
         let corner = at.corner.iter().map(|index| core.lower(index, Width::Bits32)).collect::<Result<_, _>>()?;
@@ -157,7 +159,7 @@ impl Build {
         Ok((access, address.into_iter().collect(), corner))
     }
 
-    /// A number of 64 bits in an array of barriers.
+    /// A 64-bit word of an array of mbarriers.
     pub(crate) fn object(
         &self,
         buffer: crate::program::memory::BufferId,
@@ -175,7 +177,7 @@ impl Build {
     }
 }
 
-/// The mode of the swizzle of a view in shared memory.
+/// The swizzle mode of a view in shared memory.
 pub(crate) fn mode_of(shared: &View<'_>, bits: i64) -> Option<SwizzleMode> {
     let Some(found) = shared.map.filter(|swizzle| !swizzle.is_identity()) else { return Some(SwizzleMode::None) };
     SwizzleMode::ALL.into_iter().find(|mode| mode.swizzle(bits).is_ok_and(|swizzle| swizzle == found))

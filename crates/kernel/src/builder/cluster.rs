@@ -1,9 +1,9 @@
-//! Clusters: blocks that run together, and reach each other's shared memory.
+//! Clusters: blocks that run together and access each other's shared memory.
 //!
-//! Law: the blocks of a cluster are adjacent, along the first axis of the grid or along several,
-//! and their ranks count them from 0, the first axis fastest. A view of another block's shared
-//! memory is the same view of the same array, in that block. A layout from indices to ranks says
-//! which blocks receive a box.
+//! Law: the blocks of a cluster are adjacent, along the first axis of the grid or along several.
+//! Their ranks count them from 0, the first axis fastest. A view of another block's shared memory
+//! is the same view of the same array, in that block. A layout from indices to ranks states which
+//! blocks receive a box.
 
 use tilewright_layout::symbolic::Expr;
 
@@ -18,22 +18,22 @@ use crate::program::{Location, Source};
 
 /// The most blocks of a cluster of any device. Every device with clusters has eight.
 const MAX_CLUSTER: u32 = 16;
-/// How many ranks a table in a register has, four bits each.
+/// The number of ranks in a register that serves as a table, four bits each.
 const LISTED: usize = 8;
 
-/// Ranks that are shown to be of the cluster: each of `ranks`, plus a first rank.
+/// Ranks that are proved to be in the cluster: each of `ranks`, plus a first rank.
 pub(crate) struct CheckedRanks {
     pub(crate) ranks: Vec<u32>,
     pub(crate) first: Expr,
 }
 
 impl Core {
-    /// How many blocks a cluster has; from here on that is fixed.
+    /// The number of blocks of a cluster, which cannot be changed after this call.
     pub(crate) fn cluster_size(&mut self) -> u32 {
         self.cluster.get_or_insert([1; 3]).iter().product()
     }
 
-    /// The ranks that a layout and a first one name: different ones, of the cluster.
+    /// The ranks that an argument names, if they are distinct and in the cluster.
     pub(crate) fn ranks(&mut self, ranks: impl IntoRanks) -> Result<CheckedRanks, Reason> {
         let Ranks { layout, first } = ranks.into_ranks()?;
         let size = self.cluster_size();
@@ -57,7 +57,7 @@ impl Core {
         Ok(CheckedRanks { ranks, first })
     }
 
-    /// A register with a bit for each of the ranks.
+    /// A register in which the bits of the ranks are set.
     pub(crate) fn mask_of(&mut self, ranks: &CheckedRanks) -> Result<Register, Reason> {
         let bits = ranks.ranks.iter().fold(0, |bits, rank| bits | 1_u64 << rank);
         let mask = self.constant(bits, Width::Bits32);
@@ -68,8 +68,8 @@ impl Core {
         Ok(self.pure(Operation::Binary(Binary::ShiftLeft, Number::U32), [mask, first], Width::Bits32))
     }
 
-    /// A register with one of the ranks in each of the lowest lanes, and the predicate of these
-    /// lanes.
+    /// A register that holds one of the ranks in each of the lowest lanes, and the predicate of
+    /// these lanes.
     pub(crate) fn rank_of_lane(&mut self, ranks: &CheckedRanks) -> Result<(Register, Register), Reason> {
         let lane = self.special(Special::Lane);
         let count = self.constant(ranks.ranks.len() as u64, Width::Bits32);
@@ -154,8 +154,8 @@ impl Build {
     /// # }
     /// ```
     ///
-    /// Errors: it was set to another number before, or one was relied on; there are 1 to 16. A
-    /// device may have no room for more than 8, and refuses the launch then.
+    /// Errors: it was set to another number before, or another number was relied on; it is not from
+    /// 1 to 16. A device may have no room for more than 8, and then refuses the launch.
     #[track_caller]
     pub fn cluster(&self, blocks: impl IntoClusterShape) -> Result<(), KernelError> {
         KernelError::within("cluster", || self.clustered(blocks.into_cluster_shape()))
@@ -181,7 +181,7 @@ impl Build {
         }
     }
 
-    /// The number of this block in its cluster.
+    /// The rank of this block in its cluster.
     #[track_caller]
     pub fn rank(&self) -> Expr {
         let (mut core, _) = self.begin("rank");
@@ -195,9 +195,9 @@ impl Build {
         rank
     }
 
-    /// The rank that is `by` after this block's in the cluster, modulo the size of the cluster.
+    /// The rank `by` after this block's rank, modulo the number of blocks of the cluster.
     ///
-    /// Errors: that is not less than the number of blocks in the cluster.
+    /// Errors: `by` is not less than the number of blocks of the cluster.
     #[track_caller]
     pub fn rank_after(&self, by: u32) -> Result<Expr, KernelError> {
         let rank = self.rank();
@@ -225,14 +225,14 @@ impl Build {
         self.at_cluster("cluster_barrier", &[Operation::ClusterArrive, Operation::ClusterWait]);
     }
 
-    /// Arrives at the barrier of the cluster without waiting; [`Build::cluster_wait`] waits for the
-    /// others.
+    /// Arrives at the cluster barrier without waiting; [`Build::cluster_wait`] waits for the other
+    /// threads.
     #[track_caller]
     pub fn cluster_arrive(&self) {
         self.at_cluster("cluster_arrive", &[Operation::ClusterArrive]);
     }
 
-    /// Waits until all threads of the cluster have come to its barrier.
+    /// Waits until all threads of the cluster have arrived at its barrier.
     #[track_caller]
     pub fn cluster_wait(&self) {
         self.at_cluster("cluster_wait", &[Operation::ClusterWait]);
@@ -249,11 +249,11 @@ impl Build {
 }
 
 impl<'k> View<'k> {
-    /// The same view of the shared array of another block of the cluster, by its rank: loads and
-    /// stores go there (`mapa`, `ld.shared::cluster`). That block must have started, and must not
-    /// have ended: cluster barriers before and after ensure this.
+    /// The same view of the shared memory of another block of the cluster, by its rank: loads and
+    /// stores access that block (`mapa`, `ld.shared::cluster`). The block must have started and
+    /// must not have exited: cluster barriers before and after ensure this.
     ///
-    /// Errors: it is not in shared memory; that the rank is one of the cluster is not shown.
+    /// Errors: the view is not in shared memory; the rank is not proved to be in the cluster.
     #[track_caller]
     pub fn of_block(&self, rank: impl Into<Expr>) -> Result<View<'k>, KernelError> {
         let location = Location::caller();
@@ -271,7 +271,7 @@ impl<'k> View<'k> {
         Ok(View { rank: Some(register), ..self.clone() })
     }
 
-    /// Refuses a view of another block, for what reaches none.
+    /// Refuses a view of another block for a statement that cannot access one.
     pub(crate) fn own_block(&self, statement: &str) -> Result<(), Reason> {
         match self.rank {
             None => Ok(()),

@@ -4,9 +4,9 @@
 //! condition that of the chosen body. In the program, these are loop-carried values, or values
 //! selected by the condition; a value that the body does not change is not carried.
 //!
-//! A body is opened and closed. [`Build::open_loop`] and its like give a guard, and what is written
-//! until the guard is closed or dropped belongs to the body. A method that takes a closure opens
-//! the body, calls the closure and closes the body.
+//! A body is opened and closed. [`Build::open_loop`] and similar methods return a guard. Statements
+//! until the guard is closed or dropped belong to the body. A method with a closure opens the body,
+//! calls the closure and closes the body.
 
 use tilewright_layout::symbolic::{Expr, Facts, Parameter, Symbolic};
 
@@ -17,20 +17,19 @@ use crate::error::{KernelError, Reason};
 use crate::program::register::{Register, Width};
 use crate::program::{Branch, Carried, Chosen, Location, Loop, Source, SourceId, Step};
 
-/// Elements of a fragment that one register holds.
+/// Elements of a fragment that share one register.
 struct Unit {
     cell: usize,
     slots: Vec<usize>,
 }
 
 impl Core {
-    /// The registers that hold the fragments, those of narrow elements as whole words where they
-    /// can be.
+    /// The registers that hold the fragments. Narrow elements form whole words if possible.
     fn units(&mut self) -> Result<Vec<(Unit, Register)>, Reason> {
         let mut units = Vec::new();
         for cell in 0..self.cells.len() {
             let bits = self.cells[cell].bits;
-            // Predicates have no words.
+            // Predicates are not packed into words.
             let each = if (2..32).contains(&bits) { (32 / bits) as usize } else { 1 };
             let count = self.cells[cell].slots.len();
             for from in (0..count).step_by(each) {
@@ -78,7 +77,7 @@ impl Core {
         }
     }
 
-    /// The states of all fragments, to come back to.
+    /// The states of all fragments, to restore them later.
     fn snapshot(&self) -> Vec<Vec<Slot>> {
         self.cells.iter().map(|cell| cell.slots.clone()).collect()
     }
@@ -99,32 +98,31 @@ pub(super) struct LoopBody {
     index: Register,
     /// The values of fragments before the loop, and at the beginning of an iteration.
     carried: Vec<(Unit, Register, Register)>,
-    /// How many loops were open before this one.
+    /// The number of enclosing loops.
     around: usize,
     depth: usize,
 }
 
-/// A condition of which a body is being written.
+/// A condition of which one body is being written.
 pub(super) struct BranchBody {
     begun: Source,
     source: SourceId,
     condition: Register,
     units: Vec<(Unit, Register)>,
     before: Vec<Vec<Slot>>,
-    /// The steps of the threads in which the condition is true, and what they leave in the
-    /// fragments, once that body is over.
+    /// After the first body was closed: its steps, and the values of the fragments at its end.
     then: Option<(Vec<Step>, Vec<Register>)>,
     depth: usize,
 }
 
 impl Core {
-    /// Refuses to close a body while another one within it is open.
+    /// Refuses to close a body while an inner one is open.
     fn closes(&self, depth: usize) -> Result<(), Reason> {
         if self.scopes.len() == depth + 2 { Ok(()) } else { Err(Reason::OpenBody) }
     }
 
-    /// Opens a loop for an index from 0 to below what is in a register, at most `count`; also the
-    /// index.
+    /// Opens a loop whose index runs from 0 up to a number in a register, which is at most `count`.
+    /// Returns the index.
     fn open_loop(
         &mut self,
         begun: Source,
@@ -153,7 +151,7 @@ impl Core {
         Ok((LoopBody { begun, source, from, to, index, carried, around, depth }, variable))
     }
 
-    /// Closes a loop; `until` is true in its last iteration.
+    /// Closes a loop. `until` is a predicate that is true in its last iteration.
     fn close_loop(&mut self, body: LoopBody, until: Option<Register>) -> Result<(), Reason> {
         let LoopBody { begun, source, from, to, index, carried: units, around, depth } = body;
         self.closes(depth)?;
@@ -165,7 +163,7 @@ impl Core {
             ends.push(self.unit_register(unit, width)?);
         }
         let scope = self.scopes.pop().unwrap_or_default();
-        // A value that only the body writes is undefined if there is no iteration.
+        // If there is no iteration, a value that only the body writes is undefined.
         let known: Vec<(usize, usize)> =
             units.iter().flat_map(|(unit, ..)| unit.slots.iter().map(|slot| (unit.cell, *slot))).collect();
         for cell in 0..self.cells.len() {
@@ -191,7 +189,7 @@ impl Core {
         Ok(())
     }
 
-    /// Opens the body of the threads in which a condition is true.
+    /// Opens the body for the threads in which a condition is true.
     fn open_branch(&mut self, begun: Source, condition: Register) -> Result<BranchBody, Reason> {
         self.begin(begun);
         let units = self.units()?;
@@ -205,7 +203,7 @@ impl Core {
         Ok(BranchBody { begun, source, condition, units, before, then: None, depth })
     }
 
-    /// Ends a body of a condition: its steps, and the values of fragments at its end.
+    /// Ends a body of a condition: its steps, and the values of the fragments at its end.
     fn end_side(&mut self, body: &BranchBody) -> Result<(Vec<Step>, Vec<Register>), Reason> {
         self.closes(body.depth)?;
         self.conditions.pop();
@@ -217,7 +215,7 @@ impl Core {
         Ok((self.scopes.pop().unwrap_or_default().steps, ends))
     }
 
-    /// Ends the first body of a condition and opens that of the other threads.
+    /// Ends the first body of a condition, and opens that of the other threads.
     fn open_otherwise(&mut self, body: &mut BranchBody) -> Result<(), Reason> {
         body.then = Some(self.end_side(body)?);
         self.restore(&body.before);
@@ -260,8 +258,8 @@ impl Source {
     }
 }
 
-/// The body of a loop that is being written: see [`Build::open_loop`]. The loop ends where this is
-/// closed or dropped.
+/// The body of a loop that is being written: see [`Build::open_loop`]. The loop ends when this
+/// guard is closed or dropped.
 #[must_use = "the loop ends where this is dropped"]
 pub struct OpenLoop<'k> {
     build: &'k Build,
@@ -283,7 +281,7 @@ impl OpenLoop<'_> {
 
     /// Ends the loop.
     ///
-    /// Errors: a body within it is open (E0927).
+    /// Errors: an inner body is open (E0927).
     pub fn close(mut self) -> Result<(), KernelError> {
         self.end()
     }
@@ -297,7 +295,7 @@ impl OpenLoop<'_> {
 
 impl Drop for OpenLoop<'_> {
     fn drop(&mut self) {
-        // A kernel whose author panics is never finished.
+        // If the author's code panics, the kernel is not finished.
         if !std::thread::panicking()
             && let Err(error) = self.end()
         {
@@ -307,12 +305,13 @@ impl Drop for OpenLoop<'_> {
 }
 
 /// The body of a condition, of a role or of one thread that is being written: see
-/// [`Build::open_when`] and [`Build::open_role`]. The body ends where this is closed or dropped.
+/// [`Build::open_when`] and [`Build::open_role`]. The body ends when this guard is closed or
+/// dropped.
 #[must_use = "the body ends where this is dropped"]
 pub struct OpenBody<'k> {
     build: &'k Build,
     body: Option<BranchBody>,
-    /// Whether it is a role, in which threads are counted anew.
+    /// Whether it is a role, which renumbers its threads.
     is_role: bool,
 }
 
@@ -327,8 +326,8 @@ impl<'k> OpenBody<'k> {
     /// Ends the body of [`Build::open_when`], and opens one for the threads in which the condition
     /// is false.
     ///
-    /// Errors: it is no body of `open_when`, or has another one already (E0910); a body within it
-    /// is open (E0927).
+    /// Errors: this is not a body of `open_when`, or already has a second one (E0910); an inner
+    /// body is open (E0927).
     pub fn otherwise(mut self) -> Result<OpenBody<'k>, KernelError> {
         let Some(mut body) = self.body.take() else { return Ok(self) };
         if body.then.is_some() || !matches!(body.begun.statement, "when" | "choose") {
@@ -341,15 +340,15 @@ impl<'k> OpenBody<'k> {
 
     /// Ends the body.
     ///
-    /// Errors: a body within it is open (E0927).
+    /// Errors: an inner body is open (E0927).
     pub fn close(mut self) -> Result<(), KernelError> {
         self.end()
     }
 
-    /// Has a closure write the body, and ends it.
+    /// Calls a closure that writes the body, and ends the body.
     pub(super) fn holds(mut self, body: impl FnOnce() -> Result<(), KernelError>) -> Result<(), KernelError> {
         if let Err(refused) = body() {
-            // The kernel is refused: what is written of it does not matter.
+            // The kernel is refused, so the written part does not matter.
             self.body = None;
             return Err(refused);
         }
@@ -370,7 +369,7 @@ impl<'k> OpenBody<'k> {
 
 impl Drop for OpenBody<'_> {
     fn drop(&mut self) {
-        // A kernel whose author panics is never finished.
+        // If the author's code panics, the kernel is not finished.
         if !std::thread::panicking()
             && let Err(error) = self.end()
         {
@@ -380,8 +379,8 @@ impl Drop for OpenBody<'_> {
 }
 
 impl Build {
-    /// Opens a loop for an index from 0 to below `count`, which may be known at launch and is the
-    /// same in all threads. What is written until the guard is closed or dropped is the body.
+    /// Opens a loop whose index runs from 0 up to `count`, which may be known at launch and must be
+    /// the same in all threads. Statements until the guard is closed or dropped are the body.
     /// [`Build::range`] does the same with a closure.
     ///
     /// ```
@@ -420,7 +419,7 @@ impl Build {
         let mut core = self.core();
         let to = |core: &mut Core| core.lower(&count, Width::Bits32);
         let (body, index) = core.open_loop(begun, &count, to).map_err(|reason| begun.refuses(reason))?;
-        // An index that is always 0 is no variable, but there may be no iteration.
+        // An index that is always 0 is no variable, but the loop may have no iteration.
         let none = || Facts::integer().at_least(0).and_then(|facts| facts.at_most(0)).map(Parameter::anonymous);
         let own = index.parameters().into_iter().next().or_else(|| none().ok());
         core.iterations.extend(own.map(|own| (own, count)));
@@ -429,7 +428,7 @@ impl Build {
 
     /// A loop whose body a closure writes: see [`Build::open_loop`].
     ///
-    /// Errors: what the body refuses; the count has too many terms.
+    /// Errors: those of the body; the count has too many terms.
     #[track_caller]
     pub fn range(
         &self,
@@ -438,16 +437,16 @@ impl Build {
     ) -> Result<(), KernelError> {
         let mut open = self.open_loop(count)?;
         if let Err(refused) = body(open.index()) {
-            // The kernel is refused: what is written of it does not matter.
+            // The kernel is refused, so the written part does not matter.
             open.body = None;
             return Err(refused);
         }
         open.end()
     }
 
-    /// Iterations of a body for an index from 0 to below what is in a register, at most `count`;
-    /// the body may give a predicate that is true in the last iteration. Which coordinates the
-    /// iterations count, the body says.
+    /// A loop whose index runs from 0 up to a number in a register, which is at most `count`. The
+    /// body may return a predicate that is true in the last iteration. The body determines the
+    /// coordinates that the iterations count.
     pub(super) fn repeated(
         &self,
         begun: Source,
@@ -460,9 +459,9 @@ impl Build {
         self.core().close_loop(open, until).map_err(|reason| begun.refuses(reason))
     }
 
-    /// Computations in `body` stay in the body that is being written. Elsewhere, loop-invariant
-    /// computations are hoisted and occupy registers during the loop: too many if the loop needs
-    /// registers for accumulators, and a tile is loaded or stored after it.
+    /// Keeps computations in `body` in the body that is being written. Elsewhere, loop-invariant
+    /// computations are hoisted and occupy registers during the loop. That may be too many
+    /// registers if the loop needs them for accumulators, and a tile is loaded or stored after it.
     ///
     /// ```
     /// use tilewright_kernel::{Kernel, KernelError, program::Step};
@@ -495,7 +494,7 @@ impl Build {
     /// # }
     /// ```
     ///
-    /// Errors: what the body refuses.
+    /// Errors: those of the body.
     pub fn in_place<T>(&self, body: impl FnOnce() -> Result<T, KernelError>) -> Result<T, KernelError> {
         let around = {
             let mut core = self.core();
@@ -508,7 +507,7 @@ impl Build {
     }
 
     /// Opens a body for the threads in which a condition is true; [`OpenBody::otherwise`] opens one
-    /// for the others. What is written until the guard is closed or dropped is the body.
+    /// for the others. Statements until the guard is closed or dropped are the body.
     /// [`Build::when`] and [`Build::choose`] do the same with closures.
     ///
     /// ```
@@ -533,7 +532,7 @@ impl Build {
     /// # }
     /// ```
     ///
-    /// Errors: a fragment is partly without values where it must be whole.
+    /// Errors: a fragment has values in only some of its elements where all are needed.
     #[track_caller]
     pub fn open_when<'k>(&'k self, condition: Flag<'k>) -> Result<OpenBody<'k>, KernelError> {
         self.open_branch(Source { statement: "when", location: Location::caller() }, condition)
@@ -541,7 +540,7 @@ impl Build {
 
     /// A body for the threads in which a condition is true: see [`Build::open_when`].
     ///
-    /// Errors: what the body refuses.
+    /// Errors: those of the body.
     #[track_caller]
     pub fn when<'k>(
         &'k self,
@@ -554,7 +553,7 @@ impl Build {
     /// One body for the threads in which a condition is true, and another one for the rest: see
     /// [`Build::open_when`].
     ///
-    /// Errors: what the bodies refuse.
+    /// Errors: those of the bodies.
     #[track_caller]
     pub fn choose<'k>(
         &'k self,
@@ -582,13 +581,13 @@ impl Build {
         self.core().close_branch(body).map_err(refuse)
     }
 
-    /// Opens the body of a condition for a statement.
+    /// Opens the body of a condition, for a statement.
     pub(super) fn open_branch<'k>(&'k self, begun: Source, condition: Flag<'k>) -> Result<OpenBody<'k>, KernelError> {
         let body = self.core().open_branch(begun, condition.register).map_err(|reason| begun.refuses(reason))?;
         Ok(OpenBody { build: self, body: Some(body), is_role: false })
     }
 
-    /// The same for a role, in which threads are numbered from 0.
+    /// Opens the body of a role, in which threads are numbered from 0.
     pub(super) fn open_team<'k>(&'k self, begun: Source, inside: Flag<'k>) -> Result<OpenBody<'k>, KernelError> {
         let mut open = self.open_branch(begun, inside)?;
         open.is_role = true;

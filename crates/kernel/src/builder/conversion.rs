@@ -1,14 +1,14 @@
-//! A distributed tile given to other threads.
+//! Conversion of a distributed tile to another distribution.
 //!
-//! Law: the tile stays what it is, element by element; who holds each element is as asked. Of the
-//! moves that do this the cheapest are taken:
+//! Law: the elements of the tile stay the same; the requested distribution determines which thread
+//! holds each. The cheapest of these methods is used:
 //!
-//! * **registers**, where every thread has what it needs already;
-//! * **lanes**, where every warp has it, and needs it in the same pattern: rounds of one shuffle,
-//!   before which each lane chooses the register that it offers, and after which each lane keeps
-//!   what it needs ([`Round`]);
-//! * **shared memory**, in the arrangement of the tile, and with the swizzle, with which storing
-//!   and loading take the fewest wavefronts ([`storage`]); one barrier lies between.
+//! * **registers**, if every thread already holds what it needs;
+//! * **lanes**, if every warp holds what it needs, in the same pattern for all warps: rounds of one
+//!   shuffle each. Before the shuffle, each lane selects the register that it offers; after it,
+//!   each lane keeps what it needs ([`Round`]);
+//! * **shared memory**, with the layout of the tile and the swizzle for which stores and loads take
+//!   the fewest wavefronts ([`storage`]); one barrier stands between them.
 //!
 //! Elements of 8 and 16 bits that stay adjacent are moved together.
 
@@ -32,7 +32,7 @@ use crate::program::register::{Register, Width};
 /// How each thread gets its elements in a conversion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Route {
-    /// Every thread has them already.
+    /// Every thread already holds them.
     Registers,
     /// Shuffles between the lanes of each warp.
     Lanes,
@@ -42,7 +42,7 @@ pub enum Route {
 
 impl Route {
     /// The approximate number of instructions of each warp for a conversion through shared memory,
-    /// by the words that each thread stores and loads: see [`Distribution::route`].
+    /// by the number of words that each thread stores and loads: see [`Distribution::route`].
     ///
     /// ```
     /// use tilewright_kernel::{Distribution, Element, Route};
@@ -59,8 +59,9 @@ impl Route {
 }
 
 impl Distribution {
-    /// How [`Distributed::convert`] gives the tile to another distribution, and about how many
-    /// instructions each warp executes for that, a trip through shared memory counted as 40.
+    /// The method by which [`Distributed::convert`] converts to another distribution, and the
+    /// approximate number of instructions that each warp executes. Going through shared memory
+    /// counts as 40 instructions.
     ///
     /// ```
     /// use tilewright_kernel::{Distribution, Element, Route};
@@ -72,7 +73,7 @@ impl Distribution {
     /// # Ok::<(), tilewright_kernel::KernelError>(())
     /// ```
     ///
-    /// Errors: the other distribution is one of another tile or of another number of threads.
+    /// Errors: the other distribution is of another tile or of another number of threads.
     #[track_caller]
     pub fn route(&self, to: &Distribution, element: Element) -> Result<(Route, u32), KernelError> {
         KernelError::within("route", || self.can_become(to))?;
@@ -96,7 +97,8 @@ impl Distribution {
         Err(Reason::Distribution { layout: to.to_string(), because })
     }
 
-    /// How many elements are moved together, the plan, and its approximate number of instructions.
+    /// The number of elements that are moved together, the plan, and its approximate number of
+    /// instructions.
     fn plan_to(&self, to: &Distribution, bits: u32) -> (usize, Plan, u32) {
         let (from, wanted) = (self.table(), to.table());
         let together = plan::together(&from, &wanted, (32 / bits).max(1) as usize);
@@ -129,7 +131,7 @@ impl<'k> Distributed<'k> {
     /// # }
     /// ```
     ///
-    /// Errors: the other distribution is one of another tile or of another number of threads; an
+    /// Errors: the other distribution is of another tile or of another number of threads; an
     /// element has no value yet; there is not enough shared memory.
     #[track_caller]
     pub fn convert(&self, to: &Distribution) -> Result<Distributed<'k>, KernelError> {
@@ -214,7 +216,7 @@ impl<'k> Distributed<'k> {
 }
 
 impl Core {
-    /// Selects a register in some lanes, and the former choice in the others.
+    /// Selects a register in some lanes, and the previous choice in the other lanes.
     fn either(&mut self, before: Option<Register>, lanes: u32, register: Register) -> Register {
         match before {
             None => register,

@@ -1,7 +1,7 @@
-//! The coordinates of a tensor, without its memory: an identity tensor.
+//! The coordinates of a tensor as a tensor without memory: an identity tensor.
 //!
-//! Law: coordinates are cut like views. So the part of a thread has, at index `i`, the coordinate
-//! of element `i` of the same part of a view of that shape.
+//! Law: coordinates are tiled and partitioned like views. So at index `i`, the part of a thread has
+//! the coordinate of element `i` of the same part of a view of that shape.
 //!
 //! (CuTe `make_identity_tensor`.)
 
@@ -84,14 +84,15 @@ impl<'k> Coordinates<'k> {
         self.place.layout.shape()
     }
 
-    /// The layout: from coordinates of the part to those of the tensor, less where the part begins.
+    /// The layout: from coordinates of the part to those of the tensor, relative to the first
+    /// coordinate of the part.
     pub fn layout(&self) -> &Layout<Coordinate<Expr>> {
         &self.place.layout
     }
 
-    /// The coordinate in the whole tensor of the element of an index.
+    /// The coordinate in the whole tensor of the element with an index.
     ///
-    /// Errors: it is not representable.
+    /// Errors: the coordinate is not representable.
     #[track_caller]
     pub fn at(&self, index: impl Into<Expr>) -> Result<Tree<Expr>, KernelError> {
         KernelError::within("at", || {
@@ -189,8 +190,8 @@ impl<'k> Coordinates<'k> {
 }
 
 impl Build {
-    /// The coordinates of a tensor of a shape (CuTe `make_identity_tensor`): a tuple of numbers,
-    /// the shape of a view, or text in which sizes have names.
+    /// The coordinates of a tensor with a shape (CuTe `make_identity_tensor`). The shape is a tuple
+    /// of numbers, the shape of a view, or text in which sizes have names.
     ///
     /// Errors: the shape cannot be read, or has too many modes.
     #[track_caller]

@@ -19,7 +19,7 @@ use crate::program::memory::Cache;
 use crate::program::operation::Operation;
 use crate::program::register::Register;
 
-/// How an instruction moves.
+/// The kind of a copy instruction.
 enum CopyKind {
     /// Loads and stores of at most this many bits.
     Move(u32),
@@ -65,7 +65,7 @@ fn kind_of(atom: &CopyAtom) -> Result<CopyKind, Reason> {
     Err(Reason::Instruction { name: name.to_string(), because })
 }
 
-/// A tensor in memory or in registers: what `copy` takes.
+/// A tensor in memory or in registers, which `copy` accepts.
 pub trait Tensor<'k> {
     #[doc(hidden)]
     fn as_view(&self) -> Option<&View<'k>>;
@@ -94,16 +94,16 @@ impl<'k> Tensor<'k> for Fragment<'k> {
     }
 }
 
-/// The elements that a copy moves.
+/// Which elements a copy moves.
 #[derive(Clone, Copy)]
 enum CopiedElements<'p, 'k> {
-    /// All, which must exist.
+    /// All elements, which must exist.
     All,
-    /// Elements that exist.
+    /// The elements that exist.
     Existing,
-    /// Elements that exist and whose predicate is true.
+    /// The elements that exist and whose predicate is true.
     Where(&'p Predicates<'k>),
-    /// Elements that exist, if a condition of this thread is true.
+    /// The elements that exist, if a condition of this thread is true.
     When(Flag<'k>),
 }
 
@@ -117,12 +117,13 @@ impl CopiedElements<'_, '_> {
 }
 
 impl Build {
-    /// Copies a tile: each thread what the tiled copy gives it (CuTe `copy(tiled_copy, src, dst)`).
+    /// Copies a tile. Each thread copies the part that the tiled copy assigns to it (CuTe
+    /// `copy(tiled_copy, src, dst)`).
     ///
-    /// Source and destination are two tiles in memory, or two parts of this thread: what
-    /// [`View::partition`] returned, which is not partitioned again, or a fragment beside either.
-    /// An instruction alone ([`CopyAtom`]) copies parts. An asynchronous instruction
-    /// (`SM80_CP_ASYNC`) returns at once; see [`Build::commit_async`].
+    /// Source and destination are two tiles in memory, or two parts of this thread. A part is a
+    /// result of [`View::partition`], which is not partitioned again, or a fragment. An instruction
+    /// alone ([`CopyAtom`]) copies parts. An asynchronous instruction (`SM80_CP_ASYNC`) returns at
+    /// once; see [`Build::commit_async`].
     ///
     /// ```
     /// use tilewright_layout::atoms::{CopyAtom, CopyEnd, TiledCopy};
@@ -142,9 +143,9 @@ impl Build {
     /// # }
     /// ```
     ///
-    /// Errors: one end is a tile and the other a part, or they are parts of other elements or of
-    /// other threads; shapes or types differ; an element of either may not exist; the elements of
-    /// one instruction do not lie side by side, for every admissible size, and aligned.
+    /// Errors: one end is a tile and the other a part, or they are parts of different elements or
+    /// threads; shapes or types differ; an element of either may not exist; the elements of one
+    /// instruction are not contiguous and aligned for every admissible size.
     #[track_caller]
     pub fn copy<'k>(
         &'k self,
@@ -155,10 +156,11 @@ impl Build {
         self.copied("copy", by, (source, destination), CopiedElements::All)
     }
 
-    /// As [`Build::copy`]; past the edges of a tensor, reads give 0 and writes do nothing. What is
-    /// written in shared memory exists in any case: zeros go where the source ends.
+    /// As [`Build::copy`], but past the edges of a tensor, reads give 0 and writes do nothing.
+    /// Destination elements in shared memory must exist; they become 0 where the source has no
+    /// element.
     ///
-    /// Errors: as [`Build::copy`], but for elements of tensors of the device that may not exist.
+    /// Errors: as [`Build::copy`], except that elements in global memory may not exist.
     #[track_caller]
     pub fn copy_predicated<'k>(
         &'k self,
@@ -170,12 +172,12 @@ impl Build {
     }
 
     /// As [`Build::copy_predicated`], for the elements whose predicate is true (CuTe `copy_if`).
-    /// There is a predicate for each element, or for each run of the instruction. If it is false,
-    /// `cp.async` writes zeros; any other instruction leaves the destination unchanged, and an
-    /// element of a fragment without a value becomes 0.
+    /// There is a predicate for each element, or for each execution of the instruction. If it is
+    /// false, `cp.async` writes zeros; any other instruction leaves the destination unchanged, and
+    /// an element of a fragment without a value becomes 0.
     ///
-    /// Errors: as [`Build::copy_predicated`]; there are more or fewer predicates; one run of an
-    /// instruction of fixed width has several.
+    /// Errors: as [`Build::copy_predicated`]; the number of predicates is wrong; one execution of
+    /// an instruction of fixed width has several predicates.
     #[track_caller]
     pub fn copy_if<'k>(
         &'k self,
@@ -277,7 +279,7 @@ impl Build {
                         }
                         let fragment = from.fragment_like(from.element)?;
                         from.read_if(conditions.as_ref(), &fragment, bits, edge)?;
-                        // The fragment has the shape of the source; indices count the same
+                        // The fragment has the shape of the source, so indices count the same
                         // elements.
                         to.write_if(conditions.as_ref(), &fragment, bits, edge)
                     }
@@ -316,8 +318,8 @@ impl Build {
         }
     }
 
-    /// `cp.async` of parts. The destination is written whatever the predicate says, with zeros
-    /// where it is false, so all of it exists.
+    /// `cp.async` of parts. The instruction writes the destination even if the predicate is false,
+    /// with zeros. So all of the destination must exist.
     pub(super) fn copy_async<'k>(
         &'k self,
         atom: &CopyAtom,
@@ -373,7 +375,7 @@ impl Build {
 }
 
 impl<'k> View<'k> {
-    /// Proves that each element exists: writes to shared memory are never skipped.
+    /// Proves that each element exists, because writes to shared memory are never skipped.
     fn pieces_inside(&self) -> Result<(), Reason> {
         for piece in self.pieces(1)? {
             let conditions = self.conditions(&piece, Edge::Proved)?;
@@ -382,17 +384,17 @@ impl<'k> View<'k> {
         Ok(())
     }
 
-    /// The predicate of an access with a condition: if the condition and the bounds check coincide,
-    /// they are checked once.
+    /// The predicate of an access with a condition. If the condition and the bounds check coincide,
+    /// only one is evaluated.
     fn where_inside(&self, piece: &Piece, condition: Register) -> Result<Edge, Reason> {
-        // A coordinate that may be negative is left out by the condition, and not by the edge.
+        // The condition, and not the edge, excludes a coordinate that may be negative.
         let Ok(edges) = self.conditions(piece, Edge::Predicated) else { return Ok(Edge::Where(condition)) };
         let implied = self.build.core().says_inside(condition, &edges);
         Ok(if implied { Edge::Predicated } else { Edge::Where(condition) })
     }
 
-    /// Loads the elements whose condition is true; others keep their value, or become 0 if they had
-    /// none.
+    /// Loads the elements whose condition is true. Other elements keep their value, or become 0 if
+    /// they had none.
     fn read_if(
         &self,
         conditions: Option<&Conditions>,

@@ -20,44 +20,44 @@ use crate::program::register::{Register, Width};
 use crate::program::scalar::Scalar;
 use crate::program::{Instruction, Registers, Source, SourceId, Step};
 
-/// The values computed in one body.
+/// The values that were computed in one body.
 #[derive(Default)]
 pub(crate) struct Scope {
     pub(crate) steps: Vec<Step>,
     known: HashMap<(Operation, Registers), Registers>,
     pub(super) expressions: HashMap<(Expr, Width), Register>,
-    /// The barriers of the block that are steps of this body, but those in front of areas of shared
+    /// The number of barriers of the block in this body, without those in front of areas of shared
     /// memory.
     pub(super) barriers: usize,
     /// The barriers in front of areas.
     pub(super) before_areas: Vec<BarrierBefore>,
 }
 
-/// A barrier in front of an area of shared memory that a body takes.
+/// A barrier in front of an area of shared memory that a body allocates.
 pub(super) struct BarrierBefore {
-    /// Which step it is.
+    /// The index of the step.
     pub(super) step: usize,
     pub(super) area: BufferId,
-    /// How many barriers of the body had come when the area was given back.
+    /// The number of the body's barriers before the area was freed; None if it was not.
     pub(super) returned: Option<usize>,
 }
 
-/// A number that threads compute or a loop counts, as a parameter of the algebra.
+/// A number that threads compute or a loop counts, as a parameter of the layout algebra.
 #[derive(Clone)]
 pub(crate) struct Variable {
     pub(crate) parameter: Parameter,
-    /// An upper bound besides its facts: it is less than this.
+    /// A strict upper bound, in addition to its facts.
     pub(crate) below: Option<Expr>,
-    /// 32 bits.
+    /// The 32-bit register that holds it.
     pub(crate) register: Register,
 }
 
-/// Where an element of a fragment is.
+/// The location of an element of a fragment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Slot {
-    /// Nowhere yet.
+    /// It has no value yet.
     Empty,
-    /// In a register of its own; elements of 8 bits in the low half of 16.
+    /// A register of its own. Elements of 8 bits are in the low half of a 16-bit register.
     Whole(Register),
     /// One of the elements in a 32-bit register.
     Part(Register, u8),
@@ -66,7 +66,7 @@ pub(crate) enum Slot {
 /// The elements of a fragment.
 #[derive(Debug, Clone)]
 pub(crate) struct FragmentCell {
-    /// How many bits an element has; 1 for predicates.
+    /// The number of bits of an element; 1 for predicates.
     pub(crate) bits: u32,
     pub(crate) slots: Vec<Slot>,
 }
@@ -74,57 +74,58 @@ pub(crate) struct FragmentCell {
 pub(crate) struct Core {
     pub(crate) names: Declarations,
     pub(crate) sizes: Vec<Parameter>,
-    /// Sizes that statements name, and which of them did first.
+    /// The sizes that statements name, and the statement that named each first.
     pub(crate) asked: Vec<(Parameter, Source)>,
     pub(crate) buffers: Vec<Buffer>,
     /// The layouts of the buffers, before their swizzles.
     pub(crate) forms: Vec<Layout<Expr>>,
     /// The stores to outputs.
     pub(crate) writes: Vec<Write>,
-    /// The conditions of the bodies that are being written, and which side.
+    /// For each open body of a condition, the condition and the side.
     pub(crate) conditions: Vec<(Register, bool)>,
-    /// The iterations of the loops that are being written, and how many there are.
+    /// For each open loop, the index and the number of iterations.
     pub(crate) iterations: Vec<(Parameter, Expr)>,
     pub(crate) scalars: Vec<Scalar>,
-    /// Expressions that are computed in 32 bits, and must fit at launch.
+    /// Expressions that are computed in 32 bits; the launch checks that they fit.
     pub(crate) narrow: Vec<Expr>,
     pub(crate) widths: Vec<Width>,
     /// The depth of the body in which each register exists.
     homes: Vec<usize>,
-    /// Whether each is computed from the number of the thread, as far as instructions without side
-    /// effects tell.
+    /// For each register, whether it is computed from the index of the thread, as far as
+    /// instructions without side effects show.
     of_thread: Vec<bool>,
-    /// The meaning of predicates that come from comparisons of indices: each number is less than
-    /// the other.
+    /// For predicates that come from comparisons of indices, the comparisons: each first number is
+    /// less than the second.
     pub(super) compared: HashMap<Register, Vec<(Expr, Expr)>>,
     pub(crate) scopes: Vec<Scope>,
-    /// The least depth of the body in which something is recomputed: 0 if that is the outermost
-    /// body in which its inputs exist.
+    /// The least depth of the body in which something is recomputed. 0 means the outermost body in
+    /// which its inputs exist.
     pub(crate) least_depth: usize,
     pub(crate) variables: Vec<Variable>,
     pub(crate) cells: Vec<FragmentCell>,
     pub(crate) grid: [Option<Expr>; 3],
-    /// Whether the author said how many blocks there are along an axis; else views that are cut at
-    /// the block did.
+    /// Whether the author has set the number of blocks along an axis. If not, views that are tiled
+    /// by block determine it.
     pub(crate) said: [bool; 3],
-    /// Facts that were proved with a grid size that has not been set yet: that one number is less
-    /// than another, or that one is not negative.
+    /// Facts that were proved with a number of blocks that may still change: that one number is
+    /// less than another, or that one is not negative.
     pub(crate) relied: RefCell<HashSet<(Option<Expr>, Expr)>>,
     pub(crate) blocks: [Option<usize>; 3],
     pub(crate) threads: Option<u32>,
     pub(crate) resident: u32,
-    /// How many blocks a cluster has along each axis, once that is set or relied on.
+    /// The number of blocks of a cluster along each axis, once it is set or relied on.
     pub(crate) cluster: Option<[u32; 3]>,
-    /// The number of the block in it.
+    /// The rank of the block in its cluster.
     pub(crate) rank: Option<Expr>,
     pub(crate) thread: Option<usize>,
     /// The role that is being written.
     pub(crate) team: Option<Team>,
-    /// How many barriers of some of the threads there are, of roles and of meetings.
+    /// The number of named barriers in use, for roles and for meetings.
     pub(crate) barriers: u32,
-    /// The barriers of roles, by their first warp and the one behind their last.
+    /// The named barriers of roles, by their first warp and the warp after their last.
     pub(crate) of_roles: HashMap<(u32, u32), u32>,
-    /// The registers that roles ask for: the first thread, how many threads, and how many each.
+    /// The register reallocations of roles: the first thread, the number of threads, and the
+    /// registers of each thread.
     pub(crate) shares: Vec<(i64, u32, u32)>,
     pub(crate) maps: Vec<TensorMap>,
     /// The scheduler from which clusters claim tiles.
@@ -134,7 +135,7 @@ pub(crate) struct Core {
     /// Registers that belong to accumulators: wgmma may add to them.
     pub(crate) sums: HashSet<Register>,
     pub(crate) digits: HashMap<(Expr, i64, i64), Expr>,
-    /// Variables that are an index where that is at most a number, and not negative.
+    /// Clamped variables: each equals an index where that is from 0 to a maximum.
     pub(crate) limited: Vec<(Parameter, Expr, i64)>,
     /// Registers that are aliases of others.
     pub(crate) aliases: HashMap<Register, Register>,
@@ -200,7 +201,7 @@ impl Core {
         })
     }
 
-    /// Begins a statement, the source of the instructions that follow.
+    /// Begins a statement. It is the source of the instructions that follow.
     pub(crate) fn begin(&mut self, source: Source) {
         if self.sources.last() != Some(&source) {
             self.sources.push(source);
@@ -222,8 +223,9 @@ impl Core {
         register
     }
 
-    /// Whether a register is computed from the number of the thread, by instructions without side
-    /// effects: what a warp shuffles may be one number for all of it.
+    /// Whether a register is computed from the index of the thread by instructions without side
+    /// effects. The result of a shuffle does not count, because it may be the same in the whole
+    /// warp.
     pub(super) fn is_computed_of_thread(&self, register: Register) -> bool {
         self.of_thread[register.index()]
     }
@@ -236,7 +238,7 @@ impl Core {
         self.homes[register.index()]
     }
 
-    /// Appends an instruction with side effects, or one that depends on others that have, to the
+    /// Appends an instruction that has side effects, or that depends on such instructions, to the
     /// body that is being written.
     pub(crate) fn effect(
         &mut self,
@@ -263,7 +265,7 @@ impl Core {
         outputs
     }
 
-    /// Conversions are repeated from here on: across a wait, keeping a narrow register and
+    /// Lets conversions be repeated from here on. Across a wait, keeping a narrow register and
     /// converting again costs less than keeping a wide one.
     fn forget_conversions(&mut self) {
         for scope in &mut self.scopes {
@@ -271,8 +273,8 @@ impl Core {
         }
     }
 
-    /// The results of an instruction without side effects, which is computed where its inputs
-    /// exist, or in the body that [`super::Build::in_place`] says, and once.
+    /// The results of an instruction without side effects. It is computed once, in the outermost
+    /// body in which its inputs exist, or in the body that [`super::Build::in_place`] determines.
     pub(crate) fn pure_many(
         &mut self,
         operation: Operation,
@@ -314,8 +316,8 @@ impl Core {
     }
 
     pub(crate) fn constant(&mut self, bits: u64, width: Width) -> Register {
-        // The width is part of what a constant is: one that is known by its bits alone could have
-        // another.
+        // The width is part of a constant's key: equal bits of another width are a different
+        // constant.
         let known = self.scopes[0].known.get(&(Operation::Constant(bits), SmallVec::new())).cloned();
         if let Some(register) = known.iter().flatten().find(|register| self.width(**register) == width) {
             return *register;
@@ -335,8 +337,8 @@ impl Core {
         self.outermost(|core| core.pure(Operation::Special(special), [], Width::Bits32))
     }
 
-    /// Computes something in the outermost body that has its inputs, as other bodies may use it,
-    /// too.
+    /// Computes something in the outermost body that has its inputs, because other bodies may use
+    /// it, too.
     pub(super) fn outermost<T>(&mut self, compute: impl FnOnce(&mut Core) -> T) -> T {
         let least = std::mem::take(&mut self.least_depth);
         let found = compute(self);
@@ -344,7 +346,7 @@ impl Core {
         found
     }
 
-    /// A scalar that the launch passes, once for equal ones.
+    /// The register of a scalar argument of the launch. Equal scalars share a register.
     pub(crate) fn scalar(&mut self, scalar: Scalar) -> Register {
         let width = Width::of_bits(scalar.bits()).unwrap_or(Width::Bits64);
         let number = match self.scalars.iter().position(|own| *own == scalar) {
@@ -357,12 +359,12 @@ impl Core {
         self.outermost(|core| core.pure(Operation::Scalar(number), [], width))
     }
 
-    /// The variable that a parameter is.
+    /// The variable that belongs to a parameter.
     pub(crate) fn variable(&self, parameter: &Parameter) -> Option<&Variable> {
         self.variables.iter().find(|variable| variable.parameter.stands_for(parameter))
     }
 
-    /// The axis of which an expression is the number of the block.
+    /// The axis along which an expression is the index of the block; None if it is not.
     pub(crate) fn axis_of(&self, expr: &Expr) -> Option<Axis> {
         let is = |axis: &Axis| {
             let number = self.blocks[*axis as usize]?;

@@ -1,34 +1,34 @@
 //! Whether each element of an output is written, and by one thread.
 //!
-//! Law: [`Written::Once`] is said only where it holds for every size that the facts admit. A store
-//! takes element `e` of a part, in a thread `t`, to the coordinate
+//! Law: [`Written::Once`] is claimed only if it holds for every size that the facts admit. A store
+//! writes element `e` of a part, in a thread `t`, to the coordinate
 //!
 //! ```text
 //! c_p = inner_p(t, e) + sum over v of factor_v * v
 //! ```
 //!
 //! along each mode `p` of the tensor, where the *outer* variables `v` are the other terms of
-//! coordinates: blocks, iterations of loops, and digits of numbers made of these, also by divisors
-//! that only a launch knows (`digits.rs`). It is written if it is inside the tensor. So each
-//! element is written by one thread if
+//! coordinates: blocks, iterations of loops, and digits of numbers computed from these, also by
+//! divisors that are known only at launch (`digits.rs`). The element is written if it is inside the
+//! tensor. So each element is written by one thread if
 //!
-//! 1. different coordinates are different places: the layout is injective;
-//! 2. the inner coordinates of all threads in which the store happens are a box, each once; they
-//!    are listed (`block.rs`), with the values that instructions compute (`threads.rs`);
-//! 3. along each mode the outer variables count boxes, from the first to the last that there is,
-//!    and together they determine block and iteration (`grid.rs`).
+//! 1. different coordinates have different offsets: the layout is injective;
+//! 2. the inner coordinates of all threads that store form a box, in which each coordinate occurs
+//!    once; they are listed (`block.rs`), with the values that instructions compute (`threads.rs`);
+//! 3. along each mode, the outer variables count boxes, from the first to the last one, and
+//!    together they determine block and iteration (`grid.rs`).
 //!
-//! In the last block (`last.rs`) there is only one block, whichever it is, so nothing else has to
+//! In the code for the last block (`last.rs`), only one block stores, so the coordinates need not
 //! determine the block.
 //!
-//! A number of blocks and iterations may be divided into ranges, in each of which coordinates are
-//! other sums (`digits/cases.rs`). Then these conditions are checked for each range, for boxes that
-//! begin where the first one does; and the boxes of one range must end where those of the next one
+//! The range of a number of blocks and iterations may be divided into cases, in each of which the
+//! coordinates are other sums (`digits/cases.rs`). Then these conditions are checked for each case.
+//! The boxes of a case begin where its first box does, and must end where those of the next case
 //! begin.
 //!
-//! A kernel that violates one of these for some allowed size is refused. If a coordinate or a
-//! condition is not such a sum, the question is decided by a list of all stores, provided that the
-//! kernel has constant sizes and the tensor is not too large (`listed.rs`). Otherwise the result is
+//! A kernel that violates one of these for some admissible size is refused. If a coordinate or a
+//! condition is not such a sum, a list of all stores decides, provided that the kernel has constant
+//! sizes and the tensor is not too large (`listed.rs`). Otherwise the result is
 //! [`Written::Unproved`], with the reason: the interpreter checks it at each size.
 
 mod block;
@@ -56,7 +56,7 @@ use block::{Listed, MAX_LISTED, NoBox};
 use digits::{Case, Digits, Start};
 use threads::ThreadValues;
 
-/// An output, and what is shown of its elements.
+/// An output, and what is proved about its elements.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Coverage {
     /// The name of the output.
@@ -70,11 +70,11 @@ pub struct Coverage {
 pub enum Written {
     /// Each is written by one thread, for every size that the facts admit.
     Once,
-    /// Not proved; a check shows it for its sizes.
+    /// It is not proved. A check decides it for its sizes.
     Unproved {
-        /// The undecided question.
+        /// The question that is not decided.
         because: String,
-        /// The statement where.
+        /// The statement that causes it.
         source: Source,
     },
 }
@@ -90,7 +90,7 @@ impl fmt::Display for Written {
     }
 }
 
-/// Not decided, or refused.
+/// The question is not decided, or the kernel is refused.
 pub(super) enum Doubt {
     Undecided(String),
     Refused(Reason),
@@ -101,20 +101,20 @@ fn undecided(because: impl Into<String>) -> Doubt {
 }
 
 impl View<'_> {
-    /// Remembers a store to an output, for [`coverages`].
+    /// Records a store to an output, for [`coverages`].
     pub(super) fn remember_write(&self, only: Option<Register>) -> Result<(), Reason> {
         self.remember_elements(only, None)
     }
 
-    /// The same for some of the elements.
+    /// Records a store of some of the elements.
     pub(super) fn remember_elements(&self, only: Option<Register>, some: Option<&[usize]>) -> Result<(), Reason> {
         let role = self.build.core().buffers[self.buffer.index()].role;
-        // In a recast view, coordinates are not those of the tensor.
+        // The coordinates of a recast view are not those of the tensor.
         if role != Role::Output || self.is_shared() || self.recast {
             return Ok(());
         }
         let bounds = self.bounds();
-        // It is not known which elements a shortened tensor omits.
+        // For a shortened tensor, it is not known which elements are omitted.
         let size = self.layout.size().known().filter(|size| *size <= MAX_LISTED as i64 && self.ends.is_empty());
         let mut elements = size.map(|_| Vec::new());
         for index in 0..size.unwrap_or(0) {
@@ -129,7 +129,7 @@ impl View<'_> {
             });
         }
         let mut core = self.build.core();
-        // Only the last block stores, whichever it is.
+        // Only the last block stores. Any block may be the last.
         let last = core.last_block.as_ref().and_then(|block| block.within);
         let around = core.conditions.iter().copied().filter(|(register, _)| Some(*register) != last);
         let conditions = around.chain(only.map(|only| (only, true))).collect();
@@ -204,7 +204,7 @@ pub(super) fn coverages(
     Ok(found)
 }
 
-/// The register that one stands for.
+/// The register for which an alias stands.
 fn real(core: &Core, mut register: Register) -> Register {
     while let Some(other) = core.aliases.get(&register) {
         register = *other;
@@ -212,7 +212,7 @@ fn real(core: &Core, mut register: Register) -> Register {
     register
 }
 
-/// A statement that writes an output otherwise than by the stores that are remembered.
+/// A statement that writes an output by other means than the recorded stores.
 fn other_writer(program: &Program, output: BufferId, writes: &[&Write]) -> Option<SourceId> {
     let by_another = program.instructions().find(|instruction| {
         let target = match &instruction.operation {
@@ -262,7 +262,7 @@ fn along(core: &Core, values: &ThreadValues, case: Option<&Case>, (mode, at): (u
     Ok(along)
 }
 
-/// Shows that the stores write each element once.
+/// Proves that the stores write each element once.
 fn proved(
     core: &Core,
     values: &ThreadValues,
@@ -314,26 +314,28 @@ fn is_plain(extent: &Expr) -> bool {
     matches!(extent.node(), Node::Integer(_) | Node::Parameter(_))
 }
 
-/// The elements that stores write if a number is in one of its ranges.
+/// The elements that stores write if a number is in one of its cases.
 struct CaseParts<'d> {
     case: &'d Case,
-    /// The terms that count the parts along each mode, and the elements of a block for each share.
+    /// The terms that count the parts along each mode; and for each share, the elements of a block.
     outer: Vec<Vec<(i64, Parameter)>>,
     listed: Vec<Listed>,
 }
 
-/// The box of elements that a part is where a number is in one of its ranges; it begins at `low`.
+/// The box of elements of a part in one case of a number; it begins at `low`.
 struct CaseBox<'d> {
     case: &'d Case,
     outer: Vec<Vec<(i64, Parameter)>>,
     sides: Vec<i64>,
     low: Vec<i64>,
-    /// Whether every thread has the same elements: threads may then be told by the outer variables.
+    /// Whether every thread has the same elements. The outer variables may then determine the
+    /// thread.
     by_threads: bool,
 }
 
 impl<'d> CaseParts<'d> {
-    /// Shows that a part is a box with each element once, and that all shares have such boxes.
+    /// Proves that a part is a box in which each element occurs once, and that all shares have such
+    /// boxes.
     fn boxed(self, single: bool, bounds: &[(ModePath, Expr)], tensor: &str) -> Result<CaseBox<'d>, Doubt> {
         let CaseParts { case, outer, listed } = self;
         let by_threads = listed.iter().all(|listed| listed.by_threads);
@@ -374,7 +376,8 @@ fn parts<'d>(
     digits: Option<&Digits>,
 ) -> Result<CaseParts<'d>, Doubt> {
     let name = |write: &Write| program.sources[write.source.index()].to_string();
-    // Stores that share a number each have all elements of a part, for other numbers.
+    // Stores that share a number each write all elements of a part, for different values of the
+    // number.
     let shares = digits.map_or(1, Digits::shares);
     let mut listed: Vec<Listed> = (0..shares).map(|_| Listed::new(&writes[0].bounds)).collect();
     let mut outer: Option<Vec<Vec<(i64, Parameter)>>> = None;
@@ -405,9 +408,8 @@ fn parts<'d>(
     Ok(CaseParts { case, outer: outer.unwrap_or_default(), listed })
 }
 
-/// Numbers the iterations of loops that go through a mode from its end from the other end: the same
-/// elements are written, each as often. An iteration that counts along several modes keeps its
-/// number.
+/// Reverses the iterations of loops that traverse a mode from its end: the same elements are
+/// written equally often. An iteration that counts along several modes keeps its number.
 fn count_from_the_front(all: &mut [Along], iterations: &[(Parameter, Expr)], case: &Case) {
     for (iteration, count) in iterations.iter().filter(|(iteration, _)| case.count(iteration).is_none()) {
         let Some(count) = count.known() else { continue };
@@ -430,8 +432,8 @@ fn low(listed: &[Listed], modes: usize) -> Vec<i64> {
     (0..modes).map(|mode| along(mode).unwrap_or(0)).collect()
 }
 
-/// The mode along which boxes with these first coordinates are stacked, in order: along all other
-/// modes they begin at 0.
+/// The mode along which boxes with these first coordinates are stacked, in order. Along all other
+/// modes, they begin at 0.
 fn stacked(lows: &[&[i64]]) -> Option<usize> {
     let along = lows.last()?.iter().position(|at| *at != 0).unwrap_or(0);
     let alike = lows.iter().all(|low| low.iter().enumerate().all(|(mode, at)| mode == along || *at == 0));

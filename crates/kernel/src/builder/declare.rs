@@ -1,7 +1,7 @@
-//! Tensors that a kernel declares, in memory of the device and of the block.
+//! Tensors that a kernel declares, in global and in shared memory.
 //!
 //! Law: a tensor has all elements that its layout reaches, counted from its first byte, and offsets
-//! are never negative. Shared memory is given out in the order of the declarations.
+//! are never negative. Shared memory is allocated in the order of declarations.
 
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Extent, Layout, LayoutError, Stride, Swizzle};
@@ -14,12 +14,12 @@ use crate::error::{KernelError, Reason};
 use crate::machine::MAX_SHARED;
 use crate::program::memory::{Buffer, BufferId, Cache, Role, Space};
 
-/// A swizzle permutes blocks of as many elements as this power of two.
+/// The size of the blocks that a swizzle permutes, in elements: a power of two.
 fn period(swizzle: Swizzle) -> i64 {
     swizzle.bits() + swizzle.base() + swizzle.shift().max(0)
 }
 
-/// The number of elements of a tensor: with a swizzle, whole blocks of the swizzle count.
+/// The number of elements of a tensor. With a swizzle, whole blocks of the swizzle are counted.
 pub(super) fn elements_of(map: Option<Swizzle>, layout: &Layout<Expr>, offset: &Expr) -> Result<Expr, Reason> {
     let overflow = || LayoutError::Overflow { op: "cosize" };
     let cosize = layout.cosize()?;
@@ -31,9 +31,10 @@ pub(super) fn elements_of(map: Option<Swizzle>, layout: &Layout<Expr>, offset: &
 }
 
 impl Core {
-    /// Takes room in shared memory for this many elements: its alignment, and where it begins.
+    /// Allocates shared memory for a number of elements: the alignment, and the first byte.
     fn take_shared(&mut self, map: Option<Swizzle>, element: Element, count: u64) -> Result<(u32, u32), Reason> {
-        // A swizzle begins where its pattern does, so that what permutes by address finds it.
+        // The array is aligned to the swizzle pattern, because TMA and wgmma apply the swizzle to
+        // addresses.
         let pattern = map.map_or(1, |swizzle| 1_u32 << period(swizzle).clamp(0, 10));
         let alignment = pattern.saturating_mul(element.bytes()).clamp(128, 1024);
         let begin = u64::from(self.shared_bytes).next_multiple_of(u64::from(alignment));
@@ -47,7 +48,7 @@ impl Core {
 }
 
 impl Build {
-    /// A tensor that the kernel reads and never writes, in memory of the device: its name, and its
+    /// A tensor in global memory that the kernel reads and never writes, with its name and its
     /// layout. Sizes known at launch are names, with facts in braces: `"(M{div=64},N):(N,1)"`.
     ///
     /// Errors: the layout cannot be read.
@@ -56,7 +57,7 @@ impl Build {
         self.global("input", T::ELEMENT, name, layout, Role::Input)
     }
 
-    /// A tensor each element of which the kernel writes once.
+    /// A tensor in global memory. The kernel writes each of its elements once.
     ///
     /// Errors: the layout cannot be read.
     #[track_caller]
@@ -64,7 +65,7 @@ impl Build {
         self.global("output", T::ELEMENT, name, layout, Role::Output)
     }
 
-    /// A tensor that the kernel reads and writes.
+    /// A tensor in global memory that the kernel reads and writes.
     ///
     /// Errors: the layout cannot be read.
     #[track_caller]
@@ -72,7 +73,7 @@ impl Build {
         self.global("tensor", T::ELEMENT, name, layout, Role::Both)
     }
 
-    /// A tensor in global memory whose type is a value, for generators of kernels.
+    /// A tensor in global memory whose element type is a value, for generators of kernels.
     ///
     /// Errors: the layout cannot be read.
     #[track_caller]
@@ -98,16 +99,16 @@ impl Build {
         self.statement(statement, || self.declare(element, name, layout, Space::Global, role))
     }
 
-    /// An array in the shared memory of the block. Its layout is known; a swizzle in front of it
-    /// permutes the banks: `S<3,3,3> o 0 o (64,64):(64,1)`.
+    /// An array in the shared memory of the block. Its layout must be known; a swizzle in front of
+    /// it permutes the banks: `S<3,3,3> o 0 o (64,64):(64,1)`.
     ///
-    /// Errors: the layout cannot be read, or is not known; there is not so much shared memory.
+    /// Errors: the layout cannot be read, or is not known; there is too little shared memory.
     #[track_caller]
     pub fn shared<T: ElementType>(&self, layout: impl IntoLayout) -> Result<View<'_>, KernelError> {
         self.shared_of(T::ELEMENT, layout)
     }
 
-    /// As [`Build::shared`], for a type that is a value.
+    /// As [`Build::shared`], for an element type that is a value.
     ///
     /// Errors: as [`Build::shared`].
     #[track_caller]
@@ -116,8 +117,8 @@ impl Build {
         self.statement("shared", || self.declare(element, &name, layout, Space::Shared, Role::Both))
     }
 
-    /// The bytes of each array in shared memory so far, in the order of allocation: arrays of
-    /// [`Build::shared`], and those that a statement allocates and frees by itself.
+    /// The bytes of each array in shared memory so far, in the order of allocation: the arrays of
+    /// [`Build::shared`], and those that a statement allocates and frees itself.
     ///
     /// ```
     /// use tilewright_kernel::Kernel;

@@ -1,8 +1,8 @@
-//! Tiles in the registers of the threads of a block.
+//! Tiles that the registers of a block's threads hold together.
 //!
-//! Law: a distributed tile is a function from the coordinates of a tile to numbers, and beside it
-//! who holds each of them ([`Distribution`]). What is done to it is said about the tile; which
-//! registers, lanes and warps it concerns follows.
+//! Law: a distributed tile is a function from the coordinates of a tile to numbers, with a
+//! [`Distribution`] that says which thread holds each of them. Operations are stated for the tile.
+//! The registers, lanes and warps that take part follow from the distribution.
 
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Layout, Stride};
@@ -44,7 +44,8 @@ pub struct Distributed<'k> {
 }
 
 impl Core {
-    /// A predicate that is true in the threads whose digits are all 0; None if there are no digits.
+    /// A predicate that is true in the threads for which all digits are 0; None if there are no
+    /// digits.
     pub(crate) fn all_zero(&mut self, digits: &[(i64, i64)]) -> Result<Option<Register>, Reason> {
         let thread = self.thread()?;
         let mut all = None;
@@ -63,11 +64,10 @@ impl Core {
 }
 
 impl<'k> Fragment<'k> {
-    /// The fragment as a tile that all threads hold together: value `i` of each thread is element
-    /// `i` of its fragment.
+    /// The fragment as a distributed tile: value `i` of each thread is element `i` of its fragment.
     ///
-    /// Errors: the fragment has another number of elements than a thread has values; the block has
-    /// another number of threads.
+    /// Errors: the number of elements of the fragment is not that of the values of a thread; the
+    /// block has another number of threads.
     #[track_caller]
     pub fn distributed(&self, held: &Distribution) -> Result<Distributed<'k>, KernelError> {
         self.build.statement("distributed", || self.as_tile(held))
@@ -83,11 +83,11 @@ impl<'k> Fragment<'k> {
                 right_size: held.values().to_string(),
             });
         }
-        // The distribution says what it holds, and no tiled instruction.
+        // Its contents follow from the distribution, and not from a tiled instruction.
         Ok(Distributed { fragment: Fragment { part: None, ..self.clone() }, held: held.clone() })
     }
 
-    /// A fragment of these elements of this one, in this order: the same registers.
+    /// A fragment of these elements, in this order, in the same registers.
     pub(crate) fn chosen(&self, elements: &[usize]) -> Result<Fragment<'k>, Reason> {
         let slots = self.slots()?;
         let mut core = self.build.core();
@@ -116,7 +116,7 @@ impl<'k> Distributed<'k> {
         self.fragment.element
     }
 
-    /// A tile that threads hold as this one, of other values.
+    /// A tile with the same distribution and other values.
     pub(crate) fn with_values(&self, values: &[Num<'k>]) -> Result<Distributed<'k>, Reason> {
         let build = self.fragment.build;
         let element = values.first().map_or(self.element(), |value| value.element());
@@ -125,8 +125,8 @@ impl<'k> Distributed<'k> {
         Ok(Distributed { fragment, held: self.held.clone() })
     }
 
-    /// The tiles at each index of a mode, without that mode. Working on one of them after another
-    /// takes fewer registers than working on the whole tile.
+    /// The tiles at each index of a mode, without that mode. Processing one of them after another
+    /// takes fewer registers than processing the whole tile.
     ///
     /// Errors: there is no such mode, or no other; threads have different elements along it.
     #[track_caller]
@@ -150,7 +150,7 @@ impl<'k> Distributed<'k> {
 }
 
 impl Build {
-    /// The coordinate of each element along a mode of the tile of a distribution, of type i32.
+    /// The coordinate along a mode of each element of a tile with a distribution, of type i32.
     ///
     /// Errors: there is no such mode; the block has another number of threads.
     #[track_caller]
@@ -158,8 +158,8 @@ impl Build {
         self.statement("distributed_index", || self.indices(held, &[mode]))
     }
 
-    /// The number of each element among those along some modes of the tile, the first mode fastest,
-    /// of type i32.
+    /// The index of each element along some modes of the tile together, the first mode fastest, of
+    /// type i32.
     pub(crate) fn indices(&self, held: &Distribution, modes: &[usize]) -> Result<Distributed<'_>, Reason> {
         let rank = if held.tile().is_leaf() { 1 } else { held.tile().rank() };
         if let Some(mode) = modes.iter().find(|mode| **mode >= rank) {

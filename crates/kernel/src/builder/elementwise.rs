@@ -1,7 +1,7 @@
-//! Functions of the elements of tiles in registers.
+//! Elementwise functions of distributed tiles.
 //!
-//! Law: each element of the result is the function of the elements of the same coordinate, in
-//! whichever threads hold it.
+//! Law: each element of the result is the function of the elements with the same coordinate,
+//! whichever threads hold them.
 
 use super::core::{Core, Slot};
 use super::distributed::Distributed;
@@ -15,9 +15,9 @@ use crate::program::register::Width;
 use crate::program::{Location, Source};
 
 impl<'k> Distributed<'k> {
-    /// A tile of the same shape, each element a function of this one's.
+    /// A tile of the same shape whose elements are a function of this tile's elements.
     ///
-    /// Errors: an element has no value yet; the function refuses.
+    /// Errors: an element has no value yet; those of the function.
     #[track_caller]
     pub fn map(&self, each: impl Fn(Num<'k>) -> Result<Num<'k>, KernelError>) -> Result<Distributed<'k>, KernelError> {
         let location = Location::caller();
@@ -27,7 +27,7 @@ impl<'k> Distributed<'k> {
         self.with_values(&values).map_err(|refusal| refusal.at("map", location))
     }
 
-    /// The elements in another type.
+    /// Converts the elements to another type.
     ///
     /// Errors: an element has no value yet.
     #[track_caller]
@@ -37,7 +37,7 @@ impl<'k> Distributed<'k> {
         let values = self.fragment.numbers_at("to", location)?;
         let build = self.fragment.build;
         build.core().begin(Source { statement: "to", location });
-        // Two numbers of 16 bits are made by one instruction, in one register.
+        // One instruction converts two numbers to 16 bits, in one register.
         let narrow = match element {
             Element::F16 => Some(Format::Number(Number::F16)),
             Element::Bf16 => Some(Format::Number(Number::Bf16)),
@@ -55,7 +55,7 @@ impl<'k> Distributed<'k> {
             drop(core);
             return Ok(Distributed { fragment, held: self.held.clone() });
         }
-        // Of four 8-bit elements, two are computed at a time.
+        // Of four 8-bit elements, two are converted at a time.
         let bytes = match element {
             Element::E4M3 => Some(Format::E4M3),
             Element::E5M2 => Some(Format::E5M2),
@@ -88,8 +88,8 @@ impl<'k> Distributed<'k> {
     /// same coordinate. If the other tile has extent 1 along a mode, it is broadcast; elements of
     /// it that a thread needs but does not hold are moved, as by [`Distributed::convert`].
     ///
-    /// Errors: the other has other extents than this one or 1; an element has no value yet; the
-    /// function refuses.
+    /// Errors: an extent of the other tile is neither that of this tile nor 1; an element has no
+    /// value yet; those of the function.
     #[track_caller]
     pub fn zip(
         &self,
@@ -135,9 +135,9 @@ impl<'k> Distributed<'k> {
         Ok((moved, values))
     }
 
-    /// Two tiles of one distribution combined element by element, numbers of 16 bits two at a time.
+    /// Combines two tiles of one distribution element by element, numbers of 16 bits two at a time.
     ///
-    /// Errors: the distributions differ; types differ, or are only stored.
+    /// Errors: the distributions differ; the types differ, or are types without arithmetic.
     #[track_caller]
     pub fn combine(&self, other: &Distributed<'k>, reduction: Reduction) -> Result<Distributed<'k>, KernelError> {
         let location = Location::caller();

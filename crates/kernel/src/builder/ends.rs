@@ -1,7 +1,7 @@
-//! Whether the two ends of a statement go together.
+//! Checks that the two ends of a statement match.
 //!
-//! A part is never partitioned again. A view whose offset depends on the number of the thread is a
-//! part too, whatever cut it: threads that share a tile share its beginning.
+//! A part is never partitioned again. A view whose offset depends on the index of the thread is
+//! also a part, however it was made: threads that share a tile share its offset.
 
 use tilewright_layout::atoms::{CopyAtom, CopyEnd, Operand, TiledCopy, TiledMma};
 use tilewright_layout::symbolic::{Expr, Symbolic};
@@ -14,7 +14,7 @@ use super::tensor::View;
 use crate::error::Reason;
 
 impl View<'_> {
-    /// The part of a tile that it is; none if it is a tile of all threads.
+    /// The part that it is; None if it is a tile of all threads.
     pub(crate) fn own_part(&self) -> Option<ThreadPart> {
         if self.part.is_some() {
             return self.part.clone();
@@ -28,7 +28,7 @@ impl View<'_> {
 }
 
 impl Core {
-    /// Whether an index is computed from the number of the thread.
+    /// Whether an index is computed from the index of the thread.
     fn is_of_thread(&self, index: &Expr) -> bool {
         let of_thread =
             |parameter| self.variable(parameter).is_some_and(|variable| self.is_computed_of_thread(variable.register));
@@ -43,7 +43,7 @@ pub(crate) enum End<'v, 'k> {
 }
 
 impl End<'_, '_> {
-    /// The part that it is. A fragment of no partition goes with all.
+    /// The part that it is. A fragment without a partition matches every part.
     fn part(&self) -> Option<ThreadPart> {
         match self {
             End::View(view) => view.own_part(),
@@ -58,7 +58,7 @@ pub trait CopyBy {
     #[doc(hidden)]
     fn instruction(&self) -> &CopyAtom;
 
-    /// Over which threads and values.
+    /// The threads and values over which the instruction is tiled; None for a single atom.
     #[doc(hidden)]
     fn tiling(&self) -> Option<&TiledCopy>;
 }
@@ -148,7 +148,7 @@ impl Build {
 pub(super) fn same_modes(from: &View<'_>, to: &View<'_>) -> Result<(), Reason> {
     let sizes = |view: &View<'_>| {
         let mut sizes: Vec<Expr> = view.layout.modes().map(|mode| mode.size()).collect();
-        // Trailing modes of extent 1 change no index.
+        // Trailing modes of extent 1 do not change indices.
         while sizes.len() > 1 && sizes.last().is_some_and(|size| *size == Expr::from(1)) {
             sizes.pop();
         }

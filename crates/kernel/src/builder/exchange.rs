@@ -1,4 +1,4 @@
-//! Numbers that threads leave for each other in shared memory.
+//! Exchange of numbers between threads through shared memory.
 //!
 //! Law: threads exchange values in sets. Each member writes a number for each value, and after one
 //! barrier every thread of the set reads what it needs, in the same order.
@@ -16,16 +16,15 @@ use crate::element::Element;
 use crate::error::Reason;
 use crate::program::WARP_LANES;
 
-/// Sets of threads that exchange numbers through shared memory: the members of each, and who a
-/// thread is.
+/// Sets of threads that exchange numbers through shared memory, and the position of this thread.
 pub(crate) struct Exchange {
     /// The index of this thread among the members of its set.
     pub(crate) member: Expr,
-    /// How many of them there are.
+    /// The number of members of a set.
     pub(crate) members: i64,
-    /// The number of the set of this thread.
+    /// The index of the set of this thread.
     pub(crate) set: Expr,
-    /// How many sets there are.
+    /// The number of sets.
     pub(crate) sets: i64,
 }
 
@@ -35,7 +34,8 @@ impl Exchange {
         Ok(Tree::flat([member, Slot::At(self.set.clone()), value])?)
     }
 
-    /// The numbers of a thread among digits, the first fastest, and in how many.
+    /// The number that the digits of a thread form, the first digit fastest, and its number of
+    /// values.
     pub(crate) fn number<'d>(
         build: &Build,
         digits: impl IntoIterator<Item = &'d Digit>,
@@ -55,7 +55,8 @@ impl Exchange {
 }
 
 impl Build {
-    /// Leaves lists of numbers in shared memory, an array each, and waits until all threads have.
+    /// Writes lists of numbers to shared memory, one array for each, and waits until all threads
+    /// have written.
     pub(crate) fn leave<'k>(
         &'k self,
         exchange: &Exchange,
@@ -65,8 +66,8 @@ impl Build {
         let mut arrays = Vec::new();
         for (element, numbers) in lists {
             let (members, sets, values) = (exchange.members, exchange.sets, numbers.len() as i64);
-            // Many sets are written side by side by the lanes of a warp; few are read member by
-            // member, several at once.
+            // If there are many sets, the lanes of a warp write them contiguously. If there are
+            // few, they are read member by member, several at once.
             let strides =
                 if sets >= WARP_LANES as i64 / 4 { (sets * values, 1, sets) } else { (1, members, sets * members) };
             let layout = Layout::strided((members, sets, values), strides)?;
@@ -86,7 +87,8 @@ impl Build {
         Ok(arrays)
     }
 
-    /// For each array, what the members of this thread's set left of a value: all of them, or one.
+    /// For each array, the numbers that the members of this thread's set wrote for a value: all of
+    /// them, or one.
     pub(crate) fn taken<'k>(
         &'k self,
         arrays: &[View<'k>],

@@ -1,7 +1,7 @@
-//! The last passes over a program: aliases of registers are replaced, and dead code is removed.
+//! The last passes over a program: they replace aliases of registers, and remove dead code.
 //!
-//! Law: what remains has the same effects. Every instruction with an effect remains; one without
-//! remains if its result is read by one that does.
+//! Law: the program keeps its effects. Every instruction with an effect remains; an instruction
+//! without an effect remains if one that remains reads its result.
 
 use std::collections::HashMap;
 
@@ -15,8 +15,8 @@ use crate::program::register::Register;
 use crate::program::scalar::Scalar;
 use crate::program::{Instruction, Step};
 
-/// The numbers of the launch: those in the layouts of tensors, those that are used in computations,
-/// and those of the grid.
+/// The numbers that a launch passes: those in the layouts of tensors, in computations, and in the
+/// grid.
 pub(super) fn sizes(core: &Core) -> Vec<Parameter> {
     let of_scalar = |scalar: &Scalar| match scalar {
         Scalar::Size { value, .. } => value.parameters(),
@@ -69,7 +69,7 @@ pub(super) fn replace(steps: &mut [Step], aliases: &HashMap<Register, Register>)
     }
 }
 
-/// Gives buffers other numbers.
+/// Renumbers buffers.
 pub(super) fn rename(steps: &mut [Step], numbers: &HashMap<BufferId, BufferId>) {
     for step in steps {
         match step {
@@ -84,8 +84,8 @@ pub(super) fn rename(steps: &mut [Step], numbers: &HashMap<BufferId, BufferId>) 
 }
 
 impl Core {
-    /// Whether the number of blocks is set along each axis along which the program distinguishes
-    /// blocks.
+    /// Checks that the number of blocks is set along each axis along which the program
+    /// distinguishes blocks.
     pub(crate) fn says_blocks(&self, body: &[Step]) -> Result<(), Reason> {
         let unsaid = |axis: &&Axis| self.blocks[**axis as usize].is_some() && self.grid[**axis as usize].is_none();
         match Axis::ALL.iter().filter(unsaid).any(|axis| tells_blocks(body, *axis)) {
@@ -98,7 +98,7 @@ impl Core {
     }
 }
 
-/// Whether a program that was swept reads the number of the block along an axis.
+/// Whether a program without dead code reads the index of the block along an axis.
 fn tells_blocks(steps: &[Step], axis: Axis) -> bool {
     steps.iter().any(|step| match step {
         Step::Instruction(instruction) => instruction.operation == Operation::Special(Special::Block(axis)),
@@ -112,10 +112,10 @@ fn has_effect(instruction: &Instruction) -> bool {
     instruction.operation.effect() == Effect::Acts
 }
 
-/// Removes values that nobody reads.
+/// Removes instructions whose results nothing reads.
 pub(super) fn sweep(steps: &mut Vec<Step>, registers: usize) {
     let mut read = vec![false; registers];
-    // A value that a loop carries may be read only by the next iteration of itself: until nothing
+    // A loop-carried value may be read only to compute its own next value, so repeat until nothing
     // changes.
     loop {
         let before = read.clone();

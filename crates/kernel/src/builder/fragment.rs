@@ -22,8 +22,8 @@ use crate::program::{Location, Source};
 
 /// A tensor in the registers of each thread.
 ///
-/// It is a handle: copies of it are the same registers. Its shape and layout are known when the
-/// kernel is built.
+/// It is a handle: copies of it refer to the same registers. Its shape and layout are known when
+/// the kernel is built.
 ///
 /// ```
 /// use tilewright_kernel::{Element, Kernel, interpret};
@@ -46,10 +46,10 @@ pub struct Fragment<'k> {
     pub(crate) build: &'k Build,
     pub(crate) cell: usize,
     pub(crate) element: Element,
-    /// The register of index 0, counted in elements.
+    /// The register of the element at index 0, counted in elements.
     pub(crate) start: usize,
     pub(crate) layout: Layout,
-    /// The part of a tile that it is for; None if it may hold any part.
+    /// The part of a tile that it holds; None if it may hold any part.
     pub(crate) part: Option<ThreadPart>,
 }
 
@@ -60,14 +60,14 @@ impl fmt::Debug for Fragment<'_> {
 }
 
 impl Core {
-    /// A cell of this many empty elements.
+    /// A cell with this many elements without values.
     pub(crate) fn new_cell(&mut self, bits: u32, count: i64) -> Result<usize, Reason> {
         let count = super::elements_of_thread(count)?;
         self.cells.push(super::core::FragmentCell { bits, slots: vec![Slot::Empty; count] });
         Ok(self.cells.len() - 1)
     }
 
-    /// The register in which an element is alone: of 16 bits for elements of 8.
+    /// A register that holds only this element; it has 16 bits for elements of 8.
     pub(crate) fn element_register(&mut self, cell: usize, at: usize) -> Result<Register, Reason> {
         let bits = self.cells[cell].bits;
         match self.cells[cell].slots[at] {
@@ -93,7 +93,7 @@ impl Core {
         self.pure(Operation::Binary(Binary::ShiftRight, Number::U16), [half, eight], Width::Bits16)
     }
 
-    /// A word of 32 bits of the given elements, in order; as it is where they are one already.
+    /// A 32-bit word of the given elements, in order. If they already form one, that register.
     pub(crate) fn word_of(&mut self, cell: usize, elements: &[usize]) -> Result<Register, Reason> {
         let bits = self.cells[cell].bits;
         let slots: Vec<Slot> = elements.iter().map(|at| self.cells[cell].slots[*at]).collect();
@@ -106,7 +106,7 @@ impl Core {
             && let [first, second] = slots.chunks(2).map(half_of).collect::<Vec<_>>().as_slice()
             && let (Some(first), Some(second)) = (first, second)
         {
-            // Two halves of words: bytes that lie side by side stay so.
+            // Two halves of words: adjacent bytes stay adjacent.
             let halves = [*first, *second].map(|(word, half)| {
                 self.pure_many(Operation::Unpack, [word], &[Width::Bits16, Width::Bits16])[usize::from(half)]
             });
@@ -119,7 +119,7 @@ impl Core {
         Ok(self.packed(&parts, bits))
     }
 
-    /// Elements side by side in a register of 32 bits; fewer than fill it are followed by zeros.
+    /// Packs elements into a 32-bit register. If they do not fill it, zeros follow.
     pub(crate) fn packed(&mut self, parts: &[Register], bits: u32) -> Register {
         use crate::program::operation::{Binary, Number};
         let zero = self.constant(0, Width::Bits16);
@@ -144,7 +144,7 @@ impl Core {
         self.pure(Operation::Pack, [low, high], Width::Bits32)
     }
 
-    /// Gives elements the parts of a register of 32 bits.
+    /// Sets elements to the parts of a 32-bit register.
     pub(crate) fn set_word(&mut self, cell: usize, elements: &[usize], word: Register) {
         if let ([one], 32) = (elements, self.cells[cell].bits) {
             self.cells[cell].slots[*one] = Slot::Whole(word);
@@ -156,7 +156,7 @@ impl Core {
     }
 }
 
-/// Checks that a coordinate is inside a shape: otherwise it would name registers of another
+/// Checks that a coordinate is inside a shape. Otherwise it would refer to registers of another
 /// fragment.
 pub(super) fn is_inside(shape: &Tree<i64>, at: &Coord, layout: &Layout) -> Result<(), Reason> {
     if at.is_leaf() {
@@ -168,13 +168,13 @@ pub(super) fn is_inside(shape: &Tree<i64>, at: &Coord, layout: &Layout) -> Resul
         return Err(Reason::NoElement { layout: layout.to_string(), index: *index, count });
     }
     let modes = at.modes().enumerate();
-    // Too many modes are refused where the layout is cut.
+    // The layout refuses too many modes when it is sliced.
     modes
         .filter_map(|(mode, at)| Some((shape.mode(mode)?, at)))
         .try_for_each(|(shape, at)| is_inside(&shape, &at, layout))
 }
 
-/// The half of a word that two elements of 8 bits are.
+/// The half of a word that two elements of 8 bits form.
 fn half_of(pair: &[Slot]) -> Option<(Register, u8)> {
     match pair {
         [Slot::Part(word, low), Slot::Part(other, high)]
@@ -207,14 +207,14 @@ impl<'k> Fragment<'k> {
         self.layout.size() as usize
     }
 
-    /// The places of the elements among the registers, by index.
+    /// The registers of the elements, counted in elements, by index.
     pub(crate) fn slots(&self) -> Result<Vec<usize>, Reason> {
         (0..self.layout.size()).map(|index| Ok(self.start + self.layout.eval(&index)? as usize)).collect()
     }
 
     /// The same registers with another layout of the same size.
     ///
-    /// Errors: the layout reaches registers that the fragment does not have.
+    /// Errors: the layout has offsets that the fragment does not have.
     #[track_caller]
     pub fn with_layout(&self, layout: &Layout) -> Result<Fragment<'k>, KernelError> {
         let location = Location::caller();
@@ -233,9 +233,9 @@ impl<'k> Fragment<'k> {
         Ok(Fragment { layout: layout.clone(), part: None, ..self.clone() })
     }
 
-    /// The slice at a coordinate, in which `_` keeps a mode: the same registers.
+    /// The slice at a coordinate, in which `_` keeps a mode. It uses the same registers.
     ///
-    /// Errors: the coordinate does not fit, or is not known when the kernel is built.
+    /// Errors: the coordinate does not match the shape, or is not known when the kernel is built.
     #[track_caller]
     pub fn slice(&self, at: impl Into<tilewright_layout::Coord>) -> Result<Fragment<'k>, KernelError> {
         KernelError::within("slice", || self.sliced(&at.into()))
@@ -249,7 +249,7 @@ impl<'k> Fragment<'k> {
         Ok(Fragment { start: self.start + offset as usize, layout, part, ..self.clone() })
     }
 
-    /// Writes a number to the element of an index.
+    /// Sets the element with an index to a number.
     ///
     /// ```
     /// use tilewright_kernel::{Element, Kernel, interpret};
@@ -268,7 +268,7 @@ impl<'k> Fragment<'k> {
     /// # }
     /// ```
     ///
-    /// Errors: there is no such element; the number is of another type.
+    /// Errors: there is no such element; the number has another type.
     #[track_caller]
     pub fn set_at(&self, index: i64, value: Num<'k>) -> Result<(), KernelError> {
         self.build.statement("set_at", || {
@@ -277,7 +277,7 @@ impl<'k> Fragment<'k> {
         })
     }
 
-    /// The numbers of the elements, by index.
+    /// The values of the elements, by index.
     ///
     /// Errors: an element has no value yet.
     #[track_caller]
@@ -296,15 +296,15 @@ impl<'k> Fragment<'k> {
         self.slots()?.into_iter().map(number).collect()
     }
 
-    /// Writes the same number to each element.
+    /// Sets each element to the same number.
     ///
-    /// Errors: it is of another type.
+    /// Errors: the number has another type.
     #[track_caller]
     pub fn fill(&self, value: Num<'k>) -> Result<(), KernelError> {
         self.build.statement("fill", || self.put(&vec![value; self.size()]))
     }
 
-    /// Writes 0 to each element.
+    /// Sets each element to 0.
     #[track_caller]
     pub fn clear(&self) {
         let (mut core, _) = self.build.begin("clear");
@@ -319,9 +319,9 @@ impl<'k> Fragment<'k> {
         }
     }
 
-    /// Writes each element.
+    /// Sets each element.
     ///
-    /// Errors: there are not as many numbers as elements, or they have another type.
+    /// Errors: the numbers of values and elements differ; the types differ.
     #[track_caller]
     pub fn set(&self, values: &[Num<'k>]) -> Result<(), KernelError> {
         self.build.statement("set", || self.put(values))
@@ -347,8 +347,8 @@ impl<'k> Fragment<'k> {
         Ok(())
     }
 
-    /// Gives each element the value of that of the same index of another fragment. Narrow elements
-    /// that share a register there share one here: none is taken out of it.
+    /// Copies the elements of another fragment, by index. Narrow elements that share a register
+    /// there share one here, without unpacking.
     ///
     /// ```
     /// use tilewright_kernel::{Element, Kernel, interpret};
@@ -368,7 +368,7 @@ impl<'k> Fragment<'k> {
     /// # }
     /// ```
     ///
-    /// Errors: the other has not as many elements, or they have another type.
+    /// Errors: the numbers of elements differ; the types differ.
     #[track_caller]
     pub fn assign(&self, from: &Fragment<'k>) -> Result<(), KernelError> {
         self.build.statement("assign", || self.copied(from))
@@ -398,17 +398,17 @@ impl<'k> Fragment<'k> {
         Ok(())
     }
 
-    /// A new fragment of the same shape, each element a function of this one's.
+    /// A new fragment of the same shape whose elements are a function of this one's.
     ///
-    /// Errors: an element has no value yet; the function refuses.
+    /// Errors: an element has no value yet; those of the function.
     #[track_caller]
     pub fn map(&self, each: impl Fn(Num<'k>) -> Result<Num<'k>, KernelError>) -> Result<Fragment<'k>, KernelError> {
         let values = self.numbers()?.into_iter().map(each).collect::<Result<Vec<_>, _>>()?;
         self.build.statement("map", || self.like(&values))
     }
 
-    /// A new fragment of the same shape, each element in another type: as [`Num::to`], and f32 to
-    /// types of 16 bits two at a time.
+    /// A new fragment of the same shape with elements of another type, as [`Num::to`]. f32 is
+    /// converted to types of 16 bits two elements at a time.
     ///
     /// Errors: an element has no value yet.
     #[track_caller]
@@ -443,10 +443,10 @@ impl<'k> Fragment<'k> {
         })
     }
 
-    /// A new fragment of the same shape, each element a function of this one's and another's of the
-    /// same index.
+    /// A new fragment of the same shape whose elements are a function of the elements of this
+    /// fragment and of another one, by index.
     ///
-    /// Errors: the numbers of elements differ; an element has no value yet; the function refuses.
+    /// Errors: the numbers of elements differ; an element has no value yet; those of the function.
     #[track_caller]
     pub fn zip(
         &self,
@@ -478,10 +478,10 @@ impl<'k> Fragment<'k> {
 }
 
 impl<'k> View<'k> {
-    /// A fragment of the same shape and no values yet: the elements of one instruction side by side
+    /// A fragment of the same shape without values. The elements of one instruction are adjacent
     /// (CuTe `make_fragment_like`).
     ///
-    /// It is for the part that the view is: copies and MMA accept it only as that part.
+    /// It belongs to the part that the view is: copies and MMA accept it only as that part.
     ///
     /// Errors: an extent is not known when the kernel is built.
     #[track_caller]
@@ -498,15 +498,15 @@ impl<'k> View<'k> {
     }
 
     pub(crate) fn fragment_like(&self, element: Element) -> Result<Fragment<'k>, Reason> {
-        // The order of memory where it is known; otherwise that of the modes. Both have the values
-        // of an instruction first.
+        // The memory order if it is known; otherwise the order of the modes. In both, the values of
+        // an instruction come first.
         let like = self.layout.fragment_like().ok().and_then(|layout| layout.numbers(&Values::new()).ok());
         let layout = match like {
             Some(layout) => layout,
             None => Layout::compact(&known_shape(&self.layout.shape(), || self.text())?)?,
         };
         let cell = self.build.core().new_cell(element.bits(), layout.cosize()?)?;
-        // Parts that no instruction gave have no order of their own.
+        // Parts that do not come from an instruction have no order of their own.
         let part = self.part.clone().filter(ThreadPart::is_instructed);
         Ok(Fragment { build: self.build, cell, element, start: 0, layout, part })
     }
@@ -521,7 +521,7 @@ impl Build {
 
     /// A fragment of this shape and type without values.
     ///
-    /// Errors: the shape is not one.
+    /// Errors: the shape is invalid.
     #[track_caller]
     pub fn register(&self, element: Element, shape: impl IntoShape) -> Result<Fragment<'_>, KernelError> {
         KernelError::within("register", || self.fragment_of(element, &shape.into_shape()?))

@@ -1,7 +1,8 @@
-//! Numbers of threads and blocks, and numbers made of indices, as variables of the algebra.
+//! Indices of threads and blocks, and numbers computed from indices, as variables of the layout
+//! algebra.
 //!
-//! Law: a variable of the algebra stands for a register, whose value is within the known bounds of
-//! the variable.
+//! Law: a variable of the layout algebra stands for a register whose value is within the known
+//! bounds of the variable.
 
 use tilewright_layout::symbolic::{Expr, Facts, Node, Parameter, Symbolic};
 use tilewright_layout::{Extent, Stride, Truth};
@@ -12,7 +13,7 @@ use crate::program::Source;
 use crate::program::operation::{Axis, Binary, Number, Operation, Special};
 use crate::program::register::{Register, Width};
 
-/// A number as it stands in a quotient: a sum in parentheses.
+/// A number as text inside of a quotient: a sum gets parentheses.
 fn in_parentheses(number: &Expr) -> String {
     match number.node() {
         Node::Integer(_) | Node::Parameter(_) => number.to_string(),
@@ -21,25 +22,25 @@ fn in_parentheses(number: &Expr) -> String {
 }
 
 impl Core {
-    /// Whether an expression depends on sizes alone.
+    /// Whether an expression depends only on sizes.
     pub(crate) fn is_launched(&self, expr: &Expr) -> bool {
         expr.parameters().iter().all(|parameter| self.variable(parameter).is_none())
     }
 
-    /// A variable of the algebra whose value is in a register: from 0 to `greatest`, and less than
+    /// A variable for the value of a register, which is from 0 to `greatest`, and less than
     /// `below`.
     pub(crate) fn new_variable(&mut self, register: Register, greatest: i64, below: Option<Expr>) -> Expr {
         self.variable_of("a number that is read", register, greatest, below)
     }
 
-    /// The same, of a number that is a multiple of another one.
+    /// A variable for the value of a register that is a multiple of a number.
     pub(crate) fn new_multiple(&mut self, register: Register, (by, greatest): (i64, i64), below: Option<Expr>) -> Expr {
         let facts = Facts::integer().at_least(0).and_then(|facts| facts.at_most(greatest.max(0)));
         let facts = facts.and_then(|facts| facts.multiple_of(by)).unwrap_or(Facts::integer());
         self.variable_with(facts, ("a number that is read", register), greatest, below)
     }
 
-    /// The same, with the word that messages use for it.
+    /// A variable for the value of a register, with the word that messages use for it.
     pub(crate) fn variable_of(&mut self, word: &str, register: Register, greatest: i64, below: Option<Expr>) -> Expr {
         let facts = Facts::integer().at_least(0).and_then(|facts| facts.at_most(greatest.max(0)));
         self.variable_with(facts.unwrap_or(Facts::integer()), (word, register), greatest, below)
@@ -59,7 +60,7 @@ impl Core {
         Expr::from(parameter)
     }
 
-    /// The number of the thread in its role, or in its block.
+    /// The index of the thread in its role, or else in its block.
     pub(crate) fn thread(&mut self) -> Result<Expr, Reason> {
         if let Some(team) = &self.team {
             return Ok(team.thread.clone());
@@ -77,7 +78,7 @@ impl Core {
         Ok(thread)
     }
 
-    /// The number of the block along an axis.
+    /// The index of the block along an axis.
     pub(crate) fn block(&mut self, axis: Axis) -> Expr {
         if let Some(number) = self.blocks[axis as usize] {
             return Expr::from(self.variables[number].parameter.clone());
@@ -96,8 +97,8 @@ impl Core {
     }
 
     /// The number of blocks of the grid along an axis, as the author has set it. Otherwise it is
-    /// passed at launch, because a view that is tiled later may give another number than an earlier
-    /// one.
+    /// passed at launch, because a view that is tiled later may determine another number than an
+    /// earlier one.
     pub(crate) fn grid_size(&mut self, axis: Axis) -> Expr {
         let said = self.said[axis as usize];
         if let Some(count) = self.grid[axis as usize].clone().filter(|_| said) {
@@ -113,7 +114,7 @@ impl Core {
         Expr::from(parameter)
     }
 
-    /// An expression of sizes, which tensors declare before or after it.
+    /// Parses an expression of sizes. Tensors may declare the sizes before or after it.
     pub(crate) fn expression(&mut self, what: &'static str, text: &str, source: Source) -> Result<Expr, Reason> {
         let refused = |error| Reason::Expression { what, text: text.to_string(), error };
         let expr = self.names.expr(text).map_err(refused)?;
@@ -125,7 +126,7 @@ impl Core {
         Ok(expr)
     }
 
-    /// Refuses a size that no tensor declares: a launch would not know it.
+    /// Refuses a size that no tensor declares, because a launch does not know it.
     pub(crate) fn knows_sizes(&self) -> Result<(), KernelError> {
         let is_known = |own: &Parameter| self.sizes.iter().any(|size| size.stands_for(own));
         let unknown = self.asked.iter().find(|(own, _)| own.name().is_some() && !is_known(own));
@@ -134,10 +135,11 @@ impl Core {
         Err(Reason::Size { name: unknown.to_string(), known }.at(source.statement, source.location))
     }
 
-    /// Says how many blocks there are along an axis: what the author says decides, also where views
-    /// are cut at the block.
+    /// Sets the number of blocks along an axis. The author's number takes precedence over that of
+    /// views that are tiled by block.
     ///
-    /// Proves again, with this grid size, what was proved with the number of tiles of a view.
+    /// Facts that were proved with the number of tiles of a view are proved again with this number
+    /// of blocks.
     pub(crate) fn say_blocks(&mut self, axis: Axis, count: &Expr) -> Result<(), Reason> {
         let known = self.grid[axis as usize].clone();
         let differs = known.as_ref().is_some_and(|known| known.same(count) != Truth::Proved);
@@ -161,8 +163,8 @@ impl Core {
         }
     }
 
-    /// Takes the number of tiles of a view that is cut at the block for the number of blocks,
-    /// unless the author says another one.
+    /// Infers the number of blocks from the number of tiles of a view, unless the author has set
+    /// it.
     pub(crate) fn infer_blocks(&mut self, axis: Axis, count: &Expr) -> Result<(), Reason> {
         match &self.grid[axis as usize] {
             None => {
@@ -184,14 +186,14 @@ impl Core {
         self.grid[axis as usize].replace(count.clone())
     }
 
-    /// Whether the author may still change a bound of the number of a block: it is the number of
-    /// tiles of a view.
+    /// Whether the author may still change a bound of a block's index, because the bound is the
+    /// number of tiles of a view.
     pub(crate) fn may_change_blocks(&self) -> bool {
         (0..self.grid.len()).any(|axis| self.grid[axis].is_some() && !self.said[axis])
     }
 
-    /// The digit `(number / divisor) % modulus` of a number, as a variable; the number itself where
-    /// it has no other digits.
+    /// The digit `(number / divisor) % modulus` of a number, as a variable. If the number has no
+    /// other digits, the number itself.
     pub(crate) fn digit(&mut self, number: &Expr, divisor: i64, modulus: i64) -> Result<Expr, Reason> {
         if modulus == 1 {
             return Ok(Expr::from(0));
@@ -248,7 +250,7 @@ impl Core {
         Ok(rest)
     }
 
-    /// The maximum of an index whose bits are extracted.
+    /// The greatest value of an index whose bits are extracted.
     fn greatest_of_bits(index: &Expr) -> Result<i64, Reason> {
         match index.range() {
             (Some(0..), Some(greatest)) if greatest <= i64::from(i32::MAX) => Ok(greatest),
@@ -260,8 +262,8 @@ impl Core {
         }
     }
 
-    /// The exclusive or of the columns of the bits of an index, as a variable. Bits that go equally
-    /// far are moved together.
+    /// The exclusive or of those columns whose bits are set in an index, as a variable. Bits that
+    /// are shifted by the same distance are shifted together.
     pub(crate) fn over_bits(&mut self, index: &Expr, columns: &[u64]) -> Result<Expr, Reason> {
         let greatest = Core::greatest_of_bits(index)? as u64;
         let all = columns.iter().fold(0, |all, column| all | column);

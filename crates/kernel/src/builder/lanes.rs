@@ -1,22 +1,22 @@
-//! Moves between the lanes of a warp.
+//! Exchanges between the lanes of a warp.
 //!
-//! Law: after a shuffle, each lane has what the lane that it names had. Shuffles move 32 bits;
-//! wider numbers go in halves, narrower ones with zeros beside them.
+//! Law: after a shuffle, each lane has the value of the lane that it names. Shuffles move 32 bits.
+//! Wider numbers are moved in halves, and narrower ones are extended by zeros.
 
 use super::core::Core;
 use crate::program::WARP_LANES;
 use crate::program::operation::{Binary, Comparison, Number, Operation, Shuffle, Special};
 use crate::program::register::{Register, Width};
 
-/// The bits of lane numbers, as sets of lanes: set `i` has the lanes in which bit `i` is set.
+/// The bits of lane indices as sets of lanes: set `i` contains the lanes whose bit `i` is set.
 const PLANES: [u32; 5] = [0xaaaa_aaaa, 0xcccc_cccc, 0xf0f0_f0f0, 0xff00_ff00, 0xffff_0000];
 
-/// From which lane each lane takes.
+/// The lane from which each lane reads.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Sources(pub(crate) [u8; WARP_LANES]);
 
 impl Sources {
-    /// The lanes in which each bit differs from that of the lane's own number.
+    /// For each bit, the lanes whose source differs from their own index in this bit.
     fn differences(&self) -> [u32; 5] {
         let mut planes = [0_u32; 5];
         for (lane, source) in self.0.iter().enumerate() {
@@ -27,7 +27,7 @@ impl Sources {
         planes
     }
 
-    /// Whether each lane takes from itself.
+    /// Whether each lane reads from itself.
     pub(crate) fn is_identity(&self) -> bool {
         self.differences() == [0; 5]
     }
@@ -41,14 +41,14 @@ impl Sources {
             .then(|| planes.iter().enumerate().map(|(bit, plane)| (plane & 1) << bit).sum())
     }
 
-    /// The numbers less those of lane 0, which they are XOR a mask: rounds that differ by a mask
-    /// share all but one instruction.
+    /// The source lanes, XORed with the source of lane 0, and that source. Rounds that differ by a
+    /// mask share all but one instruction.
     pub(crate) fn based(&self) -> (Sources, u32) {
         let first = self.0[0];
         (Sources(self.0.map(|source| source ^ first)), first.into())
     }
 
-    /// How many instructions the numbers of [`Sources::based`] take.
+    /// The number of instructions that compute the source lanes of [`Sources::based`].
     pub(crate) fn cost(&self) -> u32 {
         let each = |plane: &u32| match *plane {
             0 => 0,
@@ -77,7 +77,7 @@ impl Core {
         self.pure(Operation::Compare(Comparison::NotEqual, Number::U32), [bit, zero], Width::Predicate)
     }
 
-    /// The number of the lane from which each lane takes.
+    /// The index of the lane from which each lane reads.
     fn source_lane(&mut self, sources: &Sources) -> Register {
         let lane = self.special(Special::Lane);
         let (based, flips) = sources.based();
@@ -125,7 +125,7 @@ impl Core {
         }
     }
 
-    /// A register of any width, shuffled.
+    /// Shuffles a register of any width.
     pub(crate) fn shuffled(&mut self, register: Register, shuffle: &Shuffle, lane: Option<Register>) -> Register {
         let word = |core: &mut Core, word: Register| {
             let inputs: Vec<Register> = std::iter::once(word).chain(lane).collect();

@@ -1,11 +1,11 @@
 //! Code for the last block to finish.
 //!
 //! Law: each block is counted once when it gets here, and the last one runs the body. It sees
-//! everything that all threads of all blocks wrote before: the threads of a block synchronize, then
-//! one of them counts the block, with release and acquire (`Operation::CountBlock`), and tells the
-//! others behind a second barrier. Any block may be the last one, so the body must not depend on
-//! the block index; everything else is ordered, and the result is deterministic. The count wraps
-//! around after all blocks, so the next launch finds it at 0.
+//! everything that all threads of all blocks wrote before. The threads of a block synchronize. Then
+//! one of them counts the block, with release and acquire (`Operation::CountBlock`), and passes the
+//! result to the others at a second barrier. Any block may be the last one, so the body must not
+//! depend on the block index; everything else is ordered, and the result is deterministic. The
+//! count wraps around after all blocks, so the next launch finds it at 0.
 
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{LayoutError, Stride};
@@ -27,8 +27,8 @@ fn refuse(because: impl Into<String>) -> Reason {
 
 impl Build {
     /// A body for the last block of the launch that gets here. Its threads see what all blocks
-    /// wrote before, and may read outputs that are not written again: the partial results of
-    /// blocks, for example, to combine them in a fixed order. So one launch does the work of two.
+    /// wrote before, and may read outputs that are not written again: for example, to combine
+    /// partial results of blocks in a fixed order. So one launch does the work of two.
     ///
     /// ```
     /// use tilewright_kernel::program::operation::Axis;
@@ -58,7 +58,7 @@ impl Build {
     /// clearing, like that of [`Build::dynamic_scheduler`].
     ///
     /// Errors: a second call; a call in a role, a loop or a condition; a kernel with a dynamic
-    /// scheduler, or one that waits for the previous launch; what the body refuses.
+    /// scheduler, or one that waits for the previous launch; those of the body.
     #[track_caller]
     pub fn when_last(&self, body: impl FnOnce() -> Result<(), KernelError>) -> Result<(), KernelError> {
         let location = Location::caller();
@@ -74,7 +74,7 @@ impl Build {
             let grid = core.grid.clone();
             core.last_block = Some(LastBlock { before: told.buffer, grid, within: None });
         }
-        // The writes of all threads come before the count.
+        // The writes of all threads precede the count.
         self.meet();
         self.single(|| {
             let before = told.fragment()?;
@@ -103,7 +103,7 @@ impl Build {
 }
 
 impl Core {
-    /// The count of the launch, and the number of the last block at it.
+    /// The counter of the launch, and the index of the last block to be counted.
     fn counts_blocks(&mut self) -> Result<(Register, Register), Reason> {
         if self.last_block.is_some() {
             return Err(refuse("a kernel says it once"));
@@ -120,12 +120,13 @@ impl Core {
         Ok((self.scalar(Scalar::Count), last))
     }
 
-    /// Whether a statement that is being written is the last block's alone.
+    /// Whether the statement belongs to the body for the last block.
     pub(crate) fn is_of_last_block(&self) -> bool {
         self.last_block.as_ref().is_some_and(|block| block.within.is_some())
     }
 
-    /// Refuses a count if the grid is not set along all axes, and features that exclude it.
+    /// Refuses a count if the grid is not set along all axes, and refuses features that exclude a
+    /// count.
     pub(crate) fn counts_all(&self, program: &Program) -> Result<(), Reason> {
         let Some(block) = &self.last_block else { return Ok(()) };
         if block.grid != self.grid {

@@ -1,8 +1,8 @@
 //! Loads and stores of fragments.
 //!
-//! Law: element `i` of a fragment becomes element `i` of a view in memory, or the reverse. An
-//! access is as wide as the elements are contiguous and aligned, for every allowed size, up to the
-//! width of the instruction.
+//! Law: element `i` of a fragment corresponds to element `i` of a view in memory. An access is as
+//! wide as the elements are contiguous and aligned, for every admissible size, up to the width of
+//! the instruction.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ use crate::program::operation::{Binary, Number, Operation};
 use crate::program::register::{Register, Width};
 
 impl Core {
-    /// A predicate that is true where an access exists; none if it always does.
+    /// A predicate that is true if an access exists; None if it always does.
     pub(super) fn guard(
         &mut self,
         view: &View<'_>,
@@ -48,14 +48,14 @@ impl Core {
         Ok(guard)
     }
 
-    /// The pieces of registers that an access of this many elements has: bits and count.
+    /// The register pieces of an access with this many elements: bits and number.
     fn pieces_of(bits: u32, elements: u32) -> (u32, u32) {
         let total = bits * elements;
         let piece = if bits == 64 { 64 } else { total.min(32) };
         (piece, total / piece)
     }
 
-    /// Reads an access into elements of a cell.
+    /// Loads an access into elements of a cell.
     fn load(
         &mut self,
         (access, rank): (Access, Option<Register>),
@@ -81,13 +81,13 @@ impl Core {
                 self.set_word(cell, part, register);
                 continue;
             }
-            // Two bytes in 16 bits: a word of which they are the low half.
+            // Two bytes in 16 bits: the low half of a word.
             let word = self.packed(&[register], 16);
             self.set_word(cell, part, word);
         }
     }
 
-    /// Gives elements of a cell the value of what exists nowhere: 0, or another one.
+    /// Sets elements of a cell to the value of elements that never exist: 0, or another one.
     fn fill(&mut self, cell: usize, slots: &[usize], other: Option<Register>) {
         let bits = self.cells[cell].bits;
         let each = if bits < 32 { (32 / bits) as usize } else { 1 };
@@ -114,7 +114,7 @@ impl Core {
         conditions.iter().any(|(_, at, extent)| self.is_at_least(at, extent))
     }
 
-    /// Gives elements of a cell another value where a predicate is false.
+    /// Sets elements of a cell to another value if a predicate is false.
     fn replace_unless(&mut self, guard: Register, cell: usize, slots: &[usize], other: Register) -> Result<(), Reason> {
         let bits = self.cells[cell].bits;
         let each = if bits < 32 { (32 / bits) as usize } else { 1 };
@@ -136,7 +136,7 @@ impl Core {
         Ok(())
     }
 
-    /// Writes elements of a cell by an access.
+    /// Stores elements of a cell by an access.
     fn store(
         &mut self,
         (access, rank): (Access, Option<Register>),
@@ -187,7 +187,7 @@ impl<'k> View<'k> {
         }
     }
 
-    /// Reads the view into a new fragment of its shape, in the widest accesses that its layout
+    /// Loads the view into a new fragment of its shape, by the widest accesses that its layout
     /// allows (`tensor.load()` of the DSL).
     ///
     /// Errors: an extent is not known when the kernel is built; an element may not exist.
@@ -208,7 +208,7 @@ impl<'k> View<'k> {
     pub(super) fn loaded(&self, edge: Edge, statement: &'static str) -> Result<Fragment<'k>, KernelError> {
         self.build.statement(statement, || {
             let mut fragment = self.fragment_like(self.element)?;
-            // Elements that repeat share a register only where all of them exist.
+            // Elements with equal offsets share a register only if all of them exist.
             if edge == Edge::Predicated && fragment.layout.cosize()? < fragment.layout.size() {
                 fragment = self.build.fragment_of(self.element, &fragment.layout.shape())?;
             }
@@ -217,7 +217,7 @@ impl<'k> View<'k> {
         })
     }
 
-    /// Writes a fragment of the same shape to the view, in the widest accesses that its layout
+    /// Stores a fragment of the same shape to the view, by the widest accesses that its layout
     /// allows.
     ///
     /// Errors: sizes or types differ; an element may not exist, or has no value.
@@ -226,7 +226,7 @@ impl<'k> View<'k> {
         self.build.statement("store", || self.write_from(fragment, 128, Edge::Proved))
     }
 
-    /// As [`View::store`]; elements past the edges of the tensor are left out.
+    /// As [`View::store`]; elements past the edges of the tensor are not stored.
     ///
     /// Errors: sizes or types differ; an element has no value.
     #[track_caller]
@@ -265,7 +265,7 @@ impl<'k> View<'k> {
         self.read_or(None, fragment, bits, edge)
     }
 
-    /// Reads; what does not exist becomes another number than 0.
+    /// Loads the view. Elements that do not exist become `other`.
     pub(crate) fn read_or(
         &self,
         other: Option<Num<'k>>,
@@ -284,7 +284,7 @@ impl<'k> View<'k> {
             let slots: Vec<usize> = piece.elements.iter().map(|element| slots[*element]).collect();
             let conditions = self.conditions(&piece, edge)?;
             let now = (piece.offset.clone(), conditions);
-            // Elements that repeat share registers, and are read once.
+            // Elements with equal offsets share registers, and are loaded once.
             match read.get(&slots) {
                 Some(before) if *before == now => continue,
                 Some(_) => return Err(Reason::Overlap { layout: fragment.layout.to_string(), in_registers: true }),
@@ -311,7 +311,7 @@ impl<'k> View<'k> {
         self.write_where(None, fragment, bits, edge)
     }
 
-    /// Writes in the threads in which a predicate is true, if there is one.
+    /// Stores in the threads in which a predicate is true, if there is one.
     pub(crate) fn write_where(
         &self,
         only: Option<Register>,
@@ -332,7 +332,7 @@ impl<'k> View<'k> {
         for piece in self.pieces((bits / self.element.bits()).max(1))? {
             let slots: Vec<usize> = piece.elements.iter().map(|element| slots[*element]).collect();
             let conditions = self.conditions(&piece, edge)?;
-            // Of several elements at one place, only one may exist.
+            // Of several elements with the same offset, only one may exist.
             if piece.again && written.iter().any(|(other, when)| *when == conditions && other.meets(&piece)) {
                 return Err(Reason::Overlap { layout: self.text(), in_registers: false });
             }
@@ -353,7 +353,7 @@ impl<'k> View<'k> {
         Ok(())
     }
 
-    /// Reads a piece into elements of a cell; where a condition is false, they stay what they were.
+    /// Loads a piece into elements of a cell. If a condition is false, they keep their values.
     pub(super) fn read_piece(
         &self,
         piece: &Piece,
@@ -379,7 +379,7 @@ impl<'k> View<'k> {
         Ok(())
     }
 
-    /// Writes elements of a cell to a piece.
+    /// Stores elements of a cell to a piece.
     pub(super) fn write_piece(&self, piece: &Piece, edge: Edge, cell: usize, slots: &[usize]) -> Result<(), Reason> {
         let (access, address, guard) = self.one(piece, edge)?;
         self.build.core().store((access, self.rank), address, guard, cell, slots)

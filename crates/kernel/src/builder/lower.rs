@@ -1,8 +1,8 @@
-//! Expressions of the algebra as instructions.
+//! Lowers expressions of the layout algebra to instructions.
 //!
-//! Law: the register has the value of the expression for all sizes that the facts admit. What
-//! depends on sizes alone is a number that the launch passes. Numbers are computed in 32 bits
-//! wherever the facts show that all of them fit.
+//! Law: the register has the value of the expression for all sizes that the facts admit. An
+//! expression that depends only on sizes is passed at launch. Numbers are computed in 32 bits if
+//! the facts prove that all of them fit.
 
 use tilewright_layout::symbolic::{Expr, Node, Rounding};
 use tilewright_layout::{Extent, Stride};
@@ -13,7 +13,7 @@ use crate::program::operation::{Binary, Comparison, Format, Number, Operation, R
 use crate::program::register::{Register, Width};
 use crate::program::scalar::Scalar;
 
-/// Whether every value of an expression fits into 32 bits with a sign.
+/// Whether every value of an expression fits in a signed 32-bit integer.
 pub(super) fn fits(expr: &Expr) -> bool {
     matches!(expr.range(), (Some(least), Some(greatest))
         if least >= i64::from(i32::MIN) && greatest <= i64::from(i32::MAX))
@@ -23,12 +23,12 @@ fn overflow() -> Reason {
     Reason::Layout(tilewright_layout::LayoutError::Expression { op: "index" })
 }
 
-/// The expression that a node is.
+/// The expression of a node.
 fn expr_of(node: &Node) -> Option<Expr> {
     with(node, &|_| None)
 }
 
-/// The same, with some nodes replaced by other expressions.
+/// The expression of a node, with some nodes replaced by other expressions.
 pub(super) fn with(node: &Node, other: &dyn Fn(&Node) -> Option<Expr>) -> Option<Expr> {
     if let Some(other) = other(node) {
         return Some(other);
@@ -54,21 +54,21 @@ pub(super) fn with(node: &Node, other: &dyn Fn(&Node) -> Option<Expr>) -> Option
     })
 }
 
-/// The type of indices of a width.
+/// The signed integer type for indices of a width.
 fn signed(width: Width) -> Number {
     if width == Width::Bits32 { Number::I32 } else { Number::I64 }
 }
 
 impl Core {
-    /// The index of 32 bits that a register holds, if it is one; of several, which are equal, the
-    /// least in their order.
+    /// The 32-bit index that a register holds, if it is one. Several indices may share the register
+    /// because they are equal; then the smallest expression.
     pub(super) fn index_in(&self, register: Register) -> Option<Expr> {
         let all = self.scopes.iter().flat_map(|scope| &scope.expressions);
         let held = all.filter(|((_, width), own)| *width == Width::Bits32 && **own == register);
         held.map(|((index, _), _)| index).min().cloned()
     }
 
-    /// A number of 32 bits that is not negative, divided by a known one.
+    /// The quotient of a non-negative 32-bit number by a constant.
     pub(super) fn divided(&mut self, register: Register, by: i64) -> Register {
         let by = by as u64;
         if by == 1 {
@@ -86,7 +86,7 @@ impl Core {
         self.pure(Operation::Binary(Binary::ShiftRight, Number::U32), [high, shift], Width::Bits32)
     }
 
-    /// A number of 32 bits that is not negative, modulo a known one.
+    /// The remainder of a non-negative 32-bit number by a constant.
     pub(super) fn reduced(&mut self, register: Register, by: i64) -> Register {
         if (by as u64).is_power_of_two() {
             let mask = self.constant(by as u64 - 1, Width::Bits32);
@@ -97,7 +97,7 @@ impl Core {
         self.pure(Operation::MultiplyAdd(Number::I32), [quotient, back, register], Width::Bits32)
     }
 
-    /// The register that has the value of an expression; in 32 bits only if it fits.
+    /// The register with the value of an expression. It has 32 bits only if the value fits.
     pub(crate) fn lower(&mut self, expr: &Expr, width: Width) -> Result<Register, Reason> {
         self.lower_node(&expr.node(), width)
     }
@@ -186,10 +186,10 @@ impl Core {
     }
 
     fn sum(&mut self, nodes: &[Node], width: Width) -> Result<Register, Reason> {
-        // Launch constants are one number. Terms that exist in outer bodies come first, so that
-        // they are computed there. What the launch passes comes last, and so does a constant: sums
-        // that differ by it share the rest, and take one register in outer bodies instead of one
-        // each.
+        // Constants of the launch are combined into one number. Terms that exist in outer bodies
+        // come first, so that they are computed there. Numbers of the launch come last, and then
+        // the constant: sums that differ by it share the rest, and take one register in outer
+        // bodies instead of one each.
         let mut launched = Expr::from(0);
         let mut registers = Vec::new();
         for node in nodes {
@@ -251,8 +251,8 @@ impl Core {
         self.pure(convert, [register], Width::Bits64)
     }
 
-    /// The product of an expression over blocks, threads and iterations, and one that the launch
-    /// computes.
+    /// The product of an expression of blocks, threads and iterations, and an expression that the
+    /// launch computes.
     fn multiplied(&mut self, node: &Node, moving: &Expr, launched: &Expr, width: Width) -> Result<Register, Reason> {
         if width == Width::Bits32 {
             let factor = self.lower_node(node, width)?;

@@ -1,8 +1,8 @@
-//! Products of fragments.
+//! MMA on fragments.
 //!
-//! Law: `D(v,m,n) = C(v,m,n) + sum over k of A(v,m,k) * B(v,n,k)`, each term one instruction of the
-//! atom, k ascending. The values of an operand lie in its registers in the order of the atom's
-//! thread-value layout, which is that of the hardware.
+//! Law: `D(v,m,n) = C(v,m,n) + sum over k of A(v,m,k) * B(v,n,k)`, where each term is one
+//! instruction of the atom, with ascending k. The values of an operand are in its registers in the
+//! order of the atom's thread-value layout, which is that of the hardware.
 
 use tilewright_layout::atoms::{CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
 use tilewright_layout::symbolic::Expr;
@@ -22,7 +22,7 @@ use crate::program::Location;
 use crate::program::operation::{BlockScaled, Matrix, Operation};
 use crate::program::register::{Register, Width};
 
-/// The instruction that an atom is.
+/// The MMA instruction of an atom.
 fn matrix_of(atom: &MmaAtom) -> Option<Matrix> {
     Some(match atom.name() {
         "SM80_16x8x16_F32F16F16F32_TN" => Matrix::F16F32,
@@ -41,7 +41,7 @@ fn matrix_of(atom: &MmaAtom) -> Option<Matrix> {
     })
 }
 
-/// The instruction on operands of four bits whose fragments have the bytes of those of an atom.
+/// The instruction for 4-bit operands whose fragments have the same bytes as those of an atom.
 fn nibbles_of(atom: &MmaAtom) -> Option<Matrix> {
     match matrix_of(atom)? {
         Matrix::I8I32 => Some(Matrix::S4I32),
@@ -50,12 +50,12 @@ fn nibbles_of(atom: &MmaAtom) -> Option<Matrix> {
     }
 }
 
-/// Whether an atom is of a warpgroup, which reads operands from shared memory.
+/// Whether an atom is a wgmma, which reads operands from shared memory.
 fn is_of_group(atom: &MmaAtom) -> bool {
     atom.name().starts_with("SM90_64x")
 }
 
-/// The part that an operand is.
+/// The part that a tensor is.
 fn part_of<'k>(tensor: &impl Tensor<'k>) -> Option<ThreadPart> {
     match (tensor.as_view(), tensor.as_fragment()) {
         (Some(view), _) => view.own_part(),
@@ -69,7 +69,7 @@ fn no_operand(mma: &TiledMma) -> Reason {
     Reason::Instruction { name: mma.atom().name().to_string(), because }
 }
 
-/// The sizes of a product in instructions, M, N and K, where those of C and D match.
+/// The numbers of instructions along M, N and K; an error if those of the fragments do not match.
 fn product_sizes([d, a, b, c]: [&Fragment<'_>; 4]) -> Result<[i64; 3], Reason> {
     let mode = |fragment: &Fragment<'_>, mode: usize| fragment.layout.mode(mode).map_or(1, |mode| mode.size());
     let [m, n, k] = [mode(a, 1), mode(b, 1), mode(a, 2)];
@@ -104,7 +104,7 @@ impl Core {
         Ok(at)
     }
 
-    /// An expression as a variable below a known number.
+    /// An expression as a variable below a constant.
     fn named(&mut self, expr: &Expr, size: i64) -> Result<Expr, Reason> {
         let key = (expr.clone(), 1, -size);
         if let Some(known) = self.digits.get(&key) {
@@ -116,7 +116,8 @@ impl Core {
         Ok(variable)
     }
 
-    /// The coordinate of a number in a shape, first mode fastest, each digit a variable.
+    /// The coordinate of a number in a shape, the first mode fastest, with a variable for each
+    /// digit.
     pub(crate) fn digits_of(&mut self, number: &Expr, shape: &Tree<i64>) -> Result<Tree<Expr>, Reason> {
         let mut below = 1_i64;
         shape.try_map(|extent| {
@@ -126,7 +127,7 @@ impl Core {
         })
     }
 
-    /// Says how many threads a block has.
+    /// Sets the number of threads of a block.
     pub(crate) fn say_threads(&mut self, threads: i64) -> Result<(), Reason> {
         let limit = 1024;
         if !(1..=limit).contains(&threads) {
@@ -148,9 +149,9 @@ impl Core {
 }
 
 impl<'k> Fragment<'k> {
-    /// The same registers in the modes of a tiled copy (CuTe `retile_S`, `retile_D`).
+    /// The same registers with the modes of a tiled copy (CuTe `retile_S`, `retile_D`).
     ///
-    /// Errors: the copy has other values.
+    /// Errors: the copy has another number of values.
     #[track_caller]
     pub fn retile(&self, copy: &TiledCopy, end: CopyEnd) -> Result<Fragment<'k>, KernelError> {
         let location = Location::caller();
@@ -162,17 +163,17 @@ impl<'k> Fragment<'k> {
 }
 
 impl Build {
-    /// `D = A B + C` of fragments `(V,M,K)`, `(V,N,K)` and `(V,M,N)` of one tiled product, `D` and
-    /// `C` possibly the same (CuTe `gemm(tiled_mma, D, A, B, C)`). B has N before K, as everywhere.
+    /// `D = A B + C` for fragments `(V,M,K)`, `(V,N,K)` and `(V,M,N)` of one tiled MMA. `D` and `C`
+    /// may be the same (CuTe `gemm(tiled_mma, D, A, B, C)`). B has N before K, as everywhere.
     ///
-    /// A and B may be in memory: as tiles `(M,K)` and `(N,K)`, or as the result of
+    /// A and B may be in memory: as tiles `(M,K)` and `(N,K)`, or as results of
     /// [`View::partition_mma`](super::View::partition_mma). They are loaded first, except for wgmma
     /// atoms: `SM90_64xNxK_.._SS` reads A and B from shared memory, and D and C are one fragment;
     /// with `_RS`, A is a fragment. The wgmma instructions of a statement are one asynchronous
     /// group: see [`Build::wait_mma`].
     ///
     /// Errors: shapes do not match each other or the atom; types are not those of the atom; an
-    /// operand is a part of another MMA, or of another operand; kernels do not support the atom.
+    /// operand is a part of another MMA, or of another operand; the atom is not supported.
     #[track_caller]
     pub fn mma<'k>(
         &'k self,
@@ -185,9 +186,8 @@ impl Build {
         self.mma_at("mma", mma, (d, a, b, Some(c)))
     }
 
-    /// `D = A B`: as [`Build::mma`], where what D was does not count. For atoms of a warpgroup D
-    /// keeps its registers, so nothing is written before (`scale-d` of `wgmma`; CuTe's
-    /// `ScaleOut::Zero`).
+    /// `D = A B`: as [`Build::mma`], without regard to the old value of D. For wgmma, D keeps its
+    /// registers, and is not cleared first (`scale-d` of `wgmma`; CuTe's `ScaleOut::Zero`).
     ///
     /// ```
     /// use tilewright_layout::atoms::{MmaAtom, Operand, TiledMma};
@@ -225,10 +225,10 @@ impl Build {
         self.mma_at("mma_anew", mma, (d, a, b, None))
     }
 
-    /// `D = A B + C` of fragments whose bytes hold two integers of four bits each, the one of the
-    /// lower K in the lower bits, with sums in i32: `mma.sync.m16n8k64`. The tiled MMA is that of
-    /// the bytes, of `SM80_16x8x32_S32S8S8S32_TN` for integers with a sign or of
-    /// `SM80_16x8x32_S32U8U8S32_TN` for those without, whose fragments have the same bytes.
+    /// `D = A B + C` for fragments whose bytes hold two 4-bit integers, the one with the lower K in
+    /// the lower bits, with accumulators of i32: `mma.sync.m16n8k64`. The tiled MMA is that of
+    /// bytes: `SM80_16x8x32_S32S8S8S32_TN` for signed integers, or `SM80_16x8x32_S32U8U8S32_TN` for
+    /// unsigned ones, whose fragments have the same bytes.
     ///
     /// ```
     /// use tilewright_layout::atoms::{MmaAtom, Operand, TiledMma};
@@ -255,7 +255,7 @@ impl Build {
     /// # }
     /// ```
     ///
-    /// Errors: as [`Build::mma`]; the atom is none of these two.
+    /// Errors: as [`Build::mma`]; the atom is neither of these two.
     #[track_caller]
     pub fn mma_nibbles<'k>(
         &'k self,
@@ -310,16 +310,17 @@ impl Build {
         })
     }
 
-    /// `D = A B + C` of fragments of a block-scaled format: each element of A is multiplied by the
-    /// scale of its block of its row, and each element of B by that of its column.
+    /// `D = A B + C` for fragments of a block-scaled format. Each element of A is multiplied by the
+    /// scale of its block of its row, and each element of B by the scale of its block of its
+    /// column.
     ///
-    /// The tiled product is one of bytes, `SM89_16x8x32_F32E4M3E4M3F32_TN`, because an operand of
-    /// each format is in bytes ([`BlockScaled`]), 32 of them along K for an instruction; A, B, C
+    /// The tiled MMA is that of bytes, `SM89_16x8x32_F32E4M3E4M3F32_TN`, because an operand of each
+    /// format consists of bytes ([`BlockScaled`]), 32 of them along K for an instruction. A, B, C
     /// and D are its fragments, with one instruction along K. Scales are fragments of bytes, or of
-    /// words of them, one for each 16 rows of A and for each 8 columns of B that the thread
-    /// multiplies, in their order. A thread has the scales of row `lane / 4`, or `lane / 4 + 8` in
-    /// odd lanes, and of column `lane / 4`. A fragment has those of several instructions along K,
-    /// one after the other; `number` is that of this one.
+    /// words of bytes: one for each 16 rows of A and for each 8 columns of B that the thread
+    /// multiplies, in order. A thread holds the scales of row `lane / 4`, or of row `lane / 4 + 8`
+    /// in odd lanes, and of column `lane / 4`. A fragment holds those of several instructions along
+    /// K, one after the other; `number` is the index of this instruction.
     ///
     /// ```
     /// use tilewright_kernel::program::operation::BlockScaled;
@@ -361,8 +362,8 @@ impl Build {
     /// # }
     /// ```
     ///
-    /// Errors: as [`Build::mma`]; another atom; scales that are not one fragment for each 16 rows
-    /// and 8 columns, or not so many.
+    /// Errors: as [`Build::mma`]; another atom; the scales are not one fragment for each 16 rows
+    /// and for each 8 columns; too few scales.
     #[track_caller]
     pub fn mma_scaled<'k>(
         &'k self,
@@ -412,7 +413,7 @@ impl Build {
         })
     }
 
-    /// The word of a fragment of scales that has the byte of an index.
+    /// The word of a fragment of scales that contains the byte with an index.
     fn scale_word(&self, scales: &Fragment<'_>, byte: u32) -> Result<Register, Reason> {
         let (slots, bits) = (scales.slots()?, scales.element.bits());
         let each = (32 / bits.min(32)) as usize;
@@ -430,7 +431,7 @@ impl Build {
         }
     }
 
-    /// The part of an operand of this thread, in registers: loaded, if it is in memory.
+    /// The part of an operand of this thread in registers. It is loaded if it is in memory.
     fn in_registers<'k>(
         &'k self,
         mma: &TiledMma,
@@ -450,7 +451,7 @@ impl Build {
         Ok(fragment)
     }
 
-    /// By an instruction of a warp, or by threads.
+    /// Multiplies by warp instructions, or with atoms of one thread.
     fn multiplied(&self, mma: &TiledMma, matrix: Option<Matrix>, operands: [&Fragment<'_>; 4]) -> Result<(), Reason> {
         let [m, n, k] = product_sizes(operands)?;
         let atom = mma.atom();
@@ -460,8 +461,8 @@ impl Build {
         }
     }
 
-    /// The instructions of a warp for operands whose sizes match; with scales for the rows of A and
-    /// the columns of B, if there are any.
+    /// The warp instructions for operands whose sizes match; with scales for the rows of A and the
+    /// columns of B, if there are any.
     fn multiplied_by(
         &self,
         matrix: Matrix,
@@ -476,7 +477,7 @@ impl Build {
                 for depth in 0..k {
                     let mut core = self.core();
                     let mut inputs: Vec<Register> = Vec::new();
-                    // D is C plus the first term, then D plus the others.
+                    // The first instruction adds to C, the others to D.
                     let sum = if depth == 0 { c } else { d };
                     for (fragment, at, count) in [
                         (a, [row, depth], registers[0]),
@@ -488,7 +489,8 @@ impl Build {
                     inputs.extend(scales[0].get(row).into_iter().chain(scales[1].get(column)));
                     let width = if matrix.is_double() { Width::Bits64 } else { Width::Bits32 };
                     let outputs = vec![width; registers[2]];
-                    // Without side effects on memory, but of a whole warp: it stays where it is.
+                    // It has no side effects on memory, but it belongs to a whole warp, so it is
+                    // not moved.
                     let results = core.effect(Operation::Multiply(matrix), inputs, &outputs, None);
                     core.set_words_of(d, [row, column], &results)?;
                 }
@@ -497,7 +499,7 @@ impl Build {
         Ok(())
     }
 
-    /// One multiplication and addition for each term, for atoms of one thread.
+    /// One multiply-add for each term, for atoms of one thread.
     fn multiplied_by_threads(
         &self,
         atom: &MmaAtom,
@@ -531,7 +533,7 @@ impl Build {
 }
 
 impl Core {
-    /// The slots of the values of one instruction.
+    /// The registers of the values of one instruction.
     fn values_of(&self, fragment: &Fragment<'_>, at: [usize; 2]) -> Result<Vec<usize>, Reason> {
         let values = fragment.layout.mode(0).map_or(1, |mode| mode.size());
         let rows = fragment.layout.mode(1).map_or(1, |mode| mode.size());

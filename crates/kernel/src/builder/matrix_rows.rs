@@ -1,9 +1,9 @@
 //! Matrices of 8 rows of 16 bytes, between shared memory and the registers of a warp (`ldmatrix`,
 //! `stmatrix`).
 //!
-//! Law: an instruction moves 1, 2 or 4 matrices. A lane names one row of 16 bytes, and holds 32
-//! bits of each matrix: word `n` of instruction `i` is the part of the fragment that begins at
-//! `(i * count + n) * elements in a word`.
+//! Law: an instruction moves 1, 2 or 4 matrices. A lane supplies the address of one row of 16
+//! bytes, and holds 32 bits of each matrix: word `n` of instruction `i` is the part of the fragment
+//! that begins at `(i * count + n) * elements in a word`.
 
 use super::Build;
 use super::access::Edge;
@@ -14,7 +14,8 @@ use crate::program::memory::{Access, Space};
 use crate::program::operation::Operation;
 use crate::program::register::{Register, Width};
 
-/// One instruction: the row that this lane names, and the elements of each word that it holds.
+/// One instruction: the row whose address this lane supplies, and the elements of each word that it
+/// holds.
 struct Matrices<'s> {
     access: Access,
     address: Option<Register>,
@@ -60,7 +61,7 @@ impl Build {
         Ok(())
     }
 
-    /// The instructions that move all of a fragment.
+    /// The instructions that move a whole fragment.
     fn matrices<'k, 's>(
         &'k self,
         view: &View<'k>,

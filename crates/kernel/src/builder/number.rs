@@ -1,7 +1,7 @@
 //! Numbers of a thread, with operators.
 //!
 //! Law: an operator is one instruction on the type of its operands, which must agree; nothing is
-//! converted silently. Types of 8 bits are stored, not computed with: convert them first.
+//! converted implicitly. Types of 8 bits have no arithmetic: convert them first.
 
 mod sources;
 
@@ -17,9 +17,8 @@ use crate::program::{Location, Source};
 
 /// A number that each thread has in a register.
 ///
-/// Operators and methods write instructions; the numbers are there when the kernel runs. Both
-/// operands have one type, and a Rust number on the right of an operator takes the type of the
-/// left.
+/// Operators and methods add instructions; the numbers exist when the kernel runs. Both operands
+/// have one type. A Rust number on the right of an operator gets the type of the left operand.
 ///
 /// ```
 /// use tilewright_kernel::{Fragment, KernelError};
@@ -36,7 +35,7 @@ pub struct Num<'k> {
     element: Element,
 }
 
-/// Something that is true or false in each thread.
+/// A condition that is true or false in each thread.
 #[derive(Clone, Copy)]
 pub struct Flag<'k> {
     pub(crate) build: &'k Build,
@@ -55,7 +54,7 @@ impl std::fmt::Debug for Flag<'_> {
     }
 }
 
-/// The arithmetic type of elements; None for types that are only stored.
+/// The type of the arithmetic for an element type; None for types without arithmetic.
 pub(crate) fn arithmetic(element: Element) -> Option<Number> {
     Some(match element {
         Element::U8 | Element::I8 | Element::E4M3 | Element::E5M2 => return None,
@@ -72,7 +71,7 @@ pub(crate) fn arithmetic(element: Element) -> Option<Number> {
     })
 }
 
-/// The format of an element that is alone in a register.
+/// The format of an element in a register of its own.
 fn format(element: Element) -> Format {
     match element {
         Element::U8 => Format::U8,
@@ -83,13 +82,13 @@ fn format(element: Element) -> Format {
     }
 }
 
-/// The register of one element.
+/// The width of a register of one element.
 pub(crate) fn width_of(element: Element) -> Width {
     Width::of_bits(element.bits().max(16)).unwrap_or(Width::Bits64)
 }
 
-/// A type mismatch of operands is reported when the statement around them ends: an operator returns
-/// no `Result`.
+/// A type mismatch of operands is reported at the end of the enclosing statement, because an
+/// operator returns no `Result`.
 impl Core {
     pub(crate) fn converted(&mut self, register: Register, from: Element, to: Element) -> Register {
         use Element::{Bf16, E4M3, E5M2, F16, F32};
@@ -99,7 +98,7 @@ impl Core {
         let convert = |from: Format, to: Format, rounding: Rounding| Operation::Convert { from, to, rounding };
         let rounding = if to.is_float() { Rounding::Nearest } else { Rounding::Zero };
         match (from, to) {
-            // Bytes that are floating-point numbers go by way of f16 and f32.
+            // 8-bit floating-point numbers are converted through f16 and f32.
             (E4M3 | E5M2, to) => {
                 let pair = self.pure(Operation::WidenPair { from: format(from) }, [register], Width::Bits32);
                 let half = self.pure_many(Operation::Unpack, [pair], &[Width::Bits16, Width::Bits16])[0];
@@ -113,8 +112,8 @@ impl Core {
                 let wide = self.converted(register, from, F32);
                 self.converted(wide, F32, to)
             }
-            // Between the two 16-bit types, and from and to integers, through f32 (f16 and bf16
-            // have no direct conversion).
+            // Between f16 and bf16, and from and to integers, through f32 (f16 and bf16 have no
+            // direct conversion).
             (F16, Bf16) | (Bf16, F16) => {
                 let wide = self.converted(register, from, F32);
                 self.converted(wide, F32, to)
@@ -195,7 +194,8 @@ impl<'k> Num<'k> {
         Flag { build: self.build, register }
     }
 
-    /// The number in another type, rounded to nearest, or toward zero to an integer.
+    /// Converts the number to another type: to floating point to nearest, and to an integer toward
+    /// zero.
     ///
     /// Values outside of an integer type saturate; NaN becomes 0, or only the highest bit if one of
     /// the types is f64 or a 64-bit integer. From f64 and integers to bf16, e4m3 and e5m2, rounding
@@ -317,26 +317,26 @@ impl<'k> Num<'k> {
         self.unary(Unary::HyperbolicTangent, "tanh")
     }
 
-    /// The greatest whole number up to this one, of f32 or f64.
+    /// The floor: the greatest whole number that is not above it; for f32 and f64.
     #[track_caller]
     pub fn floor(self) -> Num<'k> {
         self.unary(Unary::Floor, "floor")
     }
 
-    /// The least whole number from this one on, of f32 or f64.
+    /// The ceiling: the least whole number that is not below it; for f32 and f64.
     #[track_caller]
     pub fn ceil(self) -> Num<'k> {
         self.unary(Unary::Ceiling, "ceil")
     }
 
-    /// The nearest whole number, ties to even, of f32 or f64.
+    /// The nearest whole number, ties to even; for f32 and f64.
     #[track_caller]
     pub fn round_even(self) -> Num<'k> {
         self.unary(Unary::RoundEven, "round")
     }
 
-    /// The nearest number of tf32, ties away from 0, of f32: operands of an MMA instruction of tf32
-    /// that are rounded so lose nothing more.
+    /// The nearest number of tf32, ties away from 0; for f32. An MMA instruction of tf32 uses
+    /// operands that are rounded so without further rounding.
     ///
     /// ```
     /// use tilewright_kernel::{Kernel, interpret, ptx};
@@ -365,7 +365,7 @@ impl<'k> Num<'k> {
         self.unary(Unary::RoundTf32, "round_tf32")
     }
 
-    /// The same constant in the type of this number.
+    /// A constant in the type of this number.
     #[track_caller]
     pub fn like(self, value: f64) -> Num<'k> {
         self.build.number_of(self.element, value)
@@ -397,7 +397,7 @@ impl<'k> Num<'k> {
 }
 
 impl<'k> Flag<'k> {
-    /// The one number where this is true, the other elsewhere.
+    /// `yes` if this is true, otherwise `no`.
     #[track_caller]
     pub fn select(self, yes: Num<'k>, no: Num<'k>) -> Num<'k> {
         let location = Location::caller();
@@ -419,7 +419,7 @@ impl<'k> Flag<'k> {
         Flag { register, ..self }
     }
 
-    /// Whether one is true, or both.
+    /// Whether at least one is true.
     pub fn or(self, other: Flag<'k>) -> Flag<'k> {
         let operation = Operation::Binary(Binary::Or, Number::U16);
         let register = self.build.core().pure(operation, [self.register, other.register], Width::Predicate);

@@ -1,9 +1,10 @@
-//! The part of a tile that a view or a fragment is, and its thread.
+//! The part of a tile that a view or a fragment is, and the thread that it belongs to.
 //!
-//! Law: in the part that a tiled copy or a tiled MMA gives a thread, index `i` is the element that
-//! the thread-value layout names for that thread and value `i`, tile after tile. So two parts have
-//! the same elements at the same indices if they belong to one thread, and have equal thread-value
-//! layouts over equal tiles. Every statement that moves element `i` to element `i` checks that.
+//! Law: in the part that a tiled copy or a tiled MMA assigns to a thread, index `i` is the element
+//! that the thread-value layout gives for that thread and value `i`, tile after tile. So two parts
+//! have the same elements at the same indices if they belong to one thread and have equal
+//! thread-value layouts over equal tiles. Every statement that moves element `i` to element `i`
+//! checks that.
 
 use std::rc::Rc;
 
@@ -13,22 +14,22 @@ use tilewright_layout::{Layout, Tiler, Tree};
 
 use crate::error::Reason;
 
-/// The origin of a part.
+/// What made a part.
 #[derive(Debug, Clone)]
 enum By {
-    /// A tiled copy, at one of its ends.
+    /// A tiled copy, for one of its ends.
     Copy(Rc<TiledCopy>, CopyEnd),
-    /// A tiled product, for one of its operands.
+    /// A tiled MMA, for one of its operands.
     Mma(Rc<TiledMma>, Operand),
-    /// Something else: `thread_part`, or a cut of a part through the values of its instruction.
+    /// Something else: `thread_part`, or a slice through the values of an instruction.
     Other,
 }
 
-/// The part of a tile that a thread has.
+/// The part of a tile that belongs to a thread.
 #[derive(Debug, Clone)]
 pub(crate) struct ThreadPart {
     by: By,
-    /// The thread; none if it is not known, or any.
+    /// The thread; None if it is not known, or if any thread may have the part.
     thread: Option<Expr>,
 }
 
@@ -45,22 +46,23 @@ impl ThreadPart {
         ThreadPart { by: By::Other, thread }
     }
 
-    /// The thread, as far as it is known.
+    /// The thread, if it is known.
     pub(crate) fn thread(&self) -> Option<&Expr> {
         self.thread.as_ref()
     }
 
-    /// Whether a tiled copy or a tiled product gave it.
+    /// Whether a tiled copy or a tiled MMA made it.
     pub(crate) fn is_instructed(&self) -> bool {
         !matches!(self.by, By::Other)
     }
 
-    /// The part behind a cut that may not leave the values of the instruction whole.
+    /// The part after a slice. `keeps_values` says whether the slice keeps the values of the
+    /// instruction together.
     pub(crate) fn cut(&self, keeps_values: bool) -> ThreadPart {
         if keeps_values { self.clone() } else { ThreadPart::other(self.thread.clone()) }
     }
 
-    /// The origin, as a message names it.
+    /// What made the part, for a message.
     pub(crate) fn name(&self) -> String {
         let (what, atom) = match &self.by {
             By::Copy(copy, CopyEnd::Source) => ("partition_S".to_string(), copy.atom().name()),
@@ -74,14 +76,14 @@ impl ThreadPart {
         }
     }
 
-    /// The distribution of a tile: the thread-value layout, and the tile by its modes. None if the
-    /// values of a thread in a tile are not consecutive.
+    /// The thread-value layout, and the tile by its modes. None if the values of a thread in a tile
+    /// are not consecutive.
     fn held(&self) -> Option<(Layout, Tiler)> {
         match &self.by {
             By::Copy(copy, end) => Some((copy.thread_values(*end).ok()?, copy.tiler().clone())),
             By::Mma(mma, operand) => {
                 let held = mma.thread_values(*operand).ok()?;
-                // Further instructions within a tile are counted with the tiles behind it.
+                // Further instructions within a tile are counted together with the tiles.
                 let one = held.at(&[1, 1]).is_none_or(|further| further.size() == 1);
                 let tile = mma.tile_shape();
                 let extents = operand.modes().map(|mode| tile.get(mode).copied().unwrap_or(1));
@@ -91,7 +93,7 @@ impl ThreadPart {
         }
     }
 
-    /// Whether both have the same elements of a tile at the same indices.
+    /// Whether both parts have the same elements of a tile at the same indices.
     fn holds_as(&self, other: &ThreadPart) -> bool {
         match (&self.by, &other.by) {
             (By::Copy(a, from), By::Copy(b, to)) if from == to && a == b => return true,
@@ -114,10 +116,10 @@ impl ThreadPart {
         }
     }
 
-    /// Checks that both have the same elements of a tile at the same indices, and belong to one
-    /// thread.
+    /// Checks that both parts have the same elements of a tile at the same indices, and belong to
+    /// one thread.
     ///
-    /// Errors: they have not, or that is not known ([`Reason::Parts`]).
+    /// Errors: they do not, or that is not known ([`Reason::Parts`]).
     pub(crate) fn agrees(&self, other: &ThreadPart, what: [&str; 2]) -> Result<(), Reason> {
         let threads = match (&self.thread, &other.thread) {
             (Some(a), Some(b)) => a == b,

@@ -1,8 +1,8 @@
-//! Tiles at indices that threads read (gather and scatter), and histograms.
+//! Gather and scatter: tiles at indices that threads have read; and histograms.
 //!
-//! Law: a view may be at a different place in each thread, by an index that the thread has read.
-//! The part of a thread then goes to its own place, and the distribution of the whole tile
-//! determines which copy of an element is stored.
+//! Law: a view may have a different offset in each thread, by an index that the thread has read.
+//! The part of a thread is then accessed at the thread's own offset. If several threads hold an
+//! element, the distribution of the whole tile decides which of them stores it.
 
 use tilewright_layout::{Layout, Slot, Tree};
 
@@ -16,10 +16,10 @@ use crate::error::{KernelError, Reason};
 use crate::program::{Location, Source};
 
 impl<'k> View<'k> {
-    /// As [`View::store_distributed_predicated`], for a part of a tile: each thread writes to its
-    /// own view, and of the threads that hold the same element of the whole, one writes.
+    /// As [`View::store_distributed_predicated`], for a part of a tile: each thread stores to its
+    /// own view. If several threads hold the same element of the whole tile, one of them stores.
     ///
-    /// Errors: the shape of the view is not that of the part; types differ.
+    /// Errors: the view does not have the shape of the part; the types differ.
     #[track_caller]
     pub fn store_part_of(&self, part: &Distributed<'k>, whole: &Distribution) -> Result<(), KernelError> {
         self.build.statement("store_part_of", || {
@@ -30,9 +30,9 @@ impl<'k> View<'k> {
         })
     }
 
-    /// As [`View::accumulate_distributed`], of a part of a tile.
+    /// As [`View::accumulate_distributed`], for a part of a tile.
     ///
-    /// Errors: as [`View::accumulate`]; the shape of the view is not that of the part.
+    /// Errors: as [`View::accumulate`]; the view does not have the shape of the part.
     #[track_caller]
     pub fn accumulate_part_of(
         &self,
@@ -51,8 +51,8 @@ impl<'k> View<'k> {
 
 impl<'k> Distributed<'k> {
     /// A histogram: how often each of the numbers 0, 1, ... occurs in the tile. There are as many
-    /// bins as the tile of `held` has elements; numbers without a bin are not counted. Counts are
-    /// made in shared memory.
+    /// bins as the tile of `held` has elements; numbers without a bin are not counted. The counts
+    /// are accumulated in shared memory.
     ///
     /// ```
     /// use tilewright_kernel::{Distribution, Kernel, interpret};
@@ -70,7 +70,7 @@ impl<'k> Distributed<'k> {
     /// # }
     /// ```
     ///
-    /// Errors: the numbers are neither i32 nor u32; there is not enough shared memory.
+    /// Errors: the numbers are neither i32 nor u32; there is too little shared memory.
     #[track_caller]
     pub fn histogram(&self, held: &Distribution) -> Result<Distributed<'k>, KernelError> {
         let location = Location::caller();

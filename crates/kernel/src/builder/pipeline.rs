@@ -1,13 +1,14 @@
 //! Pipelines: stages of shared memory that producer warps fill and consumer warps read.
 //!
-//! Law: iteration `t` is in stage `t mod n`. A stage is filled when it is free, used when it is
-//! full, and free again when all users have released it: two barriers in memory a stage count that,
-//! and which phase an iteration waits for is `t / n mod 2`. A cursor counts both, one for the
-//! producers and one for the consumers, so neither stages nor phases are counted by hand.
+//! Law: iteration `t` uses stage `t mod n`. Producers fill a stage when it is empty, consumers read
+//! it when it is full, and it is empty again when all consumers have released it. Each stage has
+//! two mbarriers, and an iteration waits for the phase with parity `t / n mod 2`. A cursor counts
+//! stage and parity, one for the producers and one for the consumers, so the author counts neither
+//! by hand.
 //!
-//! Here are the ring, its barriers and its cursors; `copies.rs` fills a stage, `barriers.rs` waits
-//! for one and frees it. `scheduler.rs` has numbers that clusters take of a count pass through a
-//! ring.
+//! This file has the ring, its mbarriers and its cursors. `copies.rs` fills a stage; `barriers.rs`
+//! waits for a stage and releases it. `scheduler.rs` passes the indices that clusters claim through
+//! a ring.
 
 mod barriers;
 mod copies;
@@ -39,11 +40,11 @@ pub struct Pipeline<'k> {
     empty: BufferId,
 }
 
-/// The stage and phase at which the producers, or the consumers, of a ring are: see
+/// The stage and the parity at which the producers or the consumers of a ring are: see
 /// [`Pipeline::cursor`].
 pub struct Cursor<'k> {
     pipeline: Pipeline<'k>,
-    /// Stage and parity: a variable, which loops carry.
+    /// Stage and parity, as a variable that loops carry.
     cell: usize,
 }
 
@@ -55,7 +56,7 @@ pub struct Stage<'k> {
     index: Expr,
     /// The parity of the phase that its users wait for.
     parity: Register,
-    /// Bytes of the copies into it.
+    /// The bytes of the copies into the stage so far.
     bytes: Cell<i64>,
 }
 
@@ -78,16 +79,16 @@ impl std::fmt::Debug for Stage<'_> {
 }
 
 impl Build {
-    /// A ring of `stages` stages, each of which is empty again after `releases` releases: one by
-    /// each warp that uses it ([`Stage::release`]).
+    /// A ring of `stages` stages. A stage is empty again after `releases` releases: one by each
+    /// warp that reads it ([`Stage::release`]).
     ///
-    /// Call it before the roles: all threads of the block, or of the cluster, wait here until its
-    /// mbarriers are initialised. The number of threads must have been set, and the size of the
-    /// cluster, if there is one. A stage that other blocks fill too counts the releases of their
-    /// users ([`Stage::release_to`]).
+    /// Call it before the roles: all threads of the block, or of the cluster, wait here until the
+    /// mbarriers are initialised. The number of threads and the size of the cluster, if there is
+    /// one, must have been set. If other blocks fill a stage too, its releases include those to the
+    /// other blocks ([`Stage::release_to`]).
     ///
-    /// Errors: no stages, or no releases; there is not so much shared memory; the number of threads
-    /// was not said; it stands in a role.
+    /// Errors: no stages, or no releases; too little shared memory; the number of threads was not
+    /// set; a call in a role.
     #[track_caller]
     pub fn pipeline(&self, stages: i64, releases: u32) -> Result<Pipeline<'_>, KernelError> {
         let location = Location::caller();
@@ -129,7 +130,7 @@ impl Build {
         self.branch("pipeline", Flag { build: self, register: first }, init, || Ok(()), location)?;
         let mut core = self.core_for(source);
         if core.cluster_size() > 1 {
-            // Other blocks arrive at these barriers too.
+            // Other blocks also arrive at these mbarriers.
             core.effect(Operation::ClusterArrive, [], &[], None);
             core.effect(Operation::ClusterWait, [], &[], None);
         } else {
@@ -141,10 +142,10 @@ impl Build {
 }
 
 impl<'k> Pipeline<'k> {
-    /// The place of a role in the ring, at the first stage. The producers take one in their role,
-    /// and the consumers one in theirs.
+    /// The position of a role in the ring, at the first stage. The producers create one in their
+    /// role, and the consumers one in theirs.
     ///
-    /// Errors: the kernel has no room for more variables.
+    /// Errors: the kernel has too many variables.
     #[track_caller]
     pub fn cursor(&self) -> Result<Cursor<'k>, KernelError> {
         self.build.instructed("cursor", |core| {
@@ -157,9 +158,9 @@ impl<'k> Pipeline<'k> {
 }
 
 impl<'k> Cursor<'k> {
-    /// The stage at which it is.
+    /// The current stage.
     ///
-    /// Errors: the cursor is of another role, or of a loop that is over.
+    /// Errors: the cursor belongs to another role, or to a loop that is closed.
     #[track_caller]
     pub fn stage(&self) -> Result<Stage<'k>, KernelError> {
         let Pipeline { build, stages, full, empty } = self.pipeline.clone();
@@ -170,7 +171,7 @@ impl<'k> Cursor<'k> {
         })
     }
 
-    /// Goes on to the next stage, and after the last one to the first.
+    /// Advances to the next stage, and from the last one to the first.
     ///
     /// Errors: as [`Cursor::stage`].
     #[track_caller]
@@ -190,8 +191,8 @@ impl<'k> Cursor<'k> {
 }
 
 impl Cursor<'_> {
-    /// Advances by `count` stages, as `count` calls of [`Cursor::advance`], past stages of other
-    /// roles.
+    /// Advances by `count` stages, like `count` calls of [`Cursor::advance`]: past stages that
+    /// other roles use.
     ///
     /// ```
     /// use tilewright_kernel::{Kernel, KernelError, interpret};

@@ -1,11 +1,11 @@
-//! Conditions of the elements of a tensor, in registers.
+//! Predicates of the elements of a tensor, in registers.
 //!
-//! Law: if the predicate of an element is false, a copy skips it: `cp.async` fills its place with
-//! zeros, and any other destination is unchanged. A predicate applies to one element, or to all
-//! values of one run of the instruction, as in CuTe.
+//! Law: if the predicate of an element is false, a copy skips the element: `cp.async` fills its
+//! place with zeros, and any other destination is unchanged. A predicate applies to one element, or
+//! to all values of one execution of the instruction, as in CuTe.
 //!
-//! (CuTe `copy_if(tiled_copy, pred, src, dst)`; `copy(.., pred=)` of the DSL, with predicates made
-//! of identity tensors by `elem_less`.)
+//! (CuTe `copy_if(tiled_copy, pred, src, dst)`; `copy(.., pred=)` of the DSL, with predicates
+//! computed from identity tensors by `elem_less`.)
 
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Extent, Layout, Slot as At, Tree};
@@ -21,7 +21,7 @@ use crate::program::operation::{Binary, Number, Operation};
 use crate::program::register::{Register, Width};
 use crate::program::{Location, Source};
 
-/// Conditions under a layout, as a fragment has numbers (CuTe `make_tensor<bool>(..)`).
+/// Predicates with a layout, like the numbers of a fragment (CuTe `make_tensor<bool>(..)`).
 ///
 /// ```
 /// use tilewright_layout::atoms::{CopyAtom, CopyEnd, TiledCopy};
@@ -81,25 +81,25 @@ impl<'k> Predicates<'k> {
         Ok(Predicates { start: self.start + offset as usize, layout, ..self.clone() })
     }
 
-    /// The slice at a coordinate, in which `_` keeps a mode: the same registers.
+    /// The slice at a coordinate, in which `_` keeps a mode. It uses the same registers.
     ///
-    /// Errors: there is no such part.
+    /// Errors: there is no such slice.
     #[track_caller]
     pub fn slice(&self, at: impl Into<Coord>) -> Result<Predicates<'k>, KernelError> {
         KernelError::within("slice", || self.part(&at.into()))
     }
 
-    /// Gives the condition of an index a value.
+    /// Sets the predicate with an index.
     ///
-    /// Errors: there is no such condition.
+    /// Errors: there is no such predicate.
     #[track_caller]
     pub fn set_at(&self, index: i64, value: Flag<'k>) -> Result<(), KernelError> {
         KernelError::within("set_at", || self.part(&Tree::leaf(At::At(index)))?.put(value.register))
     }
 
-    /// Gives each condition this value.
+    /// Sets all predicates to this value.
     ///
-    /// Errors: none of its own; the layout of the conditions can be evaluated.
+    /// Errors: the layout of the predicates cannot be evaluated.
     #[track_caller]
     pub fn fill(&self, value: Flag<'k>) -> Result<(), KernelError> {
         KernelError::within("fill", || self.put(value.register))
@@ -114,7 +114,7 @@ impl<'k> Predicates<'k> {
         Ok(())
     }
 
-    /// The condition of an index.
+    /// The predicate with an index.
     ///
     /// Errors: there is no such predicate, or it has no value yet.
     #[track_caller]
@@ -135,7 +135,7 @@ impl Build {
     /// Predicates without values yet, with a layout; elements with equal offsets share a predicate
     /// (CuTe `make_tensor<bool>(layout)`; `make_rmem_tensor(layout, Boolean)` of the DSL).
     ///
-    /// Errors: there are too many; the layout reaches before its first place.
+    /// Errors: there are too many predicates; the layout has negative offsets.
     #[track_caller]
     pub fn predicates(&self, layout: &Layout) -> Result<Predicates<'_>, KernelError> {
         KernelError::within("predicates", || {
@@ -150,9 +150,9 @@ impl Build {
         })
     }
 
-    /// Whether each number of a coordinate is less than that of another (CuTe `elem_less`).
+    /// Whether each component of a coordinate is less than that of another (CuTe `elem_less`).
     ///
-    /// Errors: the coordinates do not nest alike; a number has too many terms.
+    /// Errors: the coordinates have different profiles; a component has too many terms.
     #[track_caller]
     pub fn elem_less(&self, at: &Tree<Expr>, bound: &Tree<Expr>) -> Result<Flag<'_>, KernelError> {
         let location = Location::caller();
@@ -193,12 +193,12 @@ impl Build {
     }
 }
 
-/// The condition of each element of a view.
+/// The predicate of each element of a view.
 pub(super) struct Conditions(Vec<Register>);
 
 impl Conditions {
-    /// The predicates of a view of which an instruction moves several values at once: one for each
-    /// element, or for each run of the instruction.
+    /// The predicates of a view, if an instruction moves `values` values at once: one for each
+    /// element, or for each execution of the instruction.
     ///
     /// Errors: the shapes differ; a predicate has no value.
     pub(super) fn of(predicates: &Predicates<'_>, view: &View<'_>, values: i64) -> Result<Conditions, Reason> {
@@ -235,20 +235,19 @@ impl Conditions {
 
     /// The same predicate for all elements of a view.
     ///
-    /// Errors: it is not known how many there are.
+    /// Errors: the number of elements is not known.
     pub(super) fn one(condition: Flag<'_>, view: &View<'_>) -> Result<Conditions, Reason> {
         Ok(Conditions(vec![condition.register; view.count()?]))
     }
 
-    /// The condition of an access, if all of its elements have one.
+    /// The predicate of an access, if all of its elements have the same one.
     pub(super) fn of_piece(&self, piece: &Piece) -> Option<Register> {
         let mut all = piece.elements.iter().map(|element| self.0[*element]);
         let first = all.next()?;
         all.all(|register| register == first).then_some(first)
     }
 
-    /// The accesses in which all elements have one condition: those that have several are taken
-    /// apart.
+    /// Splits accesses until all elements of each have one predicate.
     pub(super) fn apart(&self, pieces: Vec<Piece>) -> Result<Vec<Piece>, Reason> {
         let mut found = Vec::new();
         for piece in pieces {
@@ -263,7 +262,7 @@ impl Conditions {
         Ok(found)
     }
 
-    /// The elements by their conditions, in the order in which these first stand.
+    /// The elements by their predicates, in the order in which the predicates first occur.
     pub(super) fn groups(&self) -> Vec<(Register, Vec<usize>)> {
         let mut groups: Vec<(Register, Vec<usize>)> = Vec::new();
         for (element, register) in self.0.iter().enumerate() {
@@ -277,8 +276,8 @@ impl Conditions {
 }
 
 impl super::core::Core {
-    /// Whether a condition says no more than that an access is inside a tensor: each of its
-    /// comparisons is one of those, whose numbers are as far apart.
+    /// Whether a condition is equivalent to the access being inside the tensor: each of its
+    /// comparisons has the same difference as one of the edge conditions.
     pub(super) fn says_inside(&self, condition: Register, edges: &[EdgeCondition]) -> bool {
         let apart = |a: &Expr, b: &Expr| b.minus(a);
         let Some(compared) = self.compared.get(&condition) else { return false };

@@ -14,7 +14,7 @@ use crate::program::memory::BufferId;
 use crate::program::operation::{Fence, Operation};
 use crate::program::{Instruction, SourceId, Step};
 
-/// Puts the fences into a program.
+/// Inserts the fences into a program.
 pub(super) fn order(steps: &mut Vec<Step>) {
     let mut filled = HashSet::new();
     collect_filled(steps, &mut filled);
@@ -23,7 +23,7 @@ pub(super) fn order(steps: &mut Vec<Step>) {
     }
 }
 
-/// The shared memory that bulk copies fill.
+/// Collects the shared memory that bulk copies fill.
 fn collect_filled(steps: &[Step], filled: &mut HashSet<BufferId>) {
     for step in steps {
         match step {

@@ -23,8 +23,8 @@ use crate::program::operation::{Binary, Number, Operation, Shuffle};
 use crate::program::register::Width;
 
 impl<'k> View<'k> {
-    /// The memory of a whole tensor as elements of another type under another layout, from the
-    /// beginning of the tensor on: words of a tensor of bytes, or the pairs of its elements.
+    /// The memory of a whole tensor with another element type and layout, from the beginning of the
+    /// tensor on: for example, words of a tensor of bytes, or pairs of its elements.
     ///
     /// ```
     /// use tilewright_kernel::{Element, Kernel};
@@ -40,11 +40,11 @@ impl<'k> View<'k> {
     /// assert!(kernel.is_ok());
     /// ```
     ///
-    /// In shared memory the layout may have a swizzle: several arrays, one after the other, may use
-    /// the same memory.
+    /// In shared memory the layout may have a swizzle: several arrays may use the same memory one
+    /// after the other.
     ///
-    /// Errors: the layout cannot be read; it has a swizzle in memory of the device, or reaches
-    /// before or past the tensor, for some admissible size; the view is a part of a tensor.
+    /// Errors: the layout cannot be read; it has a swizzle in global memory, or has offsets outside
+    /// of the tensor for some admissible size; the view is a part of a tensor.
     #[track_caller]
     pub fn recast(&self, element: Element, layout: impl IntoLayout) -> Result<View<'k>, KernelError> {
         self.build.statement("recast", || self.recast_to(element, layout))
@@ -63,7 +63,8 @@ impl<'k> View<'k> {
             let because = because.to_string();
             return Err(Reason::Instruction { name: argument.to_string(), because });
         }
-        // A layout that goes backwards would begin before the tensor: there is no offset here.
+        // A layout with negative strides would begin before the tensor, because there is no offset
+        // here.
         let steps = layout.leaves().iter().filter(|leaf| leaf.extent.known() != Some(1)).map(|leaf| &leaf.stride);
         if let Some(step) = steps.into_iter().find(|step| !Expr::from(-1).less(step).proved()) {
             return Err(Reason::Backwards { layout: argument.to_string(), step: step.to_string() });
@@ -72,7 +73,7 @@ impl<'k> View<'k> {
             let because = "a part has no memory of its own: take the tensor that it is a part of".to_string();
             return Err(Reason::Instruction { name: self.text(), because });
         }
-        // A swizzle permutes whole blocks, all of which are inside.
+        // A swizzle permutes whole blocks, which must be inside the tensor.
         let reach = match map {
             Some(_) => elements_of(map, &layout, &offset)?,
             None => Stride::plus(&layout.cosize()?, &offset).ok_or_else(overflow)?,
@@ -117,7 +118,7 @@ impl<'k> View<'k> {
         Ok(self.layout.size().same(&self.whole.product()?) == Truth::Proved)
     }
 
-    /// The element of an index of a view with one mode.
+    /// The element with an index, of a view with one mode.
     ///
     /// Errors: the view has more modes.
     #[track_caller]
@@ -125,8 +126,8 @@ impl<'k> View<'k> {
         self.build.statement("at", || self.cut(&tensor::BySlice(&Tree::leaf(Slot::At(index.clone())))))
     }
 
-    /// As [`View::load_predicated`], in threads where a condition is true; elsewhere elements are
-    /// 0.
+    /// As [`View::load_predicated`], in threads in which a condition is true; in other threads,
+    /// elements are 0.
     ///
     /// Errors: an extent is not known when the kernel is built.
     #[track_caller]
@@ -134,7 +135,7 @@ impl<'k> View<'k> {
         self.loaded(Edge::Where(condition.register), "load_where")
     }
 
-    /// As [`View::store_predicated`], in threads where a condition is true.
+    /// As [`View::store_predicated`], in threads in which a condition is true.
     ///
     /// Errors: sizes or types differ; an element has no value.
     #[track_caller]
@@ -144,11 +145,12 @@ impl<'k> View<'k> {
 }
 
 impl Build {
-    /// Copies a part of a tensor into shared memory, asynchronously (`cp.async`), in threads where
-    /// a condition is true; elsewhere zeros are written. The part is 4, 8 or 16 bytes side by side
-    /// in both memories. See [`Build::commit_async`].
+    /// Copies a part of a tensor into shared memory asynchronously (`cp.async`), in threads in
+    /// which a condition is true; other threads write zeros. The part is 4, 8 or 16 bytes,
+    /// contiguous in both memories. See [`Build::commit_async`].
     ///
-    /// Errors: the part is none of these, or not aligned for every admissible size; types differ.
+    /// Errors: the part has another size, or is not aligned for every admissible size; types
+    /// differ.
     #[track_caller]
     pub fn copy_async_where<'k>(
         &'k self,
@@ -167,8 +169,8 @@ impl Build {
         })
     }
 
-    /// Whether one index is less than another; none if it is for all threads, blocks and
-    /// iterations.
+    /// Whether one index is less than another; None if it is proved to be less in all threads,
+    /// blocks and iterations.
     ///
     /// Errors: an index has too many terms.
     #[track_caller]
@@ -179,7 +181,7 @@ impl Build {
         })
     }
 
-    /// How often a number goes into an index, as an index.
+    /// The quotient of an index by a number, rounded down.
     ///
     /// Errors: the index may be negative or does not fit in 32 bits; it has too many terms.
     #[track_caller]
@@ -187,8 +189,8 @@ impl Build {
         self.statement("quotient", || self.core().rest(index, divisor))
     }
 
-    /// The exclusive or of the columns of those bits that are set in an index: column `i` is that
-    /// of bit `i`. Bits that have no column are left out.
+    /// The exclusive or of the columns whose bits are set in an index: column `i` belongs to bit
+    /// `i`. Bits without a column are ignored.
     ///
     /// ```
     /// use tilewright_kernel::{Kernel, interpret};
@@ -219,10 +221,10 @@ impl Build {
         self.statement("exclusive_or", || self.core().exclusive_or(a, b))
     }
 
-    /// Clamps an index to the range from 0 to `below - 1`. An access there is inside, and a
+    /// Clamps an index to the range from 0 to `below - 1`. An access at the result is inside, and a
     /// condition may skip it.
     ///
-    /// Errors: it has too many terms.
+    /// Errors: the index has too many terms.
     #[track_caller]
     pub fn clamped(&self, index: &Expr, below: i64) -> Result<Expr, KernelError> {
         let (mut core, location) = self.begin("clamped");
@@ -242,8 +244,8 @@ impl Build {
         Ok(core.new_variable(at, last, None))
     }
 
-    /// Selects one index if a condition is true, and another one otherwise. Its bounds hold for
-    /// both.
+    /// Selects one index if a condition is true, and another one otherwise. The bounds of the
+    /// result cover both.
     ///
     /// ```
     /// use tilewright_kernel::{Kernel, interpret};
@@ -288,10 +290,10 @@ impl Build {
         })
     }
 
-    /// The lower 32 bits of two words side by side, `low` first, moved down by `bits`, of which 5
-    /// bits count (`shf.r.wrap`). So it is the word that begins `bits` into `low`.
+    /// The lower 32 bits of two adjacent words, `low` first, shifted right by the lowest 5 bits of
+    /// `bits` (`shf.r.wrap`): the word that begins `bits` bits into `low`.
     ///
-    /// Errors: the words are no numbers of 32 bits; the index has too many terms.
+    /// Errors: the words are not 32-bit numbers; the index has too many terms.
     #[track_caller]
     pub fn funnel_right<'k>(&'k self, low: Num<'k>, high: Num<'k>, bits: &Expr) -> Result<Num<'k>, KernelError> {
         self.instructed("funnel_right", |core| {
@@ -304,10 +306,10 @@ impl Build {
         })
     }
 
-    /// The number of 32 bits that another lane has, by the number of that lane modulo 32. All lanes
-    /// of the warp take part.
+    /// The 32-bit number of another lane, given by the lane's index modulo 32. All lanes of the
+    /// warp take part.
     ///
-    /// Errors: it has not 32 bits; the index has too many terms.
+    /// Errors: the number does not have 32 bits; the index has too many terms.
     #[track_caller]
     pub fn shuffle_from<'k>(&'k self, value: Num<'k>, lane: &Expr) -> Result<Num<'k>, KernelError> {
         self.instructed("shuffle_from", |core| {

@@ -1,15 +1,15 @@
-//! Sums, greatest numbers and the like along modes of a distributed tile.
+//! Reductions along modes of a distributed tile: sums, maxima and so on.
 //!
 //! Law: each element of the result combines all elements of the tile that have the same coordinate
-//! in the kept modes, each of them once, however many threads hold it. The order is unspecified;
-//! every thread that holds an element of the result has the same bits, provided that the
+//! in the kept modes, each of them once, however many threads hold it. The order is unspecified.
+//! Every thread that holds an element of the result has the same bits, provided that the
 //! combination is commutative.
 //!
-//! The moves follow from the digits of the distribution. Digits of values along a reduced mode are
-//! combined in registers. Digits of threads within a warp are combined by shuffles with the lane
-//! whose bit differs. Digits between warps go through shared memory: one thread of each set writes
+//! The exchanges follow from the digits of the distribution. Digits of values along a reduced mode
+//! are combined in registers. Digits of threads within a warp are combined by shuffles with the
+//! lane whose bit differs. Digits between warps use shared memory: one thread of each set writes
 //! the set's result, and after one barrier every thread reads what it needs. Digits that count
-//! copies are left alone.
+//! copies are ignored.
 
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Slot, Tree};
@@ -33,9 +33,9 @@ pub enum Reduction {
     Sum,
     /// `a * b`.
     Product,
-    /// The least; NaN if one is NaN.
+    /// The minimum; NaN if one is NaN.
     Minimum,
-    /// The greatest; NaN if one is NaN.
+    /// The maximum; NaN if one is NaN.
     Maximum,
 }
 
@@ -52,8 +52,8 @@ impl Reduction {
         }
     }
 
-    /// The identity, which changes no number that it is combined with. An infinity stands for the
-    /// end of an integer type.
+    /// The identity, which changes no number that it is combined with. Infinity stands for the end
+    /// of an integer type.
     pub(crate) fn neutral(self) -> f64 {
         match self {
             Reduction::Sum => 0.0,
@@ -63,8 +63,8 @@ impl Reduction {
         }
     }
 
-    /// Of two numbers with indices, the larger one and its index; NaN is greater than every number,
-    /// and of equal numbers, or two NaN, the one with the smaller index wins.
+    /// Of two numbers with indices, the larger one with its index. NaN is greater than every
+    /// number. Of equal numbers, or two NaNs, the one with the smaller index wins.
     #[track_caller]
     pub fn greater<'k>(a: [Num<'k>; 2], b: [Num<'k>; 2]) -> [Num<'k>; 2] {
         let (first, second) = (Reduction::reaches(a[0], b[0]), Reduction::reaches(b[0], a[0]));
@@ -94,16 +94,16 @@ impl Reduction {
 /// The combination of two sets of numbers.
 type Combination<'a, 'k> = dyn Fn(&[Num<'k>], &[Num<'k>]) -> Result<Vec<Num<'k>>, KernelError> + 'a;
 
-/// Digits of a thread's number along which something is combined.
+/// The digits of a thread's index along which elements are combined.
 struct ThreadDigits {
-    /// Bits of the lane.
+    /// The bits of the lane.
     masks: Vec<u32>,
-    /// The digits between warps, or not a power of two within one.
+    /// Digits that count warps, or whose number of values within a warp is no power of two.
     across: Vec<Digit>,
 }
 
 impl ThreadDigits {
-    /// The digits of a distribution that go along reduced modes.
+    /// The thread digits of a distribution along reduced modes.
     fn of(held: &Distribution, modes: &[usize]) -> ThreadDigits {
         let lanes = WARP_LANES as i64;
         let mut digits = ThreadDigits { masks: Vec::new(), across: Vec::new() };
@@ -111,7 +111,7 @@ impl ThreadDigits {
             if digit.copies() || !digit.steps.iter().all(|(mode, _)| modes.contains(mode)) {
                 continue;
             }
-            // The part of it that counts lanes.
+            // The part of the digit that counts lanes.
             let within = if held.threads() % lanes == 0 && digit.below < lanes && lanes % digit.below == 0 {
                 digit.extent.min(lanes / digit.below)
             } else {
@@ -132,11 +132,11 @@ impl ThreadDigits {
 }
 
 impl<'k> Distributed<'k> {
-    /// The tile reduced along some modes, which keep one element each. Every thread that held an
-    /// element of a row holds its result.
+    /// Reduces the tile along some modes, which keep extent 1. Every thread that held an element of
+    /// a row holds its result.
     ///
-    /// Errors: there is no such mode; numbers of this type are only stored; the distribution cannot
-    /// be taken apart along the modes.
+    /// Errors: there is no such mode; the type has no arithmetic; the distribution cannot be split
+    /// along the modes.
     #[track_caller]
     pub fn reduce(&self, modes: &[usize], reduction: Reduction) -> Result<Distributed<'k>, KernelError> {
         let combine = |a: &[Num<'k>], b: &[Num<'k>]| Ok(vec![reduction.of(a[0], b[0])]);
@@ -144,9 +144,9 @@ impl<'k> Distributed<'k> {
         Ok(reduced.remove(0))
     }
 
-    /// The greatest elements along some modes, and the number of each among those along these
-    /// modes, first mode fastest, as i32; of equal ones the first. NaN is greater than every
-    /// number, so that the first NaN is found.
+    /// The greatest elements along some modes, and the index of each along these modes together,
+    /// the first mode fastest, as i32. Of equal elements, the first wins. NaN is greater than every
+    /// number, so the first NaN is found.
     ///
     /// Errors: as [`Distributed::reduce`].
     #[track_caller]
@@ -163,8 +163,8 @@ impl<'k> Distributed<'k> {
 }
 
 impl Build {
-    /// Several tiles of one distribution, reduced together: `combine` makes one set of numbers, one
-    /// for each tile, from two such sets. It should be associative and commutative, because the
+    /// Reduces several tiles of one distribution together. `combine` computes one set of numbers,
+    /// one for each tile, from two such sets. It should be associative and commutative, because the
     /// order of the elements is unspecified.
     ///
     /// ```
@@ -189,8 +189,8 @@ impl Build {
     /// # }
     /// ```
     ///
-    /// Errors: as [`Distributed::reduce`]; the tiles have different distributions; the combination
-    /// gives other numbers than it was given.
+    /// Errors: as [`Distributed::reduce`]; the tiles have different distributions; the types of the
+    /// combination's results differ from those of its operands.
     #[track_caller]
     pub fn reduce_together<'k>(
         &'k self,
@@ -203,11 +203,11 @@ impl Build {
 }
 
 impl Build {
-    /// Combines several tiles with equally many others, element by element: `combine` makes one set
-    /// of numbers, one for each tile, from two.
+    /// Combines several tiles with equally many others, element by element. `combine` computes one
+    /// set of numbers, one for each tile, from two such sets.
     ///
     /// Errors: the tiles have different distributions, or one list is longer; an element has no
-    /// value yet; the combination gives another number of numbers.
+    /// value yet; the combination returns another number of numbers.
     #[track_caller]
     pub fn combine_together<'k>(
         &'k self,
@@ -247,7 +247,7 @@ impl Build {
     }
 }
 
-/// Numbers of each tile, for each value that a thread holds.
+/// The numbers of each tile, for each value that a thread holds.
 type Values<'k> = Vec<Vec<Num<'k>>>;
 
 fn reduce_tiles<'k>(
@@ -282,7 +282,7 @@ fn reduce_tiles<'k>(
             right_size: sizes(&found),
         }))
     };
-    // In registers: neighbours first, then their results.
+    // In registers: first neighbours, then their results.
     let numbers: Vec<Vec<Num<'k>>> =
         tiles.iter().map(|tile| tile.fragment.numbers_at(statement, location)).collect::<Result<_, _>>()?;
     let (onto, digits) = (held.values_onto(modes), held.value_digits());
@@ -296,7 +296,7 @@ fn reduce_tiles<'k>(
     for group in groups {
         values.extend(in_pairs(&group, &checked)?);
     }
-    // In lanes.
+    // Between lanes.
     let moves = ThreadDigits::of(held, modes);
     let iteration = |mask: u32, values: &mut Values<'k>| -> Result<(), KernelError> {
         build.core().begin(Source { statement, location });
@@ -317,7 +317,7 @@ fn reduce_tiles<'k>(
         build.core().begin(Source { statement, location });
         let (arrays, exchange, taken, masks) = build.leave_partial(&values, held, &target, &moves).map_err(refuse)?;
         for (value, numbers) in values.iter_mut().enumerate() {
-            // One after another, which takes few registers.
+            // The numbers are read one after another, which takes few registers.
             let lists = build.taken(&arrays, &exchange, value, &taken).map_err(refuse)?;
             let of = |member: usize| lists.iter().map(|list| list[member]).collect::<Vec<_>>();
             let members = lists.first().map_or(0, Vec::len);
@@ -338,13 +338,14 @@ fn reduce_tiles<'k>(
     (0..tiles.len()).map(|tile| made(tile).map_err(refuse)).collect()
 }
 
-/// Sets of numbers combined in a tree of pairs: neighbours first. A part is combined to its end
-/// before the next one begins, so that few numbers wait in registers.
+/// Combines sets of numbers in a binary tree, neighbours first. One half is finished before the
+/// other begins, so that few numbers occupy registers.
 fn in_pairs<'k>(group: &[Vec<Num<'k>>], combine: &Combination<'_, 'k>) -> Result<Option<Vec<Num<'k>>>, KernelError> {
     let (first, rest) = match group {
         [] => return Ok(None),
         [one] => return Ok(Some(one.clone())),
-        // The greatest power of two of them that leaves some.
+        // The first part has the greatest power of two of the sets that leaves some for the second
+        // part.
         _ => group.split_at(group.len().div_ceil(2).next_power_of_two()),
     };
     match (in_pairs(first, combine)?, in_pairs(rest, combine)?) {
@@ -353,13 +354,13 @@ fn in_pairs<'k>(group: &[Vec<Num<'k>>], combine: &Combination<'_, 'k>) -> Result
     }
 }
 
-/// The state of a reduction behind a barrier: the arrays, the exchange, the member that a thread
-/// reads, and the bits of the lane along which numbers are still to be combined.
+/// The state of a reduction after a barrier: the arrays, the exchange, the member whose numbers a
+/// thread reads, and the bits of the lane along which numbers must still be combined.
 type PendingReduction<'k> = (Vec<View<'k>>, Exchange, Slot<Expr>, Vec<u32>);
 
 impl Build {
-    /// Writes the partial results of each warp. If a whole warp needs the same numbers, each lane
-    /// reads those of one member.
+    /// Writes the partial results of each warp to shared memory. If a whole warp needs the same
+    /// numbers, each lane reads those of one member.
     fn leave_partial<'k>(
         &'k self,
         values: &Values<'k>,
@@ -371,7 +372,7 @@ impl Build {
         let kept: Vec<Digit> = target.thread_digits().into_iter().filter(|digit| !digit.copies()).collect();
         let (set, sets) = Exchange::number(self, &kept)?;
         let exchange = Exchange { member, members, set, sets };
-        // Of the threads that hold the same number, one writes it.
+        // If several threads hold the same number, one of them writes it.
         let mut same = held.copy_digits();
         same.extend(moves.masks.iter().map(|mask| (i64::from(*mask), 2)));
         let elements: Vec<Element> = values[0].iter().map(|number| number.element()).collect();

@@ -1,8 +1,8 @@
-//! Roles: what some warps of a block do.
+//! Roles: code for a range of a block's warps.
 //!
-//! Law: inside a role its threads are counted from 0, tiled copies and products are cut among them
-//! alone, and a barrier is one of these threads. So a role reads as a kernel of its own, and two
-//! roles meet in barriers that both name.
+//! Law: inside a role, threads are numbered from 0, tiled copies and tiled MMA are partitioned
+//! among them alone, and a barrier is one of these threads. So a role reads like a kernel of its
+//! own. Two roles synchronize at barriers that both name.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -18,12 +18,12 @@ use crate::program::operation::{Binary, Comparison, Number, Operation, Shuffle, 
 use crate::program::register::{Register, Width};
 use crate::program::{Location, Source, entry_registers};
 
-/// Barriers with numbers that a block has besides that of all threads.
+/// The number of named barriers of a block, besides that of all threads.
 const BARRIERS: u32 = 15;
 
 impl Core {
-    /// A predicate that is true in the warps of a range, of this many. It is of the number of the
-    /// warp, broadcast, so that the assembler sees that lanes of a warp agree.
+    /// A predicate that is true in the warps of a range with this many warps. It depends on the
+    /// warp index, which is broadcast, so that the assembler sees that the lanes of a warp agree.
     fn among(&mut self, warps: &Range<u32>, count: u32) -> Register {
         let (thread, five) = (self.special(Special::Thread), self.constant(5, Width::Bits32));
         let warp = self.pure(Operation::Binary(Binary::ShiftRight, Number::U32), [thread, five], Width::Bits32);
@@ -56,7 +56,7 @@ impl Core {
             let asked = u64::from(warps.end);
             return Err(Reason::TooMuch { what: "warps", asked, limit: u64::from(all) / WARP_LANES as u64 });
         }
-        // Roles of the same warps follow one another, so they share a barrier.
+        // Roles of the same warps run one after another, so they share a barrier.
         let barrier = match self.of_roles.get(&(warps.start, warps.end)) {
             Some(known) => *known,
             None => self.take_barrier()?,
@@ -106,18 +106,18 @@ impl Build {
     /// # }
     /// ```
     ///
-    /// Errors: errors of the body; there are not that many warps, or more than 15 ranges have
-    /// roles; the number of threads was not set; a role inside a role.
+    /// Errors: those of the body; there are not that many warps, or more than 15 ranges have roles;
+    /// the number of threads was not set; a role inside a role.
     #[track_caller]
     pub fn role(&self, warps: Range<u32>, body: impl FnOnce() -> Result<(), KernelError>) -> Result<(), KernelError> {
         self.open_role(warps)?.holds(body)
     }
 
-    /// Opens a role: statements are for the warps of a range until the guard is closed or dropped.
-    /// [`Build::role`] does the same with a closure.
+    /// Opens a role: statements belong to the warps of a range until the guard is closed or
+    /// dropped. [`Build::role`] does the same with a closure.
     ///
-    /// Errors: there are not that many warps, or roles of more than 15 ranges; the number of
-    /// threads was not said; a role inside a role.
+    /// Errors: there are not that many warps, or more than 15 ranges have roles; the number of
+    /// threads was not set; a role inside a role.
     #[track_caller]
     pub fn open_role(&self, warps: Range<u32>) -> Result<OpenBody<'_>, KernelError> {
         let begun = Source { statement: "role", location: Location::caller() };
@@ -135,10 +135,10 @@ impl Build {
         self.open_team(begun, Flag { build: self, register })
     }
 
-    /// Code for the first thread of the role, or of the block outside of roles: one thread issues
-    /// bulk copies, and arrives for a whole stage.
+    /// Code for the first thread of the role, or of the block outside of roles. Use it to issue
+    /// bulk copies, and to arrive for a whole stage.
     ///
-    /// Errors: what the body refuses; the number of threads was not set.
+    /// Errors: those of the body; the number of threads was not set.
     #[track_caller]
     pub fn single(&self, body: impl FnOnce() -> Result<(), KernelError>) -> Result<(), KernelError> {
         self.open_single()?.holds(body)
@@ -176,8 +176,8 @@ impl Build {
     /// multiprocessor, in multiples of 8, at most 248 each. The kernel is refused unless the
     /// registers of its roles, and of threads without reallocation, fit into that share.
     ///
-    /// Errors: it stands outside of roles; the role is not of warpgroups; no multiple of 8 from 24
-    /// to 248.
+    /// Errors: a call outside of roles; the role does not consist of warpgroups; `count` is no
+    /// multiple of 8 from 24 to 248.
     #[track_caller]
     pub fn registers(&self, count: u32) -> Result<(), KernelError> {
         let (mut core, location) = self.begin("registers");
@@ -202,7 +202,7 @@ impl Build {
     /// Code for one elected lane of each warp, always the same one (`elect.sync`, sm_90): all lanes
     /// must get here.
     ///
-    /// Errors: what the body refuses.
+    /// Errors: those of the body.
     #[track_caller]
     pub fn elected(&self, body: impl FnOnce() -> Result<(), KernelError>) -> Result<(), KernelError> {
         let location = Location::caller();
@@ -242,7 +242,7 @@ impl Build {
     /// # }
     /// ```
     ///
-    /// Errors: no whole warps; roles and meetings together are more than 15.
+    /// Errors: `threads` is no multiple of a warp; roles and meetings together are more than 15.
     #[track_caller]
     pub fn meeting(&self, threads: u32) -> Result<Meeting<'_>, KernelError> {
         let (mut core, location) = self.begin("meeting");
@@ -271,15 +271,15 @@ impl std::fmt::Debug for Meeting<'_> {
 }
 
 impl Meeting<'_> {
-    /// Arrives, and waits until all threads have arrived. What they did before the barrier is
-    /// visible to this thread after it.
+    /// Arrives, and waits until all threads have arrived. What these threads did before the barrier
+    /// is then visible to this thread.
     #[track_caller]
     pub fn wait(&self) {
         let operation = Operation::NamedBarrier { number: self.number, threads: self.threads };
         self.build.issue("wait", operation);
     }
 
-    /// Arrives without waiting: threads that wait see what this thread did before.
+    /// Arrives without waiting. The waiting threads see what this thread did before.
     #[track_caller]
     pub fn arrive(&self) {
         let operation = Operation::NamedArrive { number: self.number, threads: self.threads };
@@ -288,7 +288,7 @@ impl Meeting<'_> {
 }
 
 impl Core {
-    /// The number of a barrier that nobody has yet.
+    /// The number of an unused named barrier.
     fn take_barrier(&mut self) -> Result<u32, Reason> {
         if self.barriers == BARRIERS {
             let (asked, limit) = (u64::from(BARRIERS) + 1, BARRIERS.into());
@@ -298,7 +298,7 @@ impl Core {
         Ok(self.barriers)
     }
 
-    /// Refuses roles that ask for more registers than a block has.
+    /// Refuses roles that request more registers than a block has.
     pub(crate) fn settle_registers(&self, threads: u32) -> Result<(), Reason> {
         if self.shares.is_empty() {
             return Ok(());
@@ -324,7 +324,7 @@ impl Core {
     }
 }
 
-/// Whether a role may wait at a barrier of its own: all threads of whole warps.
+/// The barrier of a role, or of the block.
 pub(crate) fn barrier_of(team: Option<&Team>) -> Operation {
     match team {
         Some(team) => Operation::NamedBarrier { number: team.barrier, threads: team.threads },

@@ -1,13 +1,13 @@
-//! Running sums and the like along a mode of a distributed tile.
+//! Scans (running sums and similar) along a mode of a distributed tile.
 //!
 //! Law: element `i` along the mode becomes the combination of elements 0 to `i`, in this order,
-//! each once. The combination must be associative; in which pairs is open.
+//! each once. The combination must be associative, because the grouping is unspecified.
 //!
-//! The mode is counted by digits, the fastest first, some of them in the index of a value, the
-//! others in that of a thread. Digit by digit, the digits below are already scanned: their parts
-//! have totals, and each part adds the totals of the parts before it. Within a thread, that is a
-//! pass through registers; within a warp, shuffles in doubling steps; between warps, the totals go
-//! through shared memory.
+//! The index along the mode consists of digits, the fastest first, some of them in the index of a
+//! value, the others in that of a thread. The scan processes one digit after another. Below the
+//! current digit, everything is scanned already: each part has a total, and each part adds the
+//! totals of the parts before it. Within a thread, that is a pass through registers; within a warp,
+//! shuffles in doubling steps; between warps, the totals go through shared memory.
 
 use tilewright_layout::Slot;
 
@@ -24,24 +24,24 @@ use crate::program::operation::{Comparison, Number, Operation};
 use crate::program::register::Width;
 use crate::program::{Location, Source};
 
-/// A digit of a value's number, or of a thread's.
+/// A digit of a value's index, or of a thread's index.
 enum ScanDigit {
     Value(Digit),
     Thread(Digit),
 }
 
 impl<'k> Distributed<'k> {
-    /// The inclusive scan along a mode: each element is combined with those before it.
+    /// The inclusive scan along a mode: each element is combined with all elements before it.
     ///
-    /// Errors: there is no such mode; numbers of this type are only stored; a mode of the
-    /// distribution goes along this mode and another at once.
+    /// Errors: there is no such mode; the type has no arithmetic; a mode of the distribution goes
+    /// along this mode and another one together.
     #[track_caller]
     pub fn scan(&self, mode: usize, reduction: Reduction) -> Result<Distributed<'k>, KernelError> {
         self.scanned(mode, reduction, false, "scan", Location::caller())
     }
 
     /// The exclusive scan: as [`Distributed::scan`], without the element itself. The first element
-    /// along the mode becomes the identity: 0 for sums, 1 for products; for minima and maxima an
+    /// along the mode becomes the identity: 0 for sums, 1 for products; for minima and maxima
     /// infinity, or the end of the range of an integer type.
     ///
     /// ```
@@ -77,7 +77,7 @@ impl<'k> Distributed<'k> {
         let refuse = |refusal: Reason| refusal.at(statement, location);
         let build = self.fragment.build;
         build.core().begin(Source { statement, location });
-        // The parts of the distribution go along this mode alone, or not at all.
+        // Each part of the distribution goes along this mode alone, or not along it at all.
         self.held.along_others(&[mode]).map_err(refuse)?;
         let along = |digit: &Digit| digit.steps.iter().find(|(own, _)| *own == mode).map(|(_, step)| *step);
         let values = self.held.value_digits().into_iter().map(ScanDigit::Value);
@@ -115,8 +115,8 @@ impl<'k> Distributed<'k> {
     }
 }
 
-/// A digit of a thread's number as one that counts lanes and one that counts warps, where it counts
-/// both.
+/// Splits a digit of a thread's index that counts both lanes and warps into one that counts lanes
+/// and one that counts warps.
 fn within_and_across(digit: Digit, threads: i64) -> Vec<Digit> {
     let lanes = WARP_LANES as i64;
     let in_warps = threads % lanes == 0 && digit.below < lanes && lanes % digit.below == 0;
@@ -129,7 +129,7 @@ fn within_and_across(digit: Digit, threads: i64) -> Vec<Digit> {
     vec![Digit { extent: within, ..digit }, across]
 }
 
-/// The values that differ in a digit alone, in its order.
+/// Scans values that differ only in one digit, in the order of the digit.
 fn in_registers<'k>(digit: &Digit, scanned: &mut [Num<'k>], totals: &mut [Num<'k>], reduction: Reduction) {
     for first in (0..scanned.len()).filter(|value| digit.of(*value as i64) == 0) {
         let at = |number: i64| first + (number * digit.below) as usize;
@@ -162,7 +162,7 @@ impl Build {
         }
     }
 
-    /// True where a digit of the thread's number is at least this.
+    /// True if the digit of the thread's index is at least this.
     fn at_least(&self, digit: &Digit, least: i64) -> Result<Flag<'_>, Reason> {
         let mut core = self.core();
         let thread = core.thread()?;
@@ -182,7 +182,7 @@ impl Build {
         totals: &mut [Num<'k>],
         reduction: Reduction,
     ) -> Result<(), Reason> {
-        // The lane in which the digit has another value.
+        // The lane whose digit has another value.
         let lane_with = |value: &dyn Fn(i64) -> i64| {
             Sources(std::array::from_fn(|lane| {
                 let own = digit.of(lane as i64);
@@ -193,7 +193,7 @@ impl Build {
             let register = self.core().fetched(number.register(), sources);
             Num::new(self, register, number.element())
         };
-        // Values of one part have one total, which is fetched once.
+        // Values of one part have the same total, which is fetched once.
         let mut known: Vec<(Num<'k>, Num<'k>, Num<'k>)> = Vec::new();
         for value in 0..scanned.len() {
             let own = totals[value];
@@ -202,7 +202,7 @@ impl Build {
                 totals[value] = *total;
                 continue;
             }
-            // Totals of all parts up to this one, doubling how many.
+            // The totals of all parts up to this one; their number doubles in each step.
             let mut sum = own;
             let mut step = 1;
             while step < digit.extent {
@@ -227,8 +227,8 @@ impl Build {
         reduction: Reduction,
     ) -> Result<(), Reason> {
         let (member, members) = Exchange::number(self, [digit])?;
-        // Threads that differ in digits that have been scanned have one total, which one of them
-        // leaves.
+        // Threads that differ in digits that are already scanned have the same total. One of them
+        // writes it.
         let others = tile.held.thread_digits().into_iter().filter(|own| !own.copies());
         let others = others.flat_map(|own| within_and_across(own, tile.held.threads()));
         let others =
@@ -238,7 +238,7 @@ impl Build {
         let mut same = tile.held.copy_digits();
         same.extend(scanned_before);
         let exchange = Exchange { member, members, set, sets };
-        // Values of one part have one total, which is left once.
+        // Values of one part have the same total, which is written once.
         let mut lists: Vec<Num<'k>> = Vec::new();
         let mut lists_of = Vec::new();
         for total in totals.iter() {
@@ -252,7 +252,8 @@ impl Build {
         let arrays = self.leave(&exchange, &same, &left)?;
         for list in 0..lists.len() {
             let parts = self.taken(&arrays, &exchange, list, &Slot::All)?.remove(0);
-            // The combination of all parts before that of this thread; the first part has none.
+            // The combination of all parts before that of this thread. The first part has none
+            // before it.
             let (mut sum, mut before) = (parts[0], parts[0]);
             for (number, part) in parts.into_iter().enumerate().skip(1) {
                 before = self.at_least(digit, number as i64)?.select(sum, before);

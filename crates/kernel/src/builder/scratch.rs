@@ -1,10 +1,10 @@
-//! Shared memory that statements take for themselves and give back.
+//! Shared memory that statements allocate and free themselves.
 //!
-//! Law: what one statement wrote is read before another one writes to the same place, with a
-//! barrier in between. At the outermost level that is known: an area is free again once a barrier
-//! has followed its release. In the body of a loop each use has a place of its own, which the next
-//! iteration uses again: between its uses in two iterations there is a barrier of the body, that of
-//! another use or else one in front of it.
+//! Law: a statement's data is read before another statement writes to the same memory, with a
+//! barrier in between. At the outermost level, an area is free again once a barrier has followed
+//! its release. In the body of a loop, each use has an area of its own, which the next iteration
+//! uses again. Between the uses in two iterations there is a barrier of the body: that of another
+//! use, or else one in front of the area.
 //!
 //! These areas are placed after the arrays of the kernel's author.
 
@@ -19,8 +19,8 @@ use crate::program::Step;
 use crate::program::memory::{Role, Space};
 
 impl Build {
-    /// An array in shared memory that [`Build::give_back`] frees: later areas take its place once a
-    /// barrier has followed. All threads of the block come here.
+    /// An array in shared memory that [`Build::give_back`] frees: later areas reuse its memory once
+    /// a barrier has followed. All threads of the block must execute this.
     ///
     /// ```
     /// use tilewright_kernel::Kernel;
@@ -38,24 +38,24 @@ impl Build {
     /// # Ok::<(), tilewright_kernel::KernelError>(())
     /// ```
     ///
-    /// Errors: the layout is not known, or a block has not as many bytes.
+    /// Errors: the layout is not known; a block has too little shared memory.
     #[track_caller]
     pub fn area_of(&self, element: Element, layout: impl IntoLayout) -> Result<View<'_>, KernelError> {
         self.statement("area", || self.take_scratch(element, layout))
     }
 
-    /// Gives an area of [`Build::area_of`] back: nothing reads or writes it any more.
+    /// Frees an area of [`Build::area_of`]. Nothing may access it any more.
     pub fn give_back(&self, area: &View<'_>) {
         self.return_scratch(area);
     }
 
-    /// An array in shared memory until it is given back. Every thread of the block, or of
-    /// the role, comes here.
+    /// An array in shared memory, until it is freed. Every thread of the block, or of the role,
+    /// executes this.
     pub(crate) fn take_scratch(&self, element: Element, layout: impl IntoLayout) -> Result<View<'_>, Reason> {
         let before = {
             let mut core = self.core();
             let depth = core.depth();
-            // A barrier of the body before this is one since the last iteration.
+            // An earlier barrier of the body also separates this iteration from the previous one.
             let meets = depth > 0 && (core.team.is_some() || core.scopes[depth].barriers == 0);
             if meets {
                 let (barrier, step) = (barrier_of(core.team.as_ref()), core.scopes[depth].steps.len());
@@ -76,8 +76,8 @@ impl Build {
         Ok(view)
     }
 
-    /// A further array behind one that was just taken: nothing was written since, so one barrier
-    /// is enough for both.
+    /// A further array after one that was just allocated. Nothing was written since, so one barrier
+    /// serves both.
     pub(crate) fn take_scratch_beside(&self, element: Element, layout: impl IntoLayout) -> Result<View<'_>, Reason> {
         let (name, before) = {
             let core = self.core();
@@ -93,7 +93,7 @@ impl Build {
         Ok(view)
     }
 
-    /// Gives an array back.
+    /// Frees an array.
     pub(crate) fn return_scratch(&self, view: &View<'_>) {
         let mut core = self.core();
         for (buffer, _, _, returned) in &mut core.scratch.busy {
@@ -108,7 +108,7 @@ impl Build {
 }
 
 impl Scope {
-    /// The steps of the body of a loop, without the barriers in front of areas that are given back
+    /// The steps of the body of a loop, without the barriers in front of areas that are freed
     /// before another barrier of the body.
     pub(super) fn steps_of_loop(mut self) -> Vec<Step> {
         for before in self.before_areas.iter().rev() {
@@ -121,7 +121,7 @@ impl Scope {
 }
 
 impl Core {
-    /// Places the arrays after those of the kernel's author.
+    /// Places the areas after the arrays of the kernel's author.
     pub(crate) fn place_scratch(&mut self) -> Result<(), Reason> {
         if self.scratch.placed.is_empty() {
             return Ok(());

@@ -1,9 +1,9 @@
-//! Parts of a tensor whose beginning and end are numbers that a kernel reads.
+//! Parts of a tensor whose begin and end are numbers that a kernel reads.
 //!
-//! Law: a view shifted by an offset `o` has at `c` what the original has at `c + o`, and a view
-//! that ends at `e` has only the coordinates below `e`. Both know the coordinates of the whole
-//! tensor: a predicated access skips elements past the end of either, even if the numbers were read
-//! at run time.
+//! Law: the element at `c` of a view that is shifted by an offset `o` is the element at `c + o` of
+//! the original. A view that ends at `e` has only the coordinates below `e`. Both know the
+//! coordinates of the whole tensor: a predicated access skips elements past the end of either, even
+//! if the numbers were read at run time.
 
 use tilewright_layout::symbolic::{Expr, Node};
 use tilewright_layout::{Extent, Layout, ModePath, Stride};
@@ -21,16 +21,16 @@ fn overflow() -> Reason {
     Reason::Layout(tilewright_layout::LayoutError::Overflow { op: "domain_offset" })
 }
 
-/// A mode that is one leaf.
+/// A mode that consists of one leaf.
 fn leaf<D: Stride<Extent = Expr>>(layout: &Layout<D>, mode: usize) -> Option<Layout<D>> {
     layout.mode(mode).filter(|mode| mode.profile().is_leaf())
 }
 
 impl<'k> View<'k> {
-    /// The same modes from a coordinate on (CuTe `domain_offset`): a number for each mode, which
-    /// may be read at run time ([`Build::index_up_to`]).
+    /// The same modes from a coordinate on (CuTe `domain_offset`), with a number for each mode,
+    /// which may be read at run time ([`Build::index_up_to`]).
     ///
-    /// The extents do not change, so the last elements may be past the tensor: accesses there are
+    /// The extents do not change, so the last elements may be past the tensor. Accesses there are
     /// predicated, and bulk copies read zeros.
     ///
     /// ```
@@ -53,8 +53,8 @@ impl<'k> View<'k> {
     /// # }
     /// ```
     ///
-    /// Errors: not one number for each mode; a mode that is moved has modes of its own, along which
-    /// neither coordinates nor offsets add up.
+    /// Errors: there is not one number for each mode; a shifted mode consists of several modes,
+    /// along which neither coordinates nor offsets add up.
     #[track_caller]
     pub fn domain_offset(&self, at: &[Expr]) -> Result<View<'k>, KernelError> {
         self.build.statement("domain_offset", || self.moved_by(at))
@@ -80,8 +80,8 @@ impl<'k> View<'k> {
         })
     }
 
-    /// The same tensor with a mode that ends at a number, if that is less than its extent:
-    /// predicated accesses to it, and to parts of it, skip the elements from there on. The number
+    /// The same tensor with a mode that ends at a number, if the number is less than its extent.
+    /// Predicated accesses to it, and to parts of it, skip the elements from there on. The number
     /// may be read at run time.
     ///
     /// ```
@@ -104,7 +104,7 @@ impl<'k> View<'k> {
     /// # }
     /// ```
     ///
-    /// Errors: it is not a whole tensor, as it was declared; the mode has modes of its own.
+    /// Errors: it is not a whole tensor, as it was declared; the mode consists of several modes.
     #[track_caller]
     pub fn ending_at(&self, mode: usize, end: &Expr) -> Result<View<'k>, KernelError> {
         self.build.statement("ending_at", || self.ended(mode, end))
@@ -122,7 +122,7 @@ impl<'k> View<'k> {
         let apart = extent.minus(end).map_or((None, None), |apart| apart.range());
         let least = match (end.range().0, apart) {
             (_, (_, Some(..=0))) => return Ok(self.clone()),
-            // Accesses of several elements need what the end is a multiple of.
+            // Accesses with several elements require a known divisor of the end.
             (Some(0..), (Some(0..), _)) => end.clone(),
             _ => self.lesser(end, &extent)?,
         };
@@ -132,8 +132,8 @@ impl<'k> View<'k> {
         Ok(View { ends, ..self.clone() })
     }
 
-    /// The lesser of an end and an extent, a number that is computed: a multiple of a power of two
-    /// of which both are.
+    /// The minimum of an end and an extent, which is computed at run time. It is a multiple of the
+    /// power of two of which both are multiples.
     fn lesser(&self, end: &Expr, extent: &Expr) -> Result<Expr, Reason> {
         let mut core = self.build.core();
         let both = [core.lower(end, Width::Bits32)?, core.lower(extent, Width::Bits32)?];
@@ -146,14 +146,14 @@ impl<'k> View<'k> {
     }
 }
 
-/// The logarithm of the most elements of an access: 16 of a byte.
+/// The logarithm to base 2 of the most elements of an access: 16 elements of a byte.
 const MOST_BESIDE: u32 = 4;
 
 impl Build {
-    /// As [`Build::index_of`], with larger numbers, and negative ones, replaced by `greatest`: so
+    /// As [`Build::index_of`], but larger and negative numbers are replaced by `greatest`, so that
     /// expressions of the index have bounds.
     ///
-    /// Errors: the number is of another type; `greatest` is negative, or does not fit in 32 bits.
+    /// Errors: the number has another type; `greatest` is negative, or does not fit in 32 bits.
     #[track_caller]
     pub fn index_up_to(&self, number: Num<'_>, greatest: i64) -> Result<Expr, KernelError> {
         let location = Location::caller();

@@ -1,9 +1,10 @@
-//! Iterations whose copies run ahead, by the threads that use them (`cp.async`).
+//! Loops whose `cp.async` copies are issued ahead of their iterations, by all threads of the block.
 //!
-//! Law: iteration `t` has stage `t mod n`. Its copies are issued in turn `t - n + 1`, or before the
-//! first one, into a stage that all threads have left; they have arrived, for all threads, when
-//! iteration `t` begins. One barrier an iteration does both: a thread that is past it has waited
-//! for its own copies of this iteration, and is done with the iteration before.
+//! Law: iteration `t` uses stage `t mod n`. Its copies are issued in iteration `t - n + 1`, or
+//! before the first one, into a stage that no thread reads any more. They have arrived, for all
+//! threads, when iteration `t` begins. One barrier in each iteration ensures both: a thread that
+//! has passed it has waited for its own copies of this iteration, and has finished the previous
+//! iteration.
 
 use tilewright_layout::symbolic::Expr;
 
@@ -16,7 +17,7 @@ use crate::program::operation::{Binary, Comparison, Number, Operation};
 use crate::program::register::{Register, Width};
 use crate::program::{Location, Source};
 
-/// Greatest index of an iteration.
+/// The greatest index of an iteration.
 fn last_iteration(iterations: &Expr) -> i64 {
     iterations.range().1.map_or(i64::from(i32::MAX), |most| most.min(i64::from(i32::MAX))) - 1
 }
@@ -27,7 +28,7 @@ impl Core {
         self.pure(Operation::Binary(Binary::Add, Number::I32), [register, term], Width::Bits32)
     }
 
-    /// The next stage of this many, after the last one the first.
+    /// The stage after a stage; the first one after the last.
     fn next_stage(&mut self, stage: Register, stages: i64) -> Register {
         let next = self.add(stage, 1);
         let (end, zero) = (self.constant(stages as u64, Width::Bits32), self.constant(0, Width::Bits32));
@@ -37,9 +38,9 @@ impl Core {
 }
 
 impl Build {
-    /// A loop whose asynchronous copies run ahead by all stages but one: `copy` issues those of an
-    /// iteration into a stage, and `work` uses them, both by all threads of the block, or of the
-    /// role. Groups, waits and barriers are inserted; they are those of sm_80.
+    /// A loop whose asynchronous copies are issued ahead by all stages but one. `copy` issues the
+    /// copies of an iteration into a stage, and `work` uses them. All threads of the block, or of
+    /// the role, execute both. Groups, waits and barriers are inserted; they are those of sm_80.
     ///
     /// ```
     /// use tilewright_layout::atoms::{CopyAtom, TiledCopy};
@@ -71,7 +72,7 @@ impl Build {
     /// # }
     /// ```
     ///
-    /// Errors: fewer than two stages; what the bodies refuse; the count has too many terms.
+    /// Errors: fewer than two stages; those of the bodies; the count has too many terms.
     #[track_caller]
     pub fn staged(
         &self,
@@ -89,7 +90,8 @@ impl Build {
             let because = "copies run ahead by all stages but one, so there are at least two".to_string();
             return Err(refuse(Reason::Instruction { name: format!("{stages} stages"), because }));
         }
-        // The copies of an iteration in a register, if there is such an iteration.
+        // Issues the copies of the iteration whose index is in a register, if there is such an
+        // iteration.
         let ahead = |iteration: Register, stage: &Expr| {
             let (inside, iteration) = {
                 let mut core = self.core_for(source);
@@ -108,7 +110,7 @@ impl Build {
             let register = self.core().constant(iteration as u64, Width::Bits32);
             ahead(register, &Expr::from(iteration))?;
         }
-        // The stage of the iteration, and that of the copies: variables that the loop carries.
+        // The stage of the iteration, and that of the copies, as loop-carried variables.
         let cell = {
             let mut core = self.core();
             let (first, last) = (core.constant(0, Width::Bits32), core.constant(stages as u64 - 1, Width::Bits32));

@@ -20,66 +20,66 @@ pub(crate) struct Write {
     pub(crate) bounds: Vec<(ModePath, Expr)>,
     /// Predicates that are true, or false, in the threads that store.
     pub(crate) conditions: Vec<(Register, bool)>,
-    /// The loops around it: the iteration, and how many there are.
+    /// The enclosing loops: the index and the number of iterations of each.
     pub(crate) iterations: Vec<(Parameter, Expr)>,
-    /// Whether it is one block that stores, which came last.
+    /// Whether only the last block to finish stores.
     pub(crate) alone: bool,
 }
 
-/// The state of [`super::Build::when_last`] while a kernel is written.
+/// The state of [`super::Build::when_last`] while a kernel is built.
 pub(crate) struct LastBlock {
-    /// The shared array that has how many blocks came before this one.
+    /// The shared array with the number of blocks that finished before this one.
     pub(crate) before: BufferId,
-    /// How many blocks were counted along each axis.
+    /// The number of blocks along each axis that are counted.
     pub(crate) grid: [Option<Expr>; 3],
-    /// The flag of the threads of the last block, while its body is written.
+    /// The predicate of the threads of the last block, while its body is written.
     pub(crate) within: Option<Register>,
 }
 
-/// What a kernel has declared about its dynamic scheduler.
+/// The state of a kernel's dynamic scheduler.
 pub(crate) struct SchedulerState {
     pub(crate) counter: TileCounter,
-    /// The index of an iteration.
+    /// The index that the current iteration claims.
     pub(crate) number: Option<Parameter>,
-    /// Whether its iterations were written.
+    /// Whether its loop was written.
     pub(crate) iterations: bool,
 }
 
 /// The threads of a role.
 #[derive(Debug, Clone)]
 pub(crate) struct Team {
-    /// The number of the first in the block.
+    /// The index of the first thread in the block.
     pub(crate) first: i64,
-    /// How many.
+    /// The number of threads.
     pub(crate) threads: u32,
-    /// The number of this thread among them.
+    /// The index of this thread among them.
     pub(crate) thread: Expr,
-    /// The number of their barrier.
+    /// The number of their named barrier.
     pub(crate) barrier: u32,
 }
 
-/// Areas that statements have taken.
+/// The areas that statements have allocated.
 #[derive(Default)]
 pub(crate) struct Scratch {
-    /// Areas that are in use, or were since the last barrier: begin, end, and whether they were
-    /// released.
+    /// Areas that are in use, or were in use since the last barrier: the first byte, the end, and
+    /// whether they were freed.
     pub(crate) busy: Vec<(BufferId, u32, u32, bool)>,
-    /// Where each array begins among all of them.
+    /// The offset of each array among all areas.
     pub(crate) placed: Vec<(BufferId, u32)>,
     /// The total size in bytes.
     pub(crate) bytes: u32,
-    /// The alignment of the first one, in bytes.
+    /// The alignment of the first area, in bytes.
     pub(crate) alignment: u32,
 }
 
 impl Scratch {
-    /// A barrier of the block: what was given back before it is free.
+    /// Records a barrier of the block: areas that were freed before it can be reused.
     pub(crate) fn settle(&mut self) {
         self.busy.retain(|(.., returned)| !returned);
     }
 
     pub(crate) fn take(&mut self, buffer: BufferId, bytes: u32, alignment: u32) {
-        // The first gap between what is busy.
+        // The first gap between the areas in use.
         let mut begin = 0;
         let mut busy: Vec<(u32, u32)> = self.busy.iter().map(|(_, begin, end, _)| (*begin, *end)).collect();
         busy.sort_unstable();

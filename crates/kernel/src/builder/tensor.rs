@@ -1,8 +1,8 @@
-//! Tensors as a kernel sees them.
+//! Tensors in a kernel: views.
 //!
 //! Law: a view is a function from coordinates to elements of a buffer, `c -> map(offset +
 //! layout(c))`, together with a function from the same coordinates to those of the whole tensor.
-//! Every operation that cuts a view is a layout function, and is applied to both, so the
+//! Every operation that slices or tiles a view is a layout function, and is applied to both. So the
 //! coordinates of a view in its tensor are always known, and so are the conditions at its edges.
 
 mod cut;
@@ -27,7 +27,7 @@ use crate::error::{KernelError, Reason};
 use crate::program::memory::{BufferId, Cache};
 use crate::program::register::Register;
 
-/// Where the elements of a view are in the whole tensor.
+/// The position of a view's elements in the whole tensor.
 #[derive(Clone)]
 pub(crate) struct ViewPlace {
     pub(crate) start: Coordinate<Expr>,
@@ -36,9 +36,9 @@ pub(crate) struct ViewPlace {
 
 /// A tensor in global or shared memory, or a part of one.
 ///
-/// Coordinates and shapes are those of its layout; offsets count elements. Every method that cuts
-/// it returns another view of the same memory, which still knows which elements of the whole tensor
-/// it has. That is how an access past an edge is found.
+/// Coordinates and shapes are those of its layout; offsets count elements. Every method that slices
+/// or tiles it returns another view of the same memory, which still knows the coordinates of its
+/// elements in the whole tensor. That makes it possible to prove or predicate accesses at edges.
 ///
 /// ```
 /// use tilewright_kernel::Kernel;
@@ -68,11 +68,11 @@ pub struct View<'k> {
     pub(crate) place: ViewPlace,
     /// The shape of the whole tensor.
     pub(crate) whole: Tree<Expr>,
-    /// Modes of it that end before, by their paths, and where.
+    /// Modes that end before their extent, by their paths, and the ends.
     pub(crate) ends: Vec<(ModePath, Expr)>,
-    /// Whether that is not the tensor that was declared, but its memory as other elements.
+    /// Whether the whole is not the declared tensor, but its memory with another element type.
     pub(crate) recast: bool,
-    /// The rank of the block whose shared memory it is in, where that may be another.
+    /// The rank of the block whose shared memory it is in; None for this block.
     pub(crate) rank: Option<Register>,
     /// The cache hint of loads.
     pub(crate) cache: Cache,
@@ -86,7 +86,7 @@ impl fmt::Debug for View<'_> {
     }
 }
 
-/// A shape whose extents are known.
+/// A shape as known extents; an error if an extent is not known.
 pub(crate) fn known_shape(shape: &Tree<Expr>, layout: impl Fn() -> String) -> Result<Tree<i64>, Reason> {
     shape.try_map(|extent| extent.known().ok_or_else(|| Reason::Open { what: "an extent", layout: layout() }))
 }
@@ -111,20 +111,20 @@ impl<'k> View<'k> {
         self.element
     }
 
-    /// The layout of the part, in elements from where the part begins.
+    /// The layout, in elements relative to the first element of the view.
     pub fn layout(&self) -> &Layout<Expr> {
         &self.layout
     }
 
-    /// The tile of the given shape at a coordinate of tiles: `(block_x, block_y)`, or with `_` for
-    /// tiles that are left in the result as modes behind those of the tile (CuTe `local_tile`).
+    /// The tile with this shape at a coordinate of tiles, such as `(block_x, block_y)`. `_` keeps
+    /// the tiles along a mode as further modes after those of the tile (CuTe `local_tile`).
     ///
     /// Tiles cover the tensor, so the last ones may reach past its edge; accesses there must be
-    /// predicated. Where the coordinate names a block ([`Build::block`]) and [`Build::grid`] says
-    /// nothing, the grid has as many blocks as there are tiles.
+    /// predicated. If the coordinate names a block ([`Build::block`]) and [`Build::grid`] is not
+    /// called, the grid has as many blocks as there are tiles.
     ///
-    /// Errors: tile or coordinate do not fit the shape; another view has another number of tiles,
-    /// and no grid is set.
+    /// Errors: the tile or the coordinate does not match the shape; another view has another number
+    /// of tiles, and no grid is set.
     #[track_caller]
     pub fn local_tile(&self, tile: impl IntoTile, at: impl IntoCoord) -> Result<View<'k>, KernelError> {
         self.build.statement("local_tile", || self.tile_at(tile, at))
@@ -133,16 +133,16 @@ impl<'k> View<'k> {
     /// Tiles and rests, as `((tile),(rest))` (CuTe `zipped_divide`; `tensor_zipped_divide` of the
     /// DSL).
     ///
-    /// Errors: the tiler does not fit.
+    /// Errors: the tiler does not divide the layout.
     #[track_caller]
     pub fn zipped_divide(&self, tiler: impl IntoTile) -> Result<View<'k>, KernelError> {
         self.build.statement("zipped_divide", || self.cut(&ByTile { tiler: &self.build.tiler(tiler)? }))
     }
 
-    /// The view after a layout of its indices, or after a tiler (CuTe `composition`;
-    /// `tensor_composition` of the DSL).
+    /// The composition of the view with a layout of its indices, or with a tiler (CuTe
+    /// `composition`; `tensor_composition` of the DSL).
     ///
-    /// Errors: the composite does not exist.
+    /// Errors: the composition does not exist.
     #[track_caller]
     pub fn compose(&self, by: impl IntoTile) -> Result<View<'k>, KernelError> {
         self.build.statement("compose", || {
@@ -156,7 +156,7 @@ impl<'k> View<'k> {
 
     /// The slice at a coordinate, in which `_` keeps a mode.
     ///
-    /// Errors: the coordinate does not fit the shape.
+    /// Errors: the coordinate does not match the shape.
     #[track_caller]
     pub fn slice(&self, at: impl IntoCoord) -> Result<View<'k>, KernelError> {
         self.build.statement("slice", || self.slice_at(at))
@@ -174,7 +174,7 @@ impl<'k> View<'k> {
         self.build.statement("select", || self.cut(&ByModes(modes)))
     }
 
-    /// The modes of a range as one.
+    /// The modes of a range, grouped as one mode.
     ///
     /// Errors: there are no such modes.
     #[track_caller]
@@ -182,28 +182,29 @@ impl<'k> View<'k> {
         self.build.statement("group", || self.cut(&ByGroup(modes)))
     }
 
-    /// The part of this thread in the view, by a tiled copy: `((values,further),rest,..)` (CuTe
+    /// This thread's part of the view, by a tiled copy: `((values,further),rest,..)` (CuTe
     /// `partition_S`, `partition_D`).
     ///
-    /// The result is a part: [`Build::copy`] with this tiled copy moves exactly its elements.
+    /// [`Build::copy`] with this tiled copy copies exactly the elements of the result.
     ///
-    /// Errors: the tile of the copy does not fit; the number of threads is another; the view is a
-    /// part already.
+    /// Errors: the tile of the copy does not divide the view; the number of threads differs; the
+    /// view is already a part.
     #[track_caller]
     pub fn partition(&self, copy: &TiledCopy, end: CopyEnd) -> Result<View<'k>, KernelError> {
         self.build.statement("partition", || self.partition_copy(copy, end, None))
     }
 
-    /// As [`View::partition`], for the thread of a number (CuTe `get_slice(thread)`): threads of a
-    /// role that count from elsewhere, or one thread that has the part of another.
+    /// As [`View::partition`], for the thread with an index (CuTe `get_slice(thread)`). Use it for
+    /// threads of a role that are numbered differently, or for a thread that needs the part of
+    /// another.
     ///
-    /// Errors: as [`View::partition`]; the number is not shown to be one of the copy's threads.
+    /// Errors: as [`View::partition`]; the index is not proved to be one of the copy's threads.
     #[track_caller]
     pub fn partition_at(&self, copy: &TiledCopy, end: CopyEnd, thread: &Expr) -> Result<View<'k>, KernelError> {
         self.build.statement("partition_at", || self.partition_copy(copy, end, Some(thread)))
     }
 
-    /// The part of this thread in an operand of a tiled MMA: `(values,rest,rest,..)` (CuTe
+    /// This thread's part of an operand of a tiled MMA: `(values,rest,rest,..)` (CuTe
     /// `partition_A`, ..).
     ///
     /// Errors: as [`View::partition`].
@@ -212,7 +213,7 @@ impl<'k> View<'k> {
         self.build.statement("partition_mma", || self.partition_of(mma, operand, None))
     }
 
-    /// As [`View::partition_mma`], for the thread of a number.
+    /// As [`View::partition_mma`], for the thread with an index.
     ///
     /// Errors: as [`View::partition_at`].
     #[track_caller]
@@ -220,17 +221,18 @@ impl<'k> View<'k> {
         self.build.statement("partition_mma_at", || self.partition_of(mma, operand, Some(thread)))
     }
 
-    /// The part of this thread where `threads` numbers them: mode 0 of the view at the thread, the
-    /// others left (`tensor[(thread, None)]` of the DSL).
+    /// This thread's part of a view whose mode 0 counts threads: the slice at the index of the
+    /// thread (`tensor[(thread, None)]` of the DSL).
     ///
-    /// Errors: the first mode has not as many indices as there are threads.
+    /// Errors: the extent of the first mode is not the number of threads.
     #[track_caller]
     pub fn thread_part(&self) -> Result<View<'k>, KernelError> {
         self.build.statement("thread_part", || self.of_thread())
     }
 }
 
-/// The parts of a tensor's layout: a swizzle or none, what is added before it, and the layout.
+/// The parts of a tensor's layout: the swizzle, if any, the offset that is added before it, and the
+/// layout.
 pub(crate) fn read(
     core: &mut super::core::Core,
     layout: &LayoutArgument,
@@ -259,7 +261,7 @@ pub(crate) fn read(
     })
 }
 
-/// The paths of the leaves of a shape, in their order.
+/// The paths of the leaves of a shape, in order.
 pub(crate) fn paths(shape: &Tree<Expr>) -> Vec<ModePath> {
     fn gather(shape: &Tree<Expr>, path: ModePath, found: &mut Vec<ModePath>) {
         if shape.is_leaf() {
@@ -282,7 +284,7 @@ pub(crate) fn whole(shape: &Tree<Expr>) -> Result<ViewPlace, Reason> {
     Ok(ViewPlace { start: Coordinate::zero(), layout: Layout::<Coordinate<Expr>>::identity(shape)? })
 }
 
-/// The parameters of a layout that are sizes.
+/// The parameters of a layout, which are sizes.
 pub(crate) fn sizes(layout: &Layout<Expr>) -> Vec<tilewright_layout::symbolic::Parameter> {
     layout.parameters()
 }

@@ -1,7 +1,7 @@
-//! Tiles of a block in memory.
+//! Loads and stores of distributed tiles.
 //!
-//! Law: a tile that is read is held as its distribution says, copies read where they are held; a
-//! tile that is written is written once, by the first thread that holds an element.
+//! Law: a loaded tile has the given distribution, and every thread that holds a copy of an element
+//! loads it. Each element of a stored tile is stored once, by the first thread that holds it.
 
 use tilewright_layout::Layout;
 use tilewright_layout::symbolic::Expr;
@@ -14,10 +14,10 @@ use crate::distribution::Distribution;
 use crate::error::{KernelError, Reason};
 
 impl<'k> View<'k> {
-    /// Reads a tile: each thread what the distribution gives it, in the widest accesses that its
-    /// layout allows.
+    /// Loads a tile. Each thread loads the elements that the distribution assigns to it, by the
+    /// widest accesses that its layout allows.
     ///
-    /// Errors: the view has not the shape of the tile; an element may not exist.
+    /// Errors: the view does not have the shape of the tile; an element may not exist.
     #[track_caller]
     pub fn load_distributed(&self, held: &Distribution) -> Result<Distributed<'k>, KernelError> {
         self.tile_loaded(held, None, Edge::Proved, "load_distributed")
@@ -25,17 +25,17 @@ impl<'k> View<'k> {
 
     /// As [`View::load_distributed`]; elements past the edges of the tensor are 0.
     ///
-    /// Errors: the view has not the shape of the tile.
+    /// Errors: the view does not have the shape of the tile.
     #[track_caller]
     pub fn load_distributed_predicated(&self, held: &Distribution) -> Result<Distributed<'k>, KernelError> {
         self.tile_loaded(held, None, Edge::Predicated, "load_distributed_predicated")
     }
 
-    /// As [`View::load_distributed`]; elements past the edges of the tensor become this number, of
-    /// the type of the tensor: one that is neutral in what follows, such as the smallest number for
-    /// a maximum.
+    /// As [`View::load_distributed`]; elements past the edges of the tensor become `other`, which
+    /// has the type of the tensor. Choose the identity of what follows, such as the smallest number
+    /// for a maximum.
     ///
-    /// Errors: the view has not the shape of the tile; the number is of another type.
+    /// Errors: the view does not have the shape of the tile; the number has another type.
     #[track_caller]
     pub fn load_distributed_or(&self, held: &Distribution, other: Num<'k>) -> Result<Distributed<'k>, KernelError> {
         self.tile_loaded(held, Some(other), Edge::Predicated, "load_distributed_or")
@@ -50,7 +50,7 @@ impl<'k> View<'k> {
         statement: &'static str,
     ) -> Result<Distributed<'k>, KernelError> {
         self.build.statement(statement, || {
-            // Copies among the values of a thread are read once.
+            // If several values of a thread are copies of an element, it is loaded once.
             let (first, layout) = held.first_copies()?;
             let part = self.part_by(held, &layout)?;
             let fragment = part.fragment_like(self.element)?;
@@ -62,17 +62,18 @@ impl<'k> View<'k> {
         })
     }
 
-    /// Writes a tile, each element by one of the threads that hold it.
+    /// Stores a tile. One of the threads that hold an element stores it.
     ///
-    /// Errors: the view has not the shape of the tile; types differ; an element may not exist.
+    /// Errors: the view does not have the shape of the tile; types differ; an element may not
+    /// exist.
     #[track_caller]
     pub fn store_distributed(&self, tile: &Distributed<'k>) -> Result<(), KernelError> {
         self.tile_stored(tile, Edge::Proved, "store_distributed")
     }
 
-    /// As [`View::store_distributed`]; elements past the edges of the tensor are left out.
+    /// As [`View::store_distributed`]; elements past the edges of the tensor are not stored.
     ///
-    /// Errors: the view has not the shape of the tile; types differ.
+    /// Errors: the view does not have the shape of the tile; types differ.
     #[track_caller]
     pub fn store_distributed_predicated(&self, tile: &Distributed<'k>) -> Result<(), KernelError> {
         self.tile_stored(tile, Edge::Predicated, "store_distributed_predicated")
@@ -88,7 +89,7 @@ impl<'k> View<'k> {
         })
     }
 
-    /// The part of this thread by a layout of the tile of a distribution.
+    /// The part of this thread, by a layout of the distribution's tile.
     pub(crate) fn part_by(&self, held: &Distribution, layout: &Layout) -> Result<View<'k>, Reason> {
         let (mine, wanted) = (self.layout.shape(), held.tile());
         let size = |tree: &tilewright_layout::Tree<Expr>| tree.product().ok().and_then(|size| known(&size));
@@ -113,7 +114,7 @@ fn known(expr: &Expr) -> Option<i64> {
 }
 
 impl Distribution {
-    /// The values of a thread without copies among them, and the layout of threads and these.
+    /// The values of a thread without copies, and the thread-value layout of these.
     pub(crate) fn first_copies(&self) -> Result<(Vec<usize>, Layout), Reason> {
         let digits = self.value_digits();
         let first: Vec<usize> = (0..self.values())
@@ -128,7 +129,7 @@ impl Distribution {
         Ok((first, Layout::tuple([&threads, &values])?))
     }
 
-    /// For each value of a thread, which of those without copies it is.
+    /// For each value of a thread, its position among the values without copies.
     pub(crate) fn firsts(&self) -> Vec<usize> {
         let digits: Vec<_> = self.value_digits().into_iter().filter(|digit| !digit.copies()).collect();
         let place = |value: i64| {
@@ -142,8 +143,8 @@ impl Distribution {
         (0..self.values()).map(|value| place(value) as usize).collect()
     }
 
-    /// The digits of a thread's number that count copies: how many numbers lie below each, and how
-    /// many values it has.
+    /// The digits of a thread's index that count copies: for each, the product of the digits below
+    /// it, and its number of values.
     pub(crate) fn copy_digits(&self) -> Vec<(i64, i64)> {
         self.thread_digits().iter().filter(|digit| digit.copies()).map(|digit| (digit.below, digit.extent)).collect()
     }

@@ -1,9 +1,8 @@
-//! Turns of blocks: what blocks do one after another, in a fixed order.
+//! Turns: what blocks do one after another, in a fixed order.
 //!
 //! Law: a word in global memory counts the turns that are over. A thread that waits for turn `n`
-//! goes on when the word is `n`, and sees what the threads did that passed the turns before. So
-//! sums of floating-point numbers that blocks add in their turns are rounded in the same order in
-//! each launch.
+//! proceeds when the word is `n`, and sees what the threads did that passed the earlier turns. So
+//! floating-point sums that blocks add in their turns are rounded in the same order in each launch.
 
 use super::Build;
 use super::access::Edge;
@@ -16,13 +15,13 @@ use crate::program::register::{Register, Width};
 use tilewright_layout::symbolic::Expr;
 
 impl<'k> View<'k> {
-    /// Waits until this word is `turn`: the turns before are over, and what the threads did that
-    /// passed them is visible to this thread (`ld.acquire.gpu`). The word is one element of i32, of
-    /// a tensor that is read and written, and 0 when the launch begins.
+    /// Waits until this word is `turn`. The earlier turns are then over, and what the threads that
+    /// passed them did is visible to this thread (`ld.acquire.gpu`). The word is one element of
+    /// i32, of a tensor that is read and written, and must be 0 when the launch begins.
     ///
-    /// A block may wait only for turns that blocks of smaller index pass: devices begin blocks in
-    /// the order of their index, so such a launch ends. The interpreter runs blocks in this order
-    /// and reports a turn that does not come (E1022).
+    /// A block may only wait for turns that blocks with a smaller index pass: devices start blocks
+    /// in the order of their indices, so such a launch ends. The interpreter runs blocks in this
+    /// order and reports a turn that never comes (E1022).
     ///
     /// ```
     /// use tilewright_kernel::program::operation::Axis;
@@ -61,9 +60,9 @@ impl<'k> View<'k> {
     /// # }
     /// ```
     ///
-    /// A word past the edges of its tensor has no turns: nothing is waited for.
+    /// A word past the edges of its tensor has no turns: the thread does not wait.
     ///
-    /// Errors: it is not one element of i32 in global memory, read and written.
+    /// Errors: the view is not one element of i32 in global memory that is read and written.
     #[track_caller]
     pub fn await_turn(&self, turn: &Expr) -> Result<(), KernelError> {
         self.build.statement("await_turn", || {
@@ -75,9 +74,9 @@ impl<'k> View<'k> {
         })
     }
 
-    /// Ends the turn for which the block has waited ([`View::await_turn`]): what this thread did,
-    /// and what threads did that met it at a barrier before, is visible to the thread that waits
-    /// for the next turn (`red.release.gpu`).
+    /// Ends the turn for which the block has waited ([`View::await_turn`]). What this thread did,
+    /// and what threads did before a barrier with it, is then visible to the thread that waits for
+    /// the next turn (`red.release.gpu`).
     ///
     /// Errors: as [`View::await_turn`].
     #[track_caller]
@@ -89,7 +88,8 @@ impl<'k> View<'k> {
         })
     }
 
-    /// The word of turns: its access, its address, and the predicate under which it exists.
+    /// The word that counts turns: its access, its address, and the predicate under which it
+    /// exists.
     fn turn_word(&self, statement: &str) -> Result<(Access, Option<Register>, Option<Register>), Reason> {
         if self.element != Element::I32 {
             return Err(Reason::Elements { wanted: Element::I32, given: self.element });

@@ -1,7 +1,7 @@
-//! Waiting: for copies under way, and for other threads.
+//! Waits for asynchronous copies and for other threads.
 //!
 //! Law: what a thread reads after a wait was written before it, by the copies or the threads that
-//! it waited for. The interpreter checks that nothing is read without.
+//! it waited for. The interpreter reports reads without such a wait.
 
 use super::Build;
 use super::role::barrier_of;
@@ -10,7 +10,7 @@ use crate::program::operation::{Fence, Operation};
 use crate::program::{Location, Source};
 
 impl Build {
-    /// The asynchronous copies of this thread since the last call are a group
+    /// Closes a group of this thread's asynchronous copies since the last call
     /// (`cp.async.commit_group`).
     #[track_caller]
     pub fn commit_async(&self) {
@@ -18,25 +18,28 @@ impl Build {
     }
 
     /// Waits until at most `groups` groups of this thread are in flight (`cp.async.wait_group`).
-    /// The data of the others is visible to this thread; to other threads after a barrier.
+    /// The data of the other groups is then visible to this thread, and to other threads after a
+    /// barrier.
     #[track_caller]
     pub fn wait_async(&self, groups: u32) {
         self.issue("wait_async", Operation::WaitAsync(groups));
     }
 
-    /// Orders the stores of this thread to shared memory before asynchronous accesses that follow:
-    /// bulk copies and wgmma (`fence.proxy.async`). Every thread that stored must fence; a barrier
-    /// then tells the others. For global memory there is [`Build::fence_async_global`].
+    /// Orders the stores of this thread to shared memory before later accesses through the async
+    /// proxy: bulk copies and wgmma (`fence.proxy.async`). Every thread that stored must execute
+    /// the fence before a barrier with the issuing thread. For global memory, see
+    /// [`Build::fence_async_global`].
     #[track_caller]
     pub fn fence_async(&self) {
         self.issue("fence_async", Operation::Fence(Fence::AsyncShared));
     }
 
-    /// Orders accesses of this thread to global memory, and accesses of others that it knows of,
-    /// before asynchronous accesses of its block that follow: bulk loads of data that this launch
-    /// stored or added to, and bulk stores over it (`fence.proxy.async.global`, sm_90). A thread of
-    /// the block that issues the copy makes the fence, after the barrier that orders the stores.
-    /// After the launch that stored the data, no fence is needed.
+    /// Orders accesses to global memory before later accesses of the block through the async proxy:
+    /// bulk loads of data that this launch stored or added to, and bulk stores that overwrite it
+    /// (`fence.proxy.async.global`, sm_90). It covers accesses of this thread, and those of others
+    /// that happened before. A thread of the block that issues the copy executes the fence, after
+    /// the barrier that orders the stores. After the launch that stored the data, no fence is
+    /// needed.
     ///
     /// ```
     /// use tilewright_kernel::{Kernel, interpret};
@@ -78,8 +81,8 @@ impl Build {
     }
 
     /// Waits until the previous launches on the stream have finished, and sees their writes
-    /// (`griddepcontrol.wait`, sm_90). A kernel with this statement is launched before that, so the
-    /// code before it must not access global memory. It must be outside of roles, loops and
+    /// (`griddepcontrol.wait`, sm_90). A kernel with this statement may start before they finish,
+    /// so the code before it must not access global memory. It must be outside of roles, loops and
     /// conditions, or the kernel is refused: a launch without a wait could finish before the
     /// previous one.
     #[track_caller]
@@ -94,22 +97,22 @@ impl Build {
         core.effect(Operation::WaitLaunches, [], &[], None);
     }
 
-    /// The next launch on the stream may begin, if it waits for this one by itself
-    /// ([`Build::wait_launches`]), once all blocks have said so or ended
-    /// (`griddepcontrol.launch_dependents`, sm_90). It changes nothing but speed.
+    /// Lets the next launch on the stream start, once all blocks have executed this or exited
+    /// (`griddepcontrol.launch_dependents`, sm_90), if the next kernel itself waits for this one
+    /// ([`Build::wait_launches`]). This affects only speed.
     #[track_caller]
     pub fn launch_next(&self) {
         self.issue("launch_next", Operation::LaunchNext);
     }
 
-    /// The threads of a warp wait for each other (`__syncwarp`): their writes are visible to the
-    /// other threads of the warp, and loads after it read memory again.
+    /// The threads of a warp synchronize (`__syncwarp`): their writes are visible to the other
+    /// threads of the warp, and later loads read memory again.
     #[track_caller]
     pub fn warp_barrier(&self) {
         self.issue("warp_barrier", Operation::WarpBarrier);
     }
 
-    /// All threads of the block wait for each other (`__syncthreads`); inside a role, all of the
+    /// All threads of the block synchronize (`__syncthreads`); inside a role, all threads of the
     /// role.
     #[track_caller]
     pub fn barrier(&self) {

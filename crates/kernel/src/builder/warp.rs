@@ -1,6 +1,6 @@
-//! Numbers from other lanes of a warp.
+//! Shuffles of numbers between the lanes of a warp.
 //!
-//! Law: all 32 lanes take part, and a lane gets the bits of the number that the other lane gave.
+//! Law: all 32 lanes take part. A lane gets the bits of the number that its source lane offers.
 
 use super::Build;
 use super::number::Num;
@@ -9,7 +9,7 @@ use crate::program::WARP_LANES;
 use crate::program::operation::Shuffle;
 
 impl Build {
-    /// A number of another lane, whose number is one's own XOR the mask: a warp has 32 lanes, so
+    /// The number of the lane whose index is this lane's index XOR `mask`. A warp has 32 lanes, so
     /// the mask is from 0 to 31.
     ///
     /// ```

@@ -1,12 +1,12 @@
 //! wgmma: MMA of a warpgroup with operands in shared memory, or with A in registers.
 //!
 //! Law: as for any MMA, `D(v,m,n) = C(v,m,n) + sum over k of A(v,m,k) * B(v,n,k)`, k ascending. The
-//! thread-value layout of the atom gives a thread everything that its warpgroup reads; so the part
+//! thread-value layout of the atom gives a thread everything that its warpgroup reads. So the part
 //! of a tile for a thread is the operand itself, and its layout must be one that a matrix
 //! descriptor can express ([`MatrixDescriptor::of_layout`]). A step along M, N or K advances the
 //! start address of the descriptor.
 //!
-//! Sums stay in the registers in which they are, so D and C are one fragment, or there is no C.
+//! Accumulators stay in their registers, so D and C are one fragment, or there is no C.
 
 use tilewright_layout::atoms::{
     AtomError, Major, MatrixDescriptor, MmaAtom, Operand, SwizzleMode, TiledMma, ValueType,
@@ -30,8 +30,8 @@ use crate::program::wgmma::{Described, WgmmaOperands};
 /// Threads of a warpgroup.
 const GROUP: i64 = 128;
 
-/// The types of operands of an atom of a warpgroup, A in shared memory or in registers; none for
-/// others.
+/// The operand types of a wgmma atom, with A in shared memory or in registers; None for other
+/// atoms.
 fn operands_of(atom: &MmaAtom, in_registers: bool) -> Option<WgmmaOperands> {
     let types = atom.types();
     let held = if in_registers { "_RS" } else { "_SS" };
@@ -57,7 +57,7 @@ fn operands_of(atom: &MmaAtom, in_registers: bool) -> Option<WgmmaOperands> {
     })
 }
 
-/// Whether elements of a type are what an instruction reads.
+/// Whether the element type is the one that an instruction reads.
 fn holds(element: Element, wanted: ValueType) -> bool {
     matches!(
         (element, wanted),
@@ -71,16 +71,16 @@ fn holds(element: Element, wanted: ValueType) -> bool {
     )
 }
 
-/// An operand: for each instruction along the two modes, where it begins, in elements.
+/// An operand: the offset, in elements, for each instruction along its two modes.
 struct GroupOperand<'k> {
     view: View<'k>,
     described: Described,
     starts: Vec<Expr>,
-    /// How many instructions along M or N, and along K.
+    /// The number of instructions along M or N, and along K.
     count: [usize; 2],
 }
 
-/// The first operand: a tile in shared memory, or the rows of each thread.
+/// Operand A: a tile in shared memory, or each thread's rows in registers.
 pub(super) enum WgmmaA<'v, 'k> {
     Tile(&'v View<'k>),
     Rows(&'v Fragment<'k>),
@@ -90,7 +90,7 @@ pub(super) enum WgmmaA<'v, 'k> {
 const MOST_GROUPS: u32 = 7;
 
 impl Build {
-    /// The product of `(M,K)` and a tile `(N,K)` in shared memory, added to a fragment `(V,M,N)`.
+    /// Multiplies `(M,K)` by a tile `(N,K)` in shared memory, and adds to a fragment `(V,M,N)`.
     pub(super) fn multiplied_by_groups<'k>(
         &'k self,
         mma: &TiledMma,
@@ -142,7 +142,7 @@ impl Build {
             ));
         }
         self.prepared(d)?;
-        // The registers of A are written before the fence as well.
+        // The registers of A must also be written before the fence.
         let mut rows = Vec::new();
         if let WgmmaA::Rows(fragment) = a {
             for index in 0..m * k {
@@ -152,8 +152,7 @@ impl Build {
         self.set_off((tile.as_ref(), &rows), &right, d, (operands, atom.shape()[1] as u32, adds), [m, n, k])
     }
 
-    /// Sets off all instructions of a product, A a tile or registers by row and step along K, as a
-    /// group.
+    /// Issues all instructions of an MMA as one group. A is a tile, or registers by row and k-step.
     fn set_off<'k>(
         &'k self,
         (tile, rows): (Option<&GroupOperand<'k>>, &[Vec<Register>]),
@@ -179,7 +178,7 @@ impl Build {
                     let sums = core.words_of(d, [row, column], columns as usize / 2)?;
                     let widths = vec![Width::Bits32; sums.len()];
                     inputs.extend(address.into_iter().chain(sums));
-                    // The first step begins anew where nothing is added to.
+                    // Without an addend, the first k-step overwrites the accumulators.
                     let adds = adds || depth > 0;
                     let operation = Operation::Wgmma { operands, columns, a, b, adds };
                     let results = core.effect(operation, inputs, &widths, None);
@@ -192,8 +191,8 @@ impl Build {
         Ok(())
     }
 
-    /// Copies accumulators to registers of their own, unless they already have them: results of an
-    /// MMA and loop-carried values do.
+    /// Copies accumulators to separate registers, unless they already have them: results of an MMA
+    /// and loop-carried values do.
     fn prepared(&self, d: &Fragment<'_>) -> Result<(), Reason> {
         let slots = d.slots()?;
         let mut core = self.core();
@@ -245,7 +244,7 @@ impl Build {
             None => tile.partition_of(mma, operand, None)?,
             Some(_) => tile.clone(),
         };
-        // An index along K leaves values and rows: one step.
+        // An index along K keeps values and rows: one k-step.
         let mode = |number: usize| part.layout.mode(number).unwrap_or(Layout::from(&Layout::unit()));
         let (values, rows, steps) = (mode(0), mode(1), mode(2));
         let values = values.numbers(&Values::new())?;
@@ -258,8 +257,8 @@ impl Build {
         let mut starts = Vec::new();
         for index in 0..count[0] * count[1] {
             let start = part.offset_of(index * values.size() as usize)?;
-            // Within the first line of a pattern, so that the lines of the operand are those of the
-            // pattern.
+            // The start must be within the first line of a swizzle pattern, so that the lines of
+            // the operand are those of the pattern.
             let known = constant_term(&start).unwrap_or(0);
             let moving = start.minus(&Expr::from(known)).ok_or_else(|| refuse("an offset is too large"))?;
             let unit = Expr::from(if mode == SwizzleMode::None { 128 / bits } else { period });
@@ -272,10 +271,10 @@ impl Build {
         Ok(GroupOperand { view: View { map: None, ..tile.clone() }, described, starts, count })
     }
 
-    /// Waits until at most `groups` of the wgmma groups of this warp are in flight: each
-    /// [`Build::mma`] of such an atom is one (`wgmma.wait_group`). Before that, accumulators may
-    /// not be read, and operands may not be overwritten. The hardware keeps at most 7 in flight; a
-    /// kernel that leaves more is refused.
+    /// Waits until at most `groups` of this warp's wgmma groups are in flight: each [`Build::mma`]
+    /// with such an atom is one group (`wgmma.wait_group`). Before that, accumulators may not be
+    /// read, and operands may not be overwritten. The hardware keeps at most 7 in flight; a kernel
+    /// that leaves more is refused.
     #[track_caller]
     pub fn wait_mma(&self, groups: u32) {
         let (mut core, location) = self.begin("wait_mma");
@@ -289,7 +288,7 @@ impl Build {
     }
 }
 
-/// The fields of the descriptor of a layout `(mn, k)`: K-major, or the other way.
+/// The descriptor fields of a layout `(mn, k)`, K-major or MN-major.
 fn described(
     values: &Layout,
     mode: SwizzleMode,
@@ -308,7 +307,7 @@ fn described(
 }
 
 impl GroupOperand<'_> {
-    /// The descriptor of an instruction, and the register of its address.
+    /// The descriptor of an instruction, and the register with its address.
     fn at(&self, build: &Build, index: usize) -> Result<(Described, Option<Register>), Reason> {
         let (address, offset) = self.view.address(&mut build.core(), &self.starts[index])?;
         let access = self.view.access(address, offset, 64, 2);

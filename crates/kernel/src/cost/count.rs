@@ -1,9 +1,9 @@
-//! What a launch executes, from walks through its blocks.
+//! Counts what a launch executes, by walking through its blocks.
 //!
-//! Law: where all blocks were walked, the sums are those of the launch. Otherwise the grid is cut
-//! into its last blocks along each axis and the others, blocks of each part are walked, and the
-//! sums of a part are those of its walked blocks, times how many there are for each; iterations of
-//! long loops are multiplied then, too (`walk.rs`).
+//! Law: if all blocks were walked, the counts are those of the launch. Otherwise the grid is
+//! divided into its last blocks along each axis and the other blocks. Some blocks of each part are
+//! walked, and the counts of a part are extrapolated from these. Iterations of long loops are then
+//! extrapolated, too (`walk.rs`).
 
 use super::Uncounted;
 use super::walk::{BlockSums, Taken, Walk};
@@ -11,38 +11,37 @@ use crate::interpret::code::Code;
 use crate::launch::LaunchNumbers;
 use crate::program::Program;
 
-/// This many nodes of warps are walked through, where one block does not have more.
+/// The approximate number of warp nodes that are walked, unless one block has more.
 const STEPS: u64 = 1 << 19;
 
-/// The most nodes of a block that is walked.
+/// The most nodes of a block that are walked.
 const BLOCK_STEPS: u64 = 1 << 22;
 
-/// The most blocks that are walked of a part of the grid.
+/// The most blocks of a part of the grid that are walked.
 const SAMPLE: u64 = 48;
 
-/// The sums of a launch.
+/// The counts of a launch.
 pub(super) struct Total {
     pub(super) sums: BlockSums,
-    /// How many blocks there are.
+    /// The number of blocks.
     pub(super) blocks: u64,
-    /// How many of them were walked.
+    /// The number of blocks that were walked.
     pub(super) walked: u64,
-    /// The most bytes that the warps of a walked block have under way; none if that is not
-    /// known.
+    /// The most bytes that the warps of a walked block have in flight; None if that is unknown.
     pub(super) under_way: Option<u64>,
-    /// Of each tensor, the sectors that accesses with known addresses touch, each once; none if
-    /// not all blocks were walked.
+    /// For each tensor, the sectors that accesses with known addresses touch, each counted once.
+    /// None if not all blocks were walked.
     pub(super) touched: Option<Vec<u64>>,
 }
 
-/// A part of the grid: the first block along each axis, and how many there are.
+/// A part of the grid: the first block and the number of blocks along each axis.
 type GridPart = [(u32, u32); 3];
 
 fn size(part: &GridPart) -> u64 {
     part.iter().map(|(_, count)| u64::from(*count)).product()
 }
 
-/// The block of a part with this number.
+/// The block of a part with an index.
 fn block(part: &GridPart, number: u64) -> [u32; 3] {
     let mut rest = number;
     part.map(|(first, count)| {
@@ -97,7 +96,8 @@ pub(super) fn count(program: &Program, code: &Code<'_>, launch: &LaunchNumbers) 
         let taken = each.min(size);
         let mut own = walk(taken.saturating_mul(BLOCK_STEPS)).multiplying();
         for iteration in 0..taken {
-            // Evenly spread, and moved at random, so that no period of the grid is met.
+            // Evenly spread with random offsets, so that the sample does not resonate with a period
+            // of the grid.
             let apart = size / taken;
             let moved = (iteration.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) % apart.max(1);
             own.block(block(part, iteration * size / taken + moved))?;
@@ -109,7 +109,7 @@ pub(super) fn count(program: &Program, code: &Code<'_>, launch: &LaunchNumbers) 
     Ok(total)
 }
 
-/// Adds the sums of a part, of which `taken` blocks of `size` were walked.
+/// Adds the counts of a part, of which `taken` blocks of `size` were walked.
 fn add(total: &mut BlockSums, part: &BlockSums, size: u64, taken: u64) {
     let scaled = |sum: u64| {
         let whole = u128::from(sum) * u128::from(size) / u128::from(taken);

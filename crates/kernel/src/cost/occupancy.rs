@@ -1,17 +1,18 @@
-//! How many blocks a multiprocessor holds at once.
+//! Occupancy: the number of blocks that are resident on a multiprocessor.
 //!
-//! Law: as many as threads, registers, shared memory and the limit of blocks allow. Registers are
-//! given to warps, in units of 8 a thread, from four parts of the register file; shared memory is
-//! given to blocks in units of 128 bytes, with what is reserved beside.
+//! Law: threads, registers, shared memory and the limit of blocks each bound the number; it is the
+//! minimum. Registers are allocated to warps, in units of 8 for each thread, from four parts of the
+//! register file. Shared memory is allocated to blocks in units of 128 bytes, plus a reserved
+//! amount.
 
 use crate::machine::Multiprocessor;
 
-/// What decides how many blocks there are.
+/// The resource that limits the number of blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
-    /// The most threads.
+    /// The number of threads.
     Threads,
-    /// The most blocks.
+    /// The number of blocks.
     Blocks,
     /// Registers.
     Registers,
@@ -31,21 +32,22 @@ impl Limit {
     }
 }
 
-/// How many blocks and warps a multiprocessor holds at once.
+/// The resident blocks and warps of a multiprocessor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Occupancy {
-    /// Blocks; 0 where a block takes more than there is.
+    /// The number of blocks; 0 if a block needs more than a multiprocessor has.
     pub blocks: u32,
-    /// Their warps.
+    /// The number of their warps.
     pub warps: u32,
     /// The most warps that a multiprocessor holds.
     pub most_warps: u32,
-    /// What there would have to be more of.
+    /// The limiting resource.
     pub limit: Limit,
 }
 
 impl Occupancy {
-    /// Of blocks of this many threads, registers a thread and bytes of shared memory.
+    /// The occupancy for blocks with this many threads, registers for each thread, and bytes of
+    /// shared memory.
     ///
     /// ```
     /// use tilewright_kernel::cost::{Limit, Machine, Occupancy};

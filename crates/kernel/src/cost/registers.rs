@@ -1,18 +1,18 @@
-//! How many registers a thread takes.
+//! Estimates how many registers a thread takes.
 //!
-//! Law: the most that are alive at once, in the order of the program: written, and read later.
-//! Constants and what the launch passes are operands of the instructions, and count nothing, nor do
-//! sums of a register and one of these; predicates have registers of their own, and two numbers of
-//! 16 bits share one. An assembler reorders instructions, so this is an estimate of what it takes.
+//! Law: it is the most registers that are live at the same time, in the order of the program.
+//! Constants and launch arguments are operands of the instructions and count nothing, nor does the
+//! sum of a register and one of these. Predicates have registers of their own, and two 16-bit
+//! numbers share a register. An assembler reorders instructions, so this is an estimate.
 
 use crate::program::operation::{Binary, Format, Number, Operation, Special};
 use crate::program::register::{Register, Width};
 use crate::program::{Instruction, Program, Step};
 
-/// What an assembler takes for addresses and the stack beside what is alive.
+/// The registers that an assembler takes for addresses and the stack, in addition to live values.
 const BESIDE: u32 = 8;
 
-/// Registers of 32 bits that a thread takes, an estimate: at most 255.
+/// An estimate of the 32-bit registers of a thread, at most 255.
 pub(super) fn estimate(program: &Program) -> u32 {
     let (weights, roots) = weights(program);
     let mut live = Live { weights, roots, alive: vec![false; program.widths.len()], now: 0, most: 0 };
@@ -20,8 +20,8 @@ pub(super) fn estimate(program: &Program) -> u32 {
     (live.most.div_ceil(2) + BESIDE).min(255)
 }
 
-/// How many halves of a register of 32 bits each register of the program takes. And for each the
-/// register from which it is made again where it is used: itself, or another.
+/// For each register of the program, the number of halves of a 32-bit register that it takes. And
+/// the register from which it is recomputed at each use: itself, or another one.
 fn weights(program: &Program) -> (Vec<u32>, Vec<Register>) {
     let of_width = |width: &Width| match width {
         Width::Predicate => 0,
@@ -39,13 +39,13 @@ fn weights(program: &Program) -> (Vec<u32>, Vec<Register>) {
     (weights, roots)
 }
 
-/// Operands that take no register, or less of one:
+/// Values that take no register, or only a part of one:
 ///
-/// * constants, what the launch passes, and what is the same in all threads of a block;
-/// * a sum of a register and one of these, which an instruction takes as a register and an offset,
-///   or which is made again at little cost;
-/// * what is widened from a float of 16 bits and read once, which is widened where it is read;
-/// * of 32 bits extended by zeros, the upper half.
+/// * constants, launch arguments, and values that are the same in all threads of a block;
+/// * the sum of a register and one of these, which an instruction reads as a register and an
+///   offset, or which is cheap to recompute;
+/// * a value that is widened from a 16-bit float and read once: it is widened where it is read;
+/// * the upper half of a 32-bit number that is extended by zeros.
 fn free(steps: &[Step], weights: &mut [u32], roots: &mut [Register], reads: &[u32]) {
     for step in steps {
         match step {
@@ -90,12 +90,12 @@ fn free(steps: &[Step], weights: &mut [u32], roots: &mut [Register], reads: &[u3
     }
 }
 
-/// The registers that are alive, from the last step back.
+/// The live registers, while the steps are visited from last to first.
 struct Live {
     weights: Vec<u32>,
     roots: Vec<Register>,
     alive: Vec<bool>,
-    /// Halves of registers that are alive here, and the most so far.
+    /// The halves of registers that are live here, and the most so far.
     now: u32,
     most: u32,
 }
@@ -110,7 +110,7 @@ impl Live {
     }
 
     fn dead(&mut self, register: Register) {
-        // A register that is made again from another one (its root) holds nothing of its own.
+        // A register that is recomputed from another one (its root) takes nothing of its own.
         let at = register.index();
         if self.roots[at] != register {
             return;
@@ -121,7 +121,7 @@ impl Live {
     }
 
     fn instruction(&mut self, instruction: &Instruction) {
-        // Results need a place even where nobody reads them.
+        // Results need a register even if nothing reads them.
         instruction.outputs.iter().for_each(|output| self.born(*output));
         instruction.outputs.iter().for_each(|output| self.dead(*output));
         instruction.inputs.iter().chain(&instruction.guard).for_each(|input| self.born(*input));
@@ -139,8 +139,8 @@ impl Live {
                     self.born(looped.to);
                     self.born(looped.index);
                     looped.until.iter().for_each(|until| self.born(*until));
-                    // Once for what an iteration reads from outside, which is alive in all
-                    // iterations then.
+                    // The second pass counts values from outside that an iteration reads: they are
+                    // live in all iterations.
                     for _ in 0..2 {
                         for carried in &looped.carried {
                             self.born(carried.next);
@@ -163,7 +163,7 @@ impl Live {
                         (std::mem::replace(&mut self.alive, after.0), std::mem::replace(&mut self.now, after.1));
                     branch.chosen.iter().for_each(|chosen| self.born(chosen.then));
                     self.steps(&branch.then);
-                    // Before the condition both sides may come.
+                    // Before the condition, the live values of both bodies are needed.
                     for (at, alive) in otherwise.into_iter().enumerate() {
                         if alive {
                             self.born(Register(at as u32));

@@ -6,7 +6,7 @@ use super::occupancy::Limit;
 use super::{Cost, Counted};
 use crate::interpret::AccessCount;
 
-/// Numbers from a thousand on with a letter: 2.15 G.
+/// A number from a thousand on with a letter: 2.15 G.
 fn short(number: f64) -> String {
     let (scale, letter) = match number {
         number if number >= 1e12 => (1e12, " T"),

@@ -1,7 +1,7 @@
-//! What the lanes of one warp reach, instruction by instruction.
+//! The addresses that the lanes of one warp access, instruction by instruction.
 //!
-//! Law: addresses are those of the walk that counts (`walk.rs`): what follows from the numbers of
-//! threads, blocks and iterations. Each instruction is shown as it is executed first.
+//! Law: addresses are those of the counting walk (`walk.rs`): they follow from the indices of
+//! threads, blocks and iterations. Each instruction is shown at its first execution.
 
 use super::Uncounted;
 use super::walk::Walk;
@@ -12,7 +12,7 @@ use crate::program::WARP_LANES;
 use crate::program::memory::Space;
 use crate::program::{Program, Source};
 
-/// One execution of an instruction that touches memory, by one warp.
+/// One execution of a memory instruction by one warp.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     /// The statement.
@@ -23,25 +23,25 @@ pub struct Request {
     pub buffer: String,
     /// Where the buffer is.
     pub space: Space,
-    /// How many bytes a lane reaches.
+    /// The number of bytes that a lane accesses.
     pub bytes: u32,
-    /// The lanes that take part, and the first byte that each reaches: from the beginning of the
+    /// The lanes that take part, each with its first byte, counted from the beginning of the
     /// tensor, or of the block's shared memory.
     pub lanes: Vec<(u32, i64)>,
 }
 
-/// Lanes that shared memory serves together, and how many wavefronts that takes.
+/// Lanes that shared memory serves together, and the number of wavefronts that this takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Phase {
-    /// The lanes, and the first byte that each reaches.
+    /// The lanes, each with its first byte.
     pub lanes: Vec<(u32, i64)>,
-    /// One for each different word of the bank from which most are wanted.
+    /// The number of wavefronts: that of different words in the bank with the most of them.
     pub wavefronts: u64,
 }
 
 impl Request {
     /// The phases in which shared memory serves the lanes: eight lanes of 16 bytes together,
-    /// sixteen of 8, else all.
+    /// sixteen of 8, otherwise all.
     pub fn phases(&self) -> Vec<Phase> {
         let together = phase_lanes(self.bytes);
         let same = |a: &(u32, i64), b: &(u32, i64)| a.0 / together == b.0 / together;
@@ -49,7 +49,7 @@ impl Request {
         self.lanes.chunk_by(same).map(phase).collect()
     }
 
-    /// How many sectors of 32 bytes and lines of 128 the lanes reach.
+    /// The number of 32-byte sectors and of 128-byte lines that the lanes access.
     pub fn sectors_and_lines(&self) -> (u64, u64) {
         let mut tally = Tally::default();
         let (mask, addresses) = spread(&self.lanes);
@@ -75,13 +75,13 @@ fn spread(lanes: &[(u32, i64)]) -> (u32, [i64; WARP_LANES]) {
     (mask, addresses)
 }
 
-/// This many nodes of a warp are walked through.
+/// The most warp nodes that are walked.
 const STEPS: u64 = 1 << 22;
 
 impl Program {
-    /// What the lanes of a warp of a block reach at these sizes: each instruction that touches
-    /// memory, at its first execution in which some lane takes part. Boxes that TMA moves, and what
-    /// matrix instructions read of shared memory, are no requests of lanes.
+    /// The requests of a warp of a block at these sizes: each memory instruction at its first
+    /// execution in which a lane takes part. TMA boxes, and operands that wgmma read from shared
+    /// memory, are not requests of lanes.
     ///
     /// ```
     /// use tilewright_kernel::Kernel;
@@ -103,8 +103,9 @@ impl Program {
     /// # }
     /// ```
     ///
-    /// Errors: as [`Program::cost`]; the inner error is why a walk has no end, or an address that
-    /// depends on the contents of memory. A block or warp that there is not has no requests.
+    /// Errors: as [`Program::cost`]. The inner error says why a walk does not end, or that an
+    /// address depends on the contents of memory. A block or warp that does not exist has no
+    /// requests.
     pub fn requests(
         &self,
         sizes: &[(&str, i64)],

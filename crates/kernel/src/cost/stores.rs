@@ -1,8 +1,8 @@
-//! What the threads of a launch store to a tensor.
+//! The stores of a launch to one tensor.
 //!
-//! Law: addresses and predicates are those of the walk that counts (`walk.rs`). So the list is that
-//! of a launch where all of them follow from the numbers of threads, blocks and iterations, and
-//! else there is none.
+//! Law: addresses and predicates are those of the counting walk (`walk.rs`). So if all of them
+//! follow from the indices of threads, blocks and iterations, the list is that of a launch;
+//! otherwise there is none.
 
 use super::walk::Walk;
 use crate::interpret::code::Code;
@@ -12,27 +12,26 @@ use crate::program::memory::BufferId;
 /// A store of a thread.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stored {
-    /// The number of the thread, through all blocks.
+    /// The index of the thread, counted through all blocks.
     pub(crate) thread: u64,
-    /// The first byte, and how many.
+    /// The first byte, and the number of bytes.
     pub(crate) at: i64,
     pub(crate) bytes: u32,
 }
 
-/// What is stored to one tensor, as a walk goes.
+/// The stores to one tensor, collected during a walk.
 #[derive(Debug)]
 pub(super) struct TensorStores {
     pub(super) to: BufferId,
-    /// By the number of the thread in its block.
+    /// The stores, sorted by the index of the thread in its block.
     pub(super) list: Vec<Stored>,
     /// Whether all addresses and predicates were known.
     pub(super) known: bool,
 }
 
 impl Program {
-    /// Passes on what threads store to a tensor, block by block, in a launch of a program without
-    /// sizes; whether that is all that they store. At most this many nodes of warps are walked
-    /// through.
+    /// Calls a function with the stores of each block to a tensor, in a launch of a program without
+    /// sizes. Returns whether these are all the stores. At most `limit` warp nodes are walked.
     pub(crate) fn each_stored(&self, to: BufferId, limit: u64, mut each: impl FnMut(Stored)) -> bool {
         let Ok(launch) = self.launch_numbers(&[]) else { return false };
         let code = Code::new(self);

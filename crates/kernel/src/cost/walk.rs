@@ -1,15 +1,16 @@
-//! What the warps of a block execute, without memory: what they take of it (`walk/memory.rs`), what
-//! is under way (`walk/under_way.rs`), loops (`walk/iterations.rs`), and the sums (`walk/sums.rs`).
+//! Walks through what the warps of a block execute, without memory. Submodules: memory accesses
+//! (`walk/memory.rs`), bytes in flight (`walk/under_way.rs`), loops (`walk/iterations.rs`), and the
+//! counts (`walk/sums.rs`).
 //!
-//! Law: addresses and predicates are computed as the interpreter computes them, wherever they
-//! follow from the numbers of threads, blocks and iterations and from what the launch passes. What
-//! comes from memory is not known. An access whose address or predicate is not known is counted as
-//! the most that it can take, and marked; a loop of unknown length ends the walk.
+//! Law: addresses and predicates are computed as by the interpreter, if they follow from the
+//! indices of threads, blocks and iterations and from launch arguments. Values from memory are
+//! unknown. An access whose address or predicate is unknown is counted as an upper bound, and
+//! marked; a loop with an unknown number of iterations ends the walk.
 //!
-//! Memory orders nothing here, so warps go one after another. What lanes exchange is known where
-//! what they hold is (`walk/lanes.rs`): so a warp goes through its own role alone. A condition that
-//! is not known goes both ways, with all lanes; what stands there counts as done at most, and as
-//! not done at least.
+//! Memory orders nothing here, so warps are walked one after another. Values exchanged between
+//! lanes are known if their operands are (`walk/lanes.rs`), so a warp walks only through its own
+//! role. If a condition is unknown, both bodies are walked with all lanes: they count for the upper
+//! bound, and not for the lower bound.
 
 mod iterations;
 mod lanes;
@@ -46,27 +47,27 @@ pub(super) struct Walk<'a> {
     scalars: &'a [Option<u64>],
     block: [u32; 3],
     warp: usize,
-    /// How many numbers of the count the cluster has had.
+    /// The number of indices that the cluster has claimed.
     claimed: u64,
     registers: Vec<Lanes>,
     known: Vec<bool>,
     pub(super) sums: BlockSums,
     under_way: UnderWay,
-    /// Of the blocks that were walked, the most bytes that the warps of one have under way.
+    /// Over the walked blocks, the most bytes that the warps of one block have in flight.
     most_under_way: u64,
-    /// Whether it is known where all boxes go.
+    /// Whether the destinations of all boxes are known.
     boxes_known: bool,
-    /// Nodes that were walked, and how many there may be.
+    /// The number of walked nodes, and the limit.
     walked: u64,
     limit: u64,
     multiplies: bool,
-    /// What lanes reached, of each node the first time; none if nobody asks.
+    /// The requests of each node at its first execution; None if they are not wanted.
     asked: Option<BTreeMap<(usize, usize), Request>>,
-    /// What is stored to one tensor; none if nobody asks.
+    /// The stores to one tensor; None if they are not wanted.
     stores: Option<TensorStores>,
-    /// The sectors of each buffer that were touched; none if nobody asks.
+    /// The sectors of each buffer that were touched; None if they are not wanted.
     sectors: Option<Vec<Sectors>>,
-    /// In how many sides of conditions that are not known the walk is.
+    /// The nesting depth of bodies whose conditions are unknown.
     unsure: u32,
 }
 
@@ -113,44 +114,44 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The walk that remembers which sectors are touched.
+    /// The same walk, which also records touched sectors.
     pub(super) fn touching(self) -> Walk<'a> {
         let sectors = self.program.buffers.iter().map(|_| Sectors::default()).collect();
         Walk { sectors: Some(sectors), ..self }
     }
 
-    /// How many sectors of each tensor were touched.
+    /// The number of touched sectors of each tensor.
     pub(super) fn touched(&self) -> Option<Vec<u64>> {
         Some(self.sectors.as_ref()?.iter().map(Sectors::count).collect())
     }
 
-    /// The walk that keeps what lanes reach.
+    /// The same walk, which also records requests.
     pub(super) fn asking(self) -> Walk<'a> {
         Walk { asked: Some(BTreeMap::new()), ..self }
     }
 
-    /// What lanes reached, in the order of the program.
+    /// The requests, in the order of the program.
     pub(super) fn requests(self) -> Vec<Request> {
         self.asked.into_iter().flatten().map(|(_, request)| request).collect()
     }
 
-    /// The walk that lists what is stored to a tensor.
+    /// The same walk, which also lists the stores to a tensor.
     pub(super) fn storing(self, to: BufferId) -> Walk<'a> {
         Walk { stores: Some(TensorStores { to, list: Vec::new(), known: true }), ..self }
     }
 
-    /// What was stored since this was asked last; none if something of it is not known.
+    /// The stores since the last call; None if some of them are unknown.
     pub(super) fn stored(&mut self) -> Option<Vec<Stored>> {
         let both_sides = self.sums.both_sides;
         self.stores.as_mut().filter(|stores| stores.known && !both_sides).map(|stores| std::mem::take(&mut stores.list))
     }
 
-    /// The walk that passes over iterations of long loops.
+    /// The same walk, which extrapolates iterations of long loops.
     pub(super) fn multiplying(self) -> Walk<'a> {
         Walk { multiplies: true, ..self }
     }
 
-    /// All warps of a block.
+    /// Walks all warps of a block.
     pub(super) fn block(&mut self, block: [u32; 3]) -> Result<(), Uncounted> {
         let mut under_way = 0_u64;
         for warp in 0..self.program.threads.div_ceil(32) {
@@ -161,13 +162,13 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Of the blocks that were walked, the most bytes that the warps of one have under way; none
-    /// where it is not known where boxes go.
+    /// Over the walked blocks, the most bytes that the warps of one block have in flight; None if
+    /// the destination of a box is unknown.
     pub(super) fn under_way(&self) -> Option<u64> {
         self.boxes_known.then_some(self.most_under_way)
     }
 
-    /// One warp of a block.
+    /// Walks one warp of a block.
     pub(super) fn warp(&mut self, block: [u32; 3], warp: u32) -> Result<(), Uncounted> {
         (self.block, self.warp, self.claimed) = (block, warp as usize, 0);
         self.under_way.begin();
@@ -176,7 +177,7 @@ impl<'a> Walk<'a> {
         self.range(0, self.code.nodes.len(), exists)
     }
 
-    /// The nodes from one to before another, with these lanes.
+    /// Walks a range of nodes with these lanes.
     fn range(&mut self, from: usize, to: usize, mask: u32) -> Result<(), Uncounted> {
         let code = self.code;
         let mut place = from;
@@ -279,7 +280,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The number of the cluster of this block, and how many there are, along the first axis.
+    /// The index of this block's cluster, and the number of clusters, along the first axis.
     fn cluster(&self) -> (u64, u64) {
         let blocks = self.program.cluster[0].max(1);
         (u64::from(self.block[0] / blocks), u64::from(self.grid[0] / blocks).max(1))
@@ -300,7 +301,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// How often warps executed instructions of each class.
+/// The number of warp instructions of each class.
 pub(super) fn classes(code: &Code<'_>, executed: &[u64]) -> [u64; Class::ALL.len()] {
     let mut classes = [0; Class::ALL.len()];
     for (node, executed) in code.nodes.iter().zip(executed) {

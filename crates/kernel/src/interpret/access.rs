@@ -1,8 +1,8 @@
-//! Loads, stores and atomic operations, and what every access is checked for.
+//! Loads, stores and atomic operations, and the checks of every access.
 //!
-//! Law: an access is executed if it is inside its buffer and aligned; it must be ordered after
-//! every access that it conflicts with, must read only written bytes, and must write only writable
-//! ones.
+//! Law: an access is executed if it is inside its buffer and aligned. It must be ordered after
+//! every access that it conflicts with, must read only written bytes, and must write only to
+//! writable buffers.
 
 mod check;
 mod matrix;
@@ -18,7 +18,7 @@ use crate::program::WARP_LANES;
 use crate::program::memory::{Access, BufferId, Space};
 use crate::program::operation::{AtomicOperation, Binary, Number};
 
-/// The addresses of an access in each lane; the next input that is not an address of it.
+/// The addresses of an access in each lane, and the index of the first input that is no address.
 pub(super) fn addresses(
     warp: &Warp,
     instruction: &Instruction,
@@ -46,14 +46,14 @@ pub(super) fn write_bytes(bytes: &mut [u8], value: u64) {
     }
 }
 
-/// Where an access goes.
+/// The target of an access.
 struct Reached {
-    /// The lanes that may carry it out.
+    /// The lanes whose access is valid.
     admitted: u32,
-    /// The address in each lane, and the block of the cluster in whose memory it is.
+    /// The address in each lane, and the block of the cluster whose memory it is in.
     addresses: [i64; WARP_LANES],
     ranks: [usize; WARP_LANES],
-    /// The number of the first input that is no part of that.
+    /// The index of the first input that is no part of the address.
     values: usize,
 }
 
@@ -62,7 +62,7 @@ impl InterpretedRun<'_> {
         self.program.buffer(buffer).space == Space::Global
     }
 
-    /// Whether bytes that somebody is about to touch are inside their buffer and aligned.
+    /// Whether a range of bytes is inside its buffer and aligned; reports it if not.
     pub(super) fn inside(&mut self, by: Actor, span: &Span, alignment: u32) -> Result<bool, Stop> {
         let buffer = span.memory.buffer;
         let size = self.setup.extents[buffer.index()].bytes;
@@ -81,7 +81,7 @@ impl InterpretedRun<'_> {
         Ok(true)
     }
 
-    /// The contents of bytes that are inside their buffer.
+    /// The contents of a range of bytes inside its buffer.
     pub(super) fn bytes_of(&mut self, span: Span) -> &mut [u8] {
         let Span { memory, address, bytes } = span;
         let (data, first) = match self.program.buffer(memory.buffer).space {
@@ -94,7 +94,7 @@ impl InterpretedRun<'_> {
         &mut data[first..first + bytes as usize]
     }
 
-    /// Counts what an instruction takes of one memory.
+    /// Counts the traffic of an instruction to one memory.
     pub(super) fn tally(
         &mut self,
         (place, which): (usize, usize),
@@ -114,7 +114,7 @@ impl InterpretedRun<'_> {
         }
     }
 
-    /// The lanes of an access that are inside and may go on, after it was recorded.
+    /// The lanes whose access is inside and may proceed. Records the accesses.
     fn admit(
         &mut self,
         warp: &Warp,
@@ -143,7 +143,7 @@ impl InterpretedRun<'_> {
         Ok(admitted)
     }
 
-    /// Where an access goes, and the lanes that may carry it out.
+    /// The target of an access, and the lanes whose access is valid.
     fn reached(
         &mut self,
         warp: &Warp,
@@ -164,7 +164,7 @@ impl InterpretedRun<'_> {
         Ok(Reached { admitted, addresses, ranks, values })
     }
 
-    /// The bytes that a lane reaches.
+    /// The bytes that a lane accesses.
     fn bytes_reached(&mut self, reached: &Reached, access: &Access, lane: usize) -> &mut [u8] {
         let memory = Memory { buffer: access.buffer, rank: reached.ranks[lane] };
         self.bytes_of(Span { memory, address: reached.addresses[lane], bytes: access.bytes().into() })

@@ -1,9 +1,10 @@
 //! Arithmetic of one warp.
 //!
-//! Law: integers wrap; floating-point numbers are rounded once, to nearest with ties to even, and
-//! keep subnormal numbers. Sums, products, quotients and roots of f16 and bf16 are computed in f32,
-//! whose 24 bits are at least twice 11 plus two, so that rounding twice is rounding once; `a * b +
-//! c` goes through f64 rounded to odd. Approximations of the hardware are computed in f64.
+//! Law: integers wrap. Floating-point numbers are rounded once, to nearest with ties to even, and
+//! subnormal numbers are kept. Sums, products, quotients and square roots of f16 and bf16 are
+//! computed in f32: its precision of 24 bits is at least twice 11 plus two, so rounding twice
+//! equals rounding once. `a * b + c` uses f64 with rounding to odd. Approximate instructions of the
+//! hardware are computed in f64.
 
 use super::lanes::{Lanes, has_sign, low, one, signed, three, two};
 use super::rounding::{BF16, F16, from_bf16, from_f16, multiply_add_to_odd, to_bf16, to_f16};
@@ -17,17 +18,17 @@ fn bits_of_f32(value: f32) -> u64 {
     u64::from(value.to_bits())
 }
 
-/// Both halves of 32 bits.
+/// A function of both halves of 32 bits.
 fn halves(value: u64, f: impl Fn(u64) -> u64) -> u64 {
     (f(value & 0xffff) & 0xffff) | (f(value >> 16 & 0xffff) & 0xffff) << 16
 }
 
-/// Both halves of two times 32 bits.
+/// A function of both halves of two 32-bit values.
 fn halves_of_two(a: u64, b: u64, f: impl Fn(u64, u64) -> u64) -> u64 {
     (f(a & 0xffff, b & 0xffff) & 0xffff) | (f(a >> 16 & 0xffff, b >> 16 & 0xffff) & 0xffff) << 16
 }
 
-/// The bit that holds the sign, of each number in a register.
+/// The sign bit of each number in a register.
 fn signs(number: Number) -> u64 {
     match number {
         Number::F16 | Number::Bf16 => 0x8000,
@@ -37,7 +38,7 @@ fn signs(number: Number) -> u64 {
     }
 }
 
-/// `operation(a)`, for registers whose lowest bits `mask` are theirs.
+/// `operation(a)`, for registers with the bits of `mask`.
 pub(super) fn unary(operation: Unary, number: Number, mask: u64, a: &Lanes, out: &mut Lanes) {
     let bits = number.bits();
     match operation {
@@ -56,13 +57,13 @@ pub(super) fn unary(operation: Unary, number: Number, mask: u64, a: &Lanes, out:
             Number::Bf16 => one(a, out, |a| bfloat_of(operation, a)),
             Number::F16x2 => one(a, out, |a| halves(a, |a| half_of(operation, a))),
             Number::Bf16x2 => one(a, out, |a| halves(a, |a| bfloat_of(operation, a))),
-            // Integers have none of these; the program was refused.
+            // Not defined for integers; the program was refused.
             _ => *out = [0; 32],
         },
     }
 }
 
-/// A function of a number in f64.
+/// A function of a number, in f64.
 fn real(operation: Unary, a: f64) -> f64 {
     match operation {
         Unary::Reciprocal => 1.0 / a,
@@ -90,7 +91,7 @@ fn single(operation: Unary, a: f32) -> f32 {
     if operation == Unary::Exp2 && value.is_subnormal() { 0.0 } else { value }
 }
 
-/// The nearest number of tf32, ties away from 0; where that is too large, an infinity.
+/// The nearest number of tf32, ties away from 0; infinity if that is too large.
 fn tf32(a: f32) -> f32 {
     if a.is_nan() { f32::NAN } else { f32::from_bits((a.to_bits() + (1 << 12)) & !0x1fff) }
 }
@@ -133,7 +134,7 @@ fn integer(operation: Binary, number: Number, a: &Lanes, b: &Lanes, out: &mut La
     }
 }
 
-/// One of the operations on integers of some bits.
+/// An operation on integers with some number of bits.
 pub(super) fn integer_of_two(operation: Binary, bits: u32, sign: bool, a: u64, b: u64) -> u64 {
     let mask = low(bits);
     let (sa, sb) = (signed(a, bits), signed(b, bits));
@@ -179,7 +180,7 @@ fn float_of_two(operation: Binary, a: f32, b: f32) -> f32 {
         Binary::Subtract => a - b,
         Binary::Multiply => a * b,
         Binary::Divide => a / b,
-        // One of the two numbers, so that it is exact in f64 as well.
+        // The result is one of the two numbers, so f64 is exact as well.
         _ => double(operation, f64::from(a), f64::from(b)) as f32,
     }
 }
@@ -193,7 +194,7 @@ fn double(operation: Binary, a: f64, b: f64) -> f64 {
         Binary::MinimumNan | Binary::MaximumNan if a.is_nan() || b.is_nan() => f64::NAN,
         _ if a.is_nan() => b,
         _ if b.is_nan() => a,
-        // Of two zeros, the negative one is the smaller.
+        // -0 is less than +0.
         Binary::Minimum | Binary::MinimumNan if a < b || (a == b && a.is_sign_negative()) => a,
         Binary::Minimum | Binary::MinimumNan => b,
         _ if a > b || (a == b && a.is_sign_positive()) => a,
@@ -242,7 +243,7 @@ pub(super) fn multiply_add_wide(number: Number, a: &Lanes, b: &Lanes, c: &Lanes,
     three(a, b, c, out, |a, b, c| integer_of_two(Binary::MultiplyWide, 32, sign, a, b).wrapping_add(c));
 }
 
-/// 1 where the comparison holds, 0 elsewhere.
+/// 1 if the comparison holds, otherwise 0.
 pub(super) fn compare(comparison: Comparison, number: Number, a: &Lanes, b: &Lanes, out: &mut Lanes) {
     let bits = number.bits();
     match number {
@@ -259,7 +260,7 @@ pub(super) fn compare(comparison: Comparison, number: Number, a: &Lanes, b: &Lan
     }
 }
 
-/// Whether a comparison holds, by the order of its sides; none if one is NaN.
+/// Whether a comparison holds, given the order of its sides; None if one is NaN.
 fn holds(comparison: Comparison, order: Option<std::cmp::Ordering>) -> u64 {
     let holds = match (comparison, order) {
         (Comparison::NotEqual, None) => true,

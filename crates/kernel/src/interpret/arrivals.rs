@@ -1,13 +1,13 @@
-//! Blocks that are counted, and what they pass on through the count of the launch.
+//! Blocks that are counted by the launch counter, and the order that this creates.
 //!
 //! Law: blocks are counted one after another, each once. What the thread that counts a block knows
-//! to have happened is known to each thread that counts a later one, and to those that it tells;
-//! nothing else orders accesses of two clusters. Clusters run one after another here, so they are
-//! counted in the order in which they run, which a schedule says: each is an order of a device.
+//! is also known to each thread that counts a later one, and to the threads that it synchronizes
+//! with. Nothing else orders accesses of two clusters. Clusters run one after another here, so they
+//! are counted in the order in which they run, which the schedule chooses; each such order may
+//! happen on a device.
 //!
 //! A thread knows the blocks that were counted up to a number (`clock.rs`). An access by another
-//! cluster is ordered before it if one of these blocks had been told of the access when it was
-//! counted.
+//! cluster is ordered before it if one of these blocks knew of the access when it was counted.
 
 use super::clock::{Clock, Event};
 use super::finding::Defect;
@@ -22,10 +22,10 @@ use crate::program::operation::Operation;
 /// A block that was counted.
 #[derive(Debug)]
 struct Arrival {
-    /// The cluster, from 1 in the order of execution, and the rank of the block in it.
+    /// The cluster, numbered from 1 in the order of execution, and the rank of the block in it.
     cluster: u64,
     rank: usize,
-    /// The clock of its thread.
+    /// What its thread knew.
     clock: Clock,
 }
 
@@ -33,13 +33,13 @@ struct Arrival {
 #[derive(Debug, Default)]
 pub(super) struct Arrivals {
     all: Vec<Arrival>,
-    /// For each cluster, in the order of execution, the index of its first block here.
+    /// For each cluster, in the order of execution, the index of its first block in the list.
     first: Vec<usize>,
 }
 
 impl Arrivals {
-    /// The number of the first block of an access's cluster that was counted and knew of it; none
-    /// where no later block is told of the access.
+    /// The number of the first counted block of an access's cluster that knew of the access; None
+    /// if there is none, so that no later block knows of it.
     pub(super) fn number_of(&self, access: Foreign) -> Option<u32> {
         let from = *self.first.get(access.block.checked_sub(1)? as usize)?;
         let own = self.all[from..].iter().take_while(|arrival| arrival.cluster == access.block);
@@ -47,14 +47,14 @@ impl Arrivals {
         (from as u32..).zip(own).find(|(_, arrival)| knows(&arrival.clock)).map(|(number, _)| number)
     }
 
-    /// A cluster begins.
+    /// Begins a cluster.
     pub(super) fn begin(&mut self) {
         self.first.push(self.all.len());
     }
 }
 
 impl InterpretedRun<'_> {
-    /// Counts the block of each active lane: how many came before it.
+    /// Counts the block of each active lane, and returns how many were counted before it.
     pub(super) fn count_block(&mut self, warp: &mut Warp, place: usize, instruction: &Instruction) -> Result<(), Stop> {
         let output = instruction.outputs[0].index();
         let active = self.active(warp, instruction);
@@ -90,7 +90,7 @@ impl InterpretedRun<'_> {
         Ok(Ok(count as u64 - 1))
     }
 
-    /// Whether each block was counted, where blocks are.
+    /// Checks that each block was counted, if the kernel counts blocks.
     pub(super) fn check_arrivals(&mut self) -> Result<(), Stop> {
         let all = self.arrivals.all.len() as u64 == self.setup.blocks;
         if all || !self.program.has(|operation| *operation == Operation::CountBlock) {
@@ -108,7 +108,7 @@ impl InterpretedRun<'_> {
     }
 }
 
-/// Accesses of one kind by earlier clusters: one that no later block knows of, and the last one
+/// Accesses of one kind by earlier clusters: one that no later block knows of; and the last one
 /// that is known, with the arrival that publishes it. A block that knows of the last one knows of
 /// all.
 #[derive(Debug, Clone, Copy, Default)]
@@ -119,7 +119,7 @@ pub(super) struct Others {
 }
 
 impl Others {
-    /// Adds an access of a cluster that is over.
+    /// Adds an access of a cluster that has finished.
     pub(super) fn add(&mut self, access: Foreign, arrivals: &Arrivals) {
         match arrivals.number_of(access) {
             None => self.untold = access,

@@ -1,10 +1,10 @@
-//! Copies that go on behind a thread's back.
+//! Asynchronous copies (`cp.async`).
 //!
-//! Law: from when it is issued until a thread has waited for it, an asynchronous copy may read its
-//! source and write its destination at any moment. So it must be ordered after earlier accesses to
-//! either, and later accesses to either must be ordered after the wait. The history of memory
-//! records it with agents of its own (`clock.rs`); the schedule decides whether the bytes are moved
-//! early or late.
+//! Law: from its issue until a thread has waited for it, an asynchronous copy may read its source
+//! and write its destination at any time. So it must be ordered after earlier accesses to either,
+//! and later accesses to either must be ordered after the wait. The history of memory records it
+//! with agents of its own (`clock.rs`). The schedule decides whether the bytes are moved early or
+//! late.
 
 use std::collections::VecDeque;
 
@@ -24,23 +24,23 @@ use crate::program::memory::Access;
 struct Copy {
     group: u32,
     to: Span,
-    /// Zeros where there is none.
+    /// The source; None if zeros are written.
     from: Option<Span>,
 }
 
 /// The asynchronous copies of a thread.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Copies {
-    /// How many groups there are.
+    /// The number of groups.
     committed: u32,
-    /// The last group with a copy, and where that was issued.
+    /// The last group with a copy, and the node at which that copy was issued.
     last: (u32, usize),
     pending: VecDeque<Copy>,
 }
 
 impl InterpretedRun<'_> {
-    /// The bytes of the cluster's shared memory that copies under way have still to write, as
-    /// ranges in order.
+    /// The ranges of the cluster's shared memory that copies in flight have yet to write, in
+    /// ascending order.
     pub(super) fn bytes_under_way(&self) -> Vec<(u64, u64)> {
         let pending = self.block.copies.iter().flat_map(|copies| &copies.pending);
         let mut ranges: Vec<(u64, u64)> = pending
@@ -74,7 +74,7 @@ impl InterpretedRun<'_> {
             let mut source = None;
             if copied >> lane & 1 == 1 {
                 let span = Span { memory: self.own(from.buffer, thread), address: sources[lane], bytes: bytes.into() };
-                // Bytes outside the tensor are reported, and read as zeros.
+                // Bytes outside of the tensor are reported, and read as zeros.
                 if self.inside(by, &span, bytes)? {
                     self.touch(&Touch { by, span, kind: AccessKind::Read, event })?;
                     source = Some(span);
@@ -112,7 +112,7 @@ impl InterpretedRun<'_> {
     pub(super) fn commit_copies(&mut self, warp: &Warp) {
         for thread in warp.threads(warp.mask) {
             if let Some(copies) = self.block.copies.get_mut(thread) {
-                // The count of steps is less than that of groups could be.
+                // The number of steps is limited below the number of possible groups.
                 copies.committed = (copies.committed + 1).min(MAX_COUNT - 1);
             }
         }
@@ -131,7 +131,7 @@ impl InterpretedRun<'_> {
         }
     }
 
-    /// Reports what a warp must not leave unfinished when it ends.
+    /// Reports the asynchronous work that is pending when a warp exits.
     pub(super) fn end_of_warp(&mut self, warp: &Warp) -> Result<(), Stop> {
         self.end_of_products(warp)?;
         if self.block.copies.is_empty() {

@@ -1,7 +1,7 @@
 //! Barriers: of the block, of the warp, and mbarriers in shared memory.
 //!
 //! Law: a thread that leaves a barrier knows everything that all arriving threads had done and
-//! knew. An mbarrier ends a phase when its count of threads has arrived and no more bytes are
+//! knew. An mbarrier completes a phase when its count of arrivals is reached and no more bytes are
 //! expected; bytes may arrive before they are expected. A wait for parity `p` proceeds when the
 //! current phase has the other parity.
 
@@ -19,10 +19,10 @@ use crate::program::WARP_LANES;
 use crate::program::memory::{Access, BufferId};
 use crate::program::operation::Fence;
 
-/// Bytes of a barrier in memory.
+/// Bytes of an mbarrier.
 pub(super) const OBJECT: u64 = 8;
 
-/// The bytes that a barrier may expect have less than this absolute value.
+/// The limit of the absolute value of an mbarrier's tx-count.
 const MAX_EXPECTED: i64 = 1 << 20;
 
 /// The arrivals at one of the barriers of the block.
@@ -34,49 +34,49 @@ pub(super) struct Rendezvous {
     early: Option<Clock>,
     came: u32,
     expected: u32,
-    /// Where the last one came.
+    /// The node at which the last one arrived.
     place: usize,
 }
 
-/// A barrier in shared memory.
+/// An mbarrier in shared memory.
 #[derive(Debug)]
 pub(super) struct Object {
     buffer: BufferId,
     /// The rank of its block.
     pub(super) rank: usize,
     address: i64,
-    /// Where it begins in the shared memory of the cluster.
+    /// Its first byte in the shared memory of the cluster.
     first: u64,
-    /// Arrivals of a phase.
+    /// The number of arrivals of a phase.
     count: u32,
-    /// The arrivals that are missing.
+    /// The number of pending arrivals.
     pending: u32,
-    /// Bytes that are still to come.
+    /// The number of pending bytes.
     pub(super) expects: i64,
-    /// How many phases are over.
+    /// The number of completed phases.
     pub(super) phase: u32,
     init: Event,
     /// The knowledge of the threads that arrived in this phase.
     arriving: Clock,
     /// The knowledge of the threads that arrived in the last phase.
     released: Clock,
-    /// The last bulk load: the count of its event, and who set it off.
+    /// The last bulk load: the count of its event, and the thread that issued it.
     pub(super) last_load: Option<(u32, Actor)>,
     /// The waits for its phases and the arrivals in them.
     pub(super) phases: Phases,
-    /// Where it was initialised.
+    /// The node at which it was initialised.
     place: usize,
 }
 
 impl Object {
-    /// Whether it has one of these bytes.
+    /// Whether it overlaps these bytes.
     pub(super) fn meets(&self, first: u64, bytes: u64) -> bool {
         first < self.first + OBJECT && self.first < first + bytes
     }
 }
 
 impl InterpretedRun<'_> {
-    /// A warp comes to a barrier of the block.
+    /// A warp arrives at a barrier of the block, and waits.
     pub(super) fn arrive(&mut self, warp: &Warp, place: usize, number: usize, threads: u32) -> Result<State, Stop> {
         self.come(warp, place, number, threads)?;
         self.block.rendezvous[warp.rank][number].arrived.push(warp.number);
@@ -96,7 +96,7 @@ impl InterpretedRun<'_> {
         Ok(())
     }
 
-    /// One more warp arrives at a barrier of the block.
+    /// Records the arrival of a warp at a barrier of the block.
     fn come(&mut self, warp: &Warp, place: usize, number: usize, threads: u32) -> Result<(), Stop> {
         let first = warp.thread(warp.mask.trailing_zeros() as usize % WARP_LANES);
         if warp.mask != warp.exists {
@@ -114,7 +114,7 @@ impl InterpretedRun<'_> {
         let rendezvous = &mut self.block.rendezvous[warp.rank][number];
         rendezvous.expected = threads;
         rendezvous.place = place;
-        // The hardware counts whole warps at the barriers with a number of threads.
+        // At barriers with a number of threads, the hardware counts whole warps.
         rendezvous.came += if number == 0 { warp.exists.count_ones() } else { 32 };
         Ok(())
     }
@@ -177,7 +177,7 @@ impl InterpretedRun<'_> {
         Ok(())
     }
 
-    /// The barrier in memory at an address, which a thread uses, or TMA for it.
+    /// The mbarrier at an address that a thread uses, or TMA for it.
     pub(super) fn object(&mut self, by: Actor, memory: Memory, address: i64, engine: bool) -> Result<usize, Stop> {
         let span = Span { memory, address, bytes: OBJECT };
         if !self.inside(by, &span, OBJECT as u32)? {
@@ -222,7 +222,7 @@ impl InterpretedRun<'_> {
             let first = self.shared_at(memory, address);
             let event = self.block.clocks.now(thread, place);
             let before = self.block.objects.iter().any(|object| object.meets(first, OBJECT));
-            // Accesses that overlap another mbarrier are reported by this.
+            // This reports accesses that overlap another mbarrier.
             self.touch(&Touch { by, span, kind: AccessKind::Write, event })?;
             if before {
                 return Err(Stop);
@@ -271,7 +271,7 @@ impl InterpretedRun<'_> {
         Ok(())
     }
 
-    /// One arrival at a barrier in memory, by a thread or agent with the given clock.
+    /// One arrival at an mbarrier, by a thread or agent with the given clock.
     pub(super) fn arrival(&mut self, by: Actor, at: usize, clock: &Clock, expect: u32) -> Result<(), Stop> {
         let object = &self.block.objects[at];
         if object.pending == 0 {
@@ -295,7 +295,7 @@ impl InterpretedRun<'_> {
         Ok(())
     }
 
-    /// Ends the phase of a barrier in memory if everything has come.
+    /// Completes the phase of an mbarrier, if nothing is pending.
     pub(super) fn end_phase(&mut self, at: usize) {
         let object = &mut self.block.objects[at];
         if object.pending > 0 || object.expects != 0 {
@@ -311,7 +311,7 @@ impl InterpretedRun<'_> {
         }
     }
 
-    /// Lanes that wait for a phase go on if it is over.
+    /// Lanes that wait for a phase proceed if it has completed.
     pub(super) fn poll(&mut self, warp: &mut Warp) -> Result<(), Stop> {
         let State::Phase { place, lanes: waiting } = warp.state else { return Ok(()) };
         let code = self.code;
@@ -320,7 +320,7 @@ impl InterpretedRun<'_> {
         let addresses = addresses(warp, instruction, access, false, &mut input);
         let parities = warp.registers[instruction.inputs[input].index()];
         let mut left = waiting;
-        // Lanes that wait for the same barrier learn the same, at once.
+        // Lanes that wait for the same mbarrier learn the same, at once.
         let mut learned: Option<(usize, u32)> = None;
         for lane in lanes(waiting) {
             let thread = warp.thread(lane);
@@ -347,13 +347,13 @@ impl InterpretedRun<'_> {
         Ok(())
     }
 
-    /// Lanes learn what those knew who arrived at a barrier in memory.
+    /// Lanes learn what the threads knew that arrived at an mbarrier.
     fn learn(&mut self, warp: &Warp, object: usize, mask: u32) {
         let released = Clock::clone(&self.block.objects[object].released);
         self.block.clocks.acquire(warp.threads(mask), &released);
     }
 
-    /// The barrier in memory that a lane waits for.
+    /// The mbarrier that a lane waits for.
     pub(super) fn waited_for(&self, warp: &Warp, place: usize, lane: usize) -> Option<usize> {
         let (instruction, access) = wait_at(&self.code.nodes[place])?;
         let address = addresses(warp, instruction, access, false, &mut 0)[lane];
@@ -378,7 +378,7 @@ impl InterpretedRun<'_> {
         (text, (object.pending == 0).then_some((at, object.expects)))
     }
 
-    /// Reports what the blocks of a cluster must not leave unfinished at their end.
+    /// Reports what the blocks of a cluster leave unfinished when they exit.
     pub(super) fn end_of_cluster(&mut self) -> Result<(), Stop> {
         let left: Vec<(u32, usize)> = self
             .block
@@ -411,7 +411,7 @@ impl InterpretedRun<'_> {
     }
 }
 
-/// A wait for a barrier in memory.
+/// A wait for an mbarrier.
 fn wait_at<'p>(node: &Node<'p>) -> Option<(&'p Instruction, &'p Access)> {
     use crate::program::operation::Operation;
     match node {

@@ -1,8 +1,8 @@
-//! Bulk copies: boxes of tensors and bytes of shared memory, moved by TMA.
+//! Bulk copies: boxes of tensors and bytes of shared memory, copied by TMA.
 //!
-//! Law: as for any copy behind a thread's back (`background.rs`). A load arrives at a barrier in
-//! memory, in its block, with its bytes; a store is over when its thread has waited for its group.
-//! What ordinary stores left is taken or replaced only after a fence of who stored.
+//! Law: as for any asynchronous copy (`background.rs`). A load arrives at an mbarrier of its block
+//! with its bytes. A store has finished when its thread has waited for its group. Bytes from
+//! ordinary stores are read or overwritten only after a proxy fence by the thread that stored.
 //!
 //! At the edges of a tensor, TMA differs by direction, as measured on an H200 (the book, "What the
 //! device was compared with"). A load fills element by element: elements before the first
@@ -40,15 +40,15 @@ struct Store {
 #[derive(Debug, Clone, Default)]
 pub(super) struct BulkStores {
     committed: u32,
-    /// The last group with a store, and where that was issued.
+    /// The last group with a store, and the node at which that store was issued.
     pub(super) last: (u32, usize),
     pending: VecDeque<Store>,
 }
 
-/// Where a bulk load takes its bytes from.
+/// The source of a bulk load.
 #[derive(Debug, Clone)]
 enum BytesOrigin {
-    /// The box of a map at a corner.
+    /// The box of a map with this origin.
     Box(MapId, [i64; 5]),
     /// Bytes of shared memory.
     Shared(Span),
@@ -60,7 +60,7 @@ pub(super) struct Load {
     from: BytesOrigin,
     to: Span,
     object: usize,
-    /// The phase of its barrier when it was issued.
+    /// The phase of its mbarrier when it was issued.
     phase: u32,
     by: Actor,
     /// The knowledge of the thread that issued it.
@@ -69,10 +69,10 @@ pub(super) struct Load {
 
 /// A row of a box.
 struct Row {
-    /// Where it begins in the box, in bytes.
+    /// Its first byte in the box.
     boxed: i64,
-    /// Its part inside the tensor: bytes from its beginning, bytes from the beginning of the
-    /// tensor, and length.
+    /// Its part inside the tensor: the offset in the row, the offset in the tensor, and the length,
+    /// in bytes.
     real: Option<(i64, i64, u64)>,
 }
 
@@ -101,14 +101,14 @@ impl MapBoxes {
             .collect()
     }
 
-    /// The address in the shared memory of the block of a byte of a box.
+    /// The swizzled address of a byte of a box, in the shared memory of the block.
     fn swizzled(&self, address: i64) -> i64 {
         address ^ (address >> 3 & self.flips)
     }
 }
 
 impl InterpretedRun<'_> {
-    /// The coordinates of the corner of a box, from an input on.
+    /// The origin of a box, from an input on.
     fn corner(&self, warp: &Warp, instruction: &Instruction, input: usize, lane: usize) -> [i64; 5] {
         let mut coordinates = [0; 5];
         for (coordinate, register) in coordinates.iter_mut().zip(&instruction.inputs[input..]) {
@@ -117,8 +117,8 @@ impl InterpretedRun<'_> {
         coordinates
     }
 
-    /// Stops where a box may not be copied: by its place in shared memory, and by the address of
-    /// its first row.
+    /// Stops the run if a box may not be copied because of its alignment in shared memory or the
+    /// address of its first row.
     fn box_inside(&mut self, by: Actor, map: MapId, shared: Span, coordinates: &[i64; 5]) -> Result<(), Stop> {
         let boxes = &self.setup.maps[map.index()];
         if !self.inside(by, &shared, PLACES)? {
@@ -133,8 +133,9 @@ impl InterpretedRun<'_> {
         Ok(())
     }
 
-    /// Stops where a box that is stored does not stay inside its tensor: at a negative coordinate,
-    /// and where a row ends inside a chunk. Rows begin at chunks, as strides are multiples of them.
+    /// Stops the run if a stored box does not stay inside its tensor: if a coordinate is negative,
+    /// or a row ends inside a chunk. Rows begin at chunk boundaries, because strides are multiples
+    /// of chunks.
     fn store_inside(&mut self, by: Actor, map: MapId, coordinates: &[i64; 5]) -> Result<(), Stop> {
         let boxes = &self.setup.maps[map.index()];
         let element = i64::from(boxes.element);
@@ -157,7 +158,7 @@ impl InterpretedRun<'_> {
         Ok(())
     }
 
-    /// Records what a bulk copy does to the tensor.
+    /// Records the accesses of a bulk copy to the tensor.
     fn touch_rows(
         &mut self,
         by: Actor,
@@ -178,8 +179,8 @@ impl InterpretedRun<'_> {
         Ok(())
     }
 
-    /// Bytes of shared memory that ordinary stores left, and that a bulk copy is about to take or
-    /// replace.
+    /// Checks that a fence follows the ordinary stores to bytes of shared memory that a bulk copy
+    /// is about to read or overwrite.
     pub(super) fn fenced(&mut self, by: Actor, shared: Span) -> Result<(), Stop> {
         let shift = self.setup.shared_shift;
         let first = self.shared_at(shared.memory, shared.address);
@@ -231,7 +232,7 @@ impl InterpretedRun<'_> {
         Ok(())
     }
 
-    /// Bytes of shared memory that go to another block of the cluster.
+    /// Sends bytes of shared memory to another block of the cluster.
     pub(super) fn bulk_send(
         &mut self,
         warp: &Warp,
@@ -269,7 +270,7 @@ impl InterpretedRun<'_> {
         Event::new(self.block.clocks.load_agent(object), self.block.objects[object].phase + 1, place)
     }
 
-    /// Sets off a bulk load into the shared memory of one block.
+    /// Issues a bulk load into the shared memory of one block.
     fn set_off(&mut self, by: Actor, from: BytesOrigin, to: Span, object: usize) -> Result<(), Stop> {
         let (event, phase) = (self.load_event(object, by.place), self.block.objects[object].phase);
         self.fenced(by, to)?;
@@ -315,11 +316,11 @@ impl InterpretedRun<'_> {
         Ok(())
     }
 
-    /// Moves a box, to shared memory or from it.
+    /// Copies a box to shared memory or from it.
     fn move_box(&mut self, map: MapId, shared: Span, coordinates: &[i64; 5], to_shared: bool) {
         let boxes = &self.setup.maps[map.index()];
         let start = shared.address + i64::from(self.program.buffer(shared.memory.buffer).start);
-        // The engine permutes by the bits of addresses in the block.
+        // TMA applies the swizzle to bits of addresses in the block.
         let begin = shared.memory.rank * self.setup.shared_bytes;
         let length = i64::from(boxes.boxed[0] * boxes.element);
         let tensor = &mut self.globals[boxes.buffer.index()].data;
@@ -393,7 +394,7 @@ impl InterpretedRun<'_> {
         }
     }
 
-    /// Moves what the bulk stores of a thread are to move, up to a group.
+    /// Performs the bulk stores of a thread up to a group.
     pub(super) fn finish_stores(&mut self, thread: usize, done: u32) {
         let stores = &mut self.block.stores[thread];
         let count = stores.pending.iter().take_while(|store| store.group <= done).count();

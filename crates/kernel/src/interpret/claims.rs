@@ -1,11 +1,10 @@
-//! Numbers that clusters take of the count of a launch.
+//! Indices that clusters claim from the counter of a launch.
 //!
-//! Law: with C clusters, any cluster may get any number less than n; each gets its own in
-//! increasing order, and then, once, one from n to n + C - 1. So the counter, which restarts after
-//! n + C - 1, is 0 after the launch. Clusters run one after another here, and a schedule decides
-//! which numbers each would have got among the others: equal shares, all for one cluster, or at
-//! random. Nothing else is communicated through the counter, so each of these is a possible order
-//! of a device.
+//! Law: with C clusters, any cluster may claim any index less than n. Each claims its own in
+//! increasing order, and then, once, one from n to n + C - 1. So the counter, which wraps after n +
+//! C - 1, is 0 after the launch. Clusters run one after another here, and the schedule decides
+//! which indices each would have claimed: equal shares, all by one cluster, or at random. Nothing
+//! else is communicated through the counter, so each of these orders may happen on a device.
 
 use super::finding::Defect;
 use super::lanes::lanes;
@@ -16,12 +15,12 @@ use crate::program::Instruction;
 use crate::program::WARP_LANES;
 use crate::program::operation::Operation;
 
-/// The numbers that clusters have claimed.
+/// The indices that clusters have claimed.
 #[derive(Debug, Default)]
 pub(super) struct Claims {
-    /// The number after which the count begins again.
+    /// The value after which the counter wraps.
     last: Option<u64>,
-    /// For each cluster, the least number that it may get next; None after it was told that there
+    /// For each cluster, the least index that it may claim next; None after it was told that there
     /// are no more.
     next: Vec<Option<u64>>,
 }
@@ -31,7 +30,7 @@ impl InterpretedRun<'_> {
         self.setup.blocks / u64::from(self.program.cluster_size()).max(1)
     }
 
-    /// The cluster that has a number below the end of the count.
+    /// The cluster that claims an index below the end.
     fn claimer(&self, number: u64) -> u64 {
         let clusters = self.clusters();
         match self.schedule.order {
@@ -41,7 +40,7 @@ impl InterpretedRun<'_> {
         }
     }
 
-    /// Each active lane takes the next number of its cluster.
+    /// Each active lane claims the next index of its cluster.
     pub(super) fn claim(&mut self, warp: &mut Warp, place: usize, instruction: &Instruction) -> Result<(), Stop> {
         let output = instruction.outputs[0].index();
         let active = self.active(warp, instruction);
@@ -75,11 +74,11 @@ impl InterpretedRun<'_> {
         };
         let found = (from..end).find(|number| self.claimer(*number) == own);
         self.claims.next[own as usize] = found.map(|number| number + 1);
-        // Of the numbers from the end on, each cluster gets one.
+        // From the end on, each cluster claims one index.
         Ok(found.unwrap_or(end + own))
     }
 
-    /// Whether the count is where it was before the launch.
+    /// Checks that the counter has the value that it had before the launch.
     pub(super) fn check_count(&mut self) -> Result<(), Stop> {
         let over = self.claims.next.len() as u64 == self.clusters() && self.claims.next.iter().all(Option::is_none);
         if over || !self.program.has(|operation| *operation == Operation::Claim) {

@@ -1,16 +1,17 @@
-//! Vector clocks: what each thread of a cluster knows to have happened.
+//! Vector clocks: which events happened before what a thread of a cluster does next.
 //!
 //! Law: an access is ordered before what a thread does next exactly if the thread made it itself,
 //! or if a chain of barriers leads from one to the other. Each *agent* counts its events; a
 //! thread's clock holds, for each agent, the count up to which it knows them. Agents are the
-//! threads; for each thread its asynchronous copies, the reads and the writes of its bulk stores,
-//! and, for arrivals at barriers of other blocks that publish only this, its own reads, and its
-//! waits for phases and arrivals (`phases.rs`); the mbarriers on which bulk loads complete, and
-//! their finished phases; and the counter of the launch (`arrivals.rs`). Asynchronous events of an
-//! agent are known to a thread that waits for them, and to those that this thread tells.
+//! threads. For each thread, further agents are its asynchronous copies, and the reads and the
+//! writes of its bulk stores; and, for arrivals at mbarriers of other blocks that publish only
+//! this, its own reads, and its waits for phases and arrivals (`phases.rs`). Also agents are the
+//! mbarriers on which bulk loads complete, and their completed phases; and the counter of the
+//! launch (`arrivals.rs`). Asynchronous events of an agent are known to a thread that waits for
+//! them, and to those that this thread synchronizes with.
 //!
-//! Threads that left a barrier together share one clock; each has its own counts besides, so a
-//! barrier costs one pass over the agents.
+//! Threads that left a barrier together share one clock. Each also has its own counts, so a barrier
+//! costs one pass over the agents.
 
 mod fences;
 mod known;
@@ -20,9 +21,9 @@ use std::rc::Rc;
 
 pub(super) use known::Known;
 
-/// An access in the history of a cluster: by which agent, at which count, by which instruction.
+/// An access in the history of a cluster: its agent, its count, and its instruction.
 ///
-/// Zero is no access.
+/// Zero means no access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Event(u64);
 
@@ -32,15 +33,15 @@ const AGENT_BITS: u32 = 17;
 
 /// The greatest count of an agent.
 pub(super) const MAX_COUNT: u32 = (1 << COUNT_BITS) - 1;
-/// How many instructions a program may have.
+/// The most instructions of a program.
 pub(super) const MAX_PLACES: usize = 1 << PLACE_BITS;
-/// How many agents a cluster may have.
+/// The most agents of a cluster.
 pub(super) const MAX_AGENTS: usize = 1 << AGENT_BITS;
 
 impl Event {
     pub(super) const NONE: Event = Event(0);
 
-    /// The event of an agent at a count, from 1 to [`MAX_COUNT`], by the instruction at a place.
+    /// The event of an agent at a count, from 1 to [`MAX_COUNT`], by the instruction of a node.
     pub(super) fn new(agent: usize, count: u32, place: usize) -> Event {
         Event((agent as u64) << (COUNT_BITS + PLACE_BITS) | (place as u64) << COUNT_BITS | u64::from(count))
     }
@@ -61,7 +62,7 @@ impl Event {
         self.0 as u32 & MAX_COUNT
     }
 
-    /// The bits, of which the highest is never set.
+    /// The bits. The highest one is never set.
     pub(super) fn bits(self) -> u64 {
         self.0
     }
@@ -71,27 +72,26 @@ impl Event {
     }
 }
 
-/// The asynchronous work of a thread.
+/// A kind of asynchronous work of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Work {
     /// Asynchronous copies; the count is that of the group.
     Copy = 1,
-    /// Bulk stores, reading shared memory.
+    /// The reads of bulk stores in shared memory.
     StoreRead = 2,
-    /// Bulk stores, writing global memory.
+    /// The writes of bulk stores in global memory.
     StoreWrite = 3,
-    /// wgmma products, reading shared memory: by the first thread of the warp for all of it; the
-    /// count is that of the group.
+    /// The reads of wgmma in shared memory, recorded for the first thread of the warp; the count is
+    /// that of the group.
     Multiply = 4,
-    /// Reads of the thread itself, where they have clocks of their own: the count is that of the
-    /// thread.
+    /// Reads of the thread itself, if they have separate clocks; the count is that of the thread.
     Read = 5,
-    /// Waits of the thread itself for phases of barriers in memory, and its arrivals there: the
-    /// count is that of the thread. Arrivals that pass on no data pass these on.
+    /// The thread's waits for phases of mbarriers, and its arrivals there; the count is that of the
+    /// thread. Arrivals that publish no data still publish these.
     Phase = 6,
 }
 
-/// How many kinds of work there are.
+/// The number of kinds of work.
 const WORKS: usize = 6;
 
 /// The agent of an event.
@@ -99,13 +99,13 @@ const WORKS: usize = 6;
 pub(super) enum Agent {
     /// A thread itself.
     Thread(usize),
-    /// Something that a thread has issued.
+    /// Work that a thread has issued.
     Work(usize, Work),
-    /// A bulk load that arrives at the object of this number.
+    /// A bulk load that arrives at the mbarrier with this number.
     Load(usize),
     /// The launches before this one.
     Launches,
-    /// The count of the launch: its count is how many blocks were counted.
+    /// The counter of the launch; its count is the number of counted blocks.
     Grid,
 }
 
@@ -116,34 +116,34 @@ impl Agent {
     }
 }
 
-/// A clock: for each agent the count up to which its events are known; 0 beyond its end.
+/// A clock: for each agent, the count up to which its events are known; 0 for agents past its end.
 pub(super) type Clock = Rc<[u32]>;
 
 /// The clocks of all threads of a cluster.
 #[derive(Debug)]
 pub(super) struct Clocks {
     threads: usize,
-    /// Whether reads of threads have clocks of their own, beside those of writes.
+    /// Whether reads of threads have clocks that are separate from those of writes.
     reads: bool,
     /// The clock of each thread.
     told: Vec<Clock>,
     /// The current count of each thread, from 1.
     counts: Vec<u32>,
-    /// Up to which count each thread's own background work is over, by [`Work`]; empty where a
-    /// program has none.
+    /// For each [`Work`], the count up to which each thread's own asynchronous work has completed;
+    /// empty if a program has none.
     done: [Vec<u32>; WORKS],
-    /// The counts that fences of each thread end, and up to which group its copies were over then;
-    /// rising.
+    /// For each thread, its fences in ascending order: the count that the fence ends, and the group
+    /// up to which its copies had completed.
     fences: Vec<Vec<(u32, u32)>>,
-    /// The same for fences that publish mbarriers.
+    /// As `fences`, for fences that publish mbarriers.
     published: Vec<Vec<(u32, u32)>>,
-    /// The fences for global memory of each thread that has made one, in order.
+    /// For each thread that has made fences for global memory, these fences in order.
     global_fences: BTreeMap<usize, Vec<Known>>,
 }
 
 impl Clocks {
-    /// The clocks at the beginning of a cluster. Reads have their own only where there is work in
-    /// the background.
+    /// The clocks at the beginning of a cluster. Reads have separate clocks only if there is
+    /// asynchronous work.
     pub(super) fn new(threads: usize, background: bool, reads: bool) -> Clocks {
         let nothing: Clock = Rc::from([]);
         let done = || vec![0; if background { threads } else { 0 }];
@@ -178,27 +178,27 @@ impl Clocks {
         }
     }
 
-    /// The number of the agent that stands for bulk loads at the object of a number.
+    /// The number of the agent for bulk loads at an mbarrier.
     pub(super) fn load_agent(&self, object: usize) -> usize {
         (WORKS + 1) * self.threads + 2 + 2 * object
     }
 
-    /// The number of the agent whose count is how many phases of the object of a number are over.
+    /// The number of the agent whose count is the number of completed phases of an mbarrier.
     fn phase_agent(&self, object: usize) -> usize {
         self.load_agent(object) + 1
     }
 
-    /// The number of the agent that stands for the count of the launch.
+    /// The number of the agent for the launch counter.
     fn grid_agent(&self) -> usize {
         (WORKS + 1) * self.threads + 1
     }
 
-    /// An event of a thread, now, at a place.
+    /// An event of a thread at the present time, by a node.
     pub(super) fn now(&self, thread: usize, place: usize) -> Event {
         Event::new(thread, self.counts[thread], place)
     }
 
-    /// A read of a thread, now, at a place.
+    /// A read of a thread at the present time, by a node.
     pub(super) fn reading(&self, thread: usize, place: usize) -> Event {
         if self.reads {
             self.background(thread, Work::Read, self.counts[thread], place)
@@ -223,7 +223,8 @@ impl Clocks {
         known >= event.count() || (agent >= self.threads && self.own(agent, thread) >= event.count())
     }
 
-    /// Up to which count a thread knows its own background work to be over; 0 for another's.
+    /// The count up to which a thread knows that its own asynchronous work has completed; 0 for
+    /// that of another thread.
     fn own(&self, agent: usize, thread: usize) -> u32 {
         let (work, owner) = (agent / self.threads, agent % self.threads);
         if owner != thread || !(1..=WORKS).contains(&work) {
@@ -235,7 +236,7 @@ impl Clocks {
         self.done[work - 1].get(thread).copied().unwrap_or(0)
     }
 
-    /// Up to which count a thread's background work is over.
+    /// The count up to which a thread's asynchronous work has completed.
     pub(super) fn done(&self, thread: usize, work: Work) -> u32 {
         self.done[work as usize - 1][thread]
     }
@@ -246,20 +247,20 @@ impl Clocks {
         *done = (*done).max(count);
     }
 
-    /// Up to which count any thread knows of an agent.
+    /// The greatest count of an agent that any thread knows.
     pub(super) fn known_to_any(&self, agent: usize) -> u32 {
         self.told.iter().filter_map(|clock| clock.get(agent)).copied().max().unwrap_or(0)
     }
 
-    /// All given threads know a background work of one of them to be over up to a count.
+    /// All given threads learn that asynchronous work of one of them has completed up to a count.
     pub(super) fn finish_for(&mut self, threads: impl Iterator<Item = usize>, owner: usize, work: Work, count: u32) {
         let nothing: Clock = Rc::from([]);
         let clock = with(&nothing, work as usize * self.threads + owner, count);
         self.acquire(threads, &clock);
     }
 
-    /// The joint knowledge of the given threads, including their own events; later events are not
-    /// in it. None if a count overflows.
+    /// The joint knowledge of the given threads, including their own events so far. None if a count
+    /// overflows.
     pub(super) fn release(&mut self, threads: impl Iterator<Item = usize> + Clone) -> Option<Clock> {
         let agents = if self.done[0].is_empty() { self.threads } else { (WORKS + 1) * self.threads };
         let mut clock = vec![0; agents];
@@ -292,7 +293,7 @@ impl Clocks {
     }
 
     /// The reads that a thread has made or knows of, for threads that may not rely on its writes:
-    /// an arrival without a release. None if a count overflows.
+    /// an arrival without release. None if a count overflows.
     pub(super) fn release_reads(&mut self, thread: usize) -> Option<Clock> {
         let mut clock = self.told[thread].to_vec();
         clock.resize(clock.len().max((WORKS + 1) * self.threads), 0);
@@ -313,26 +314,26 @@ impl Clocks {
         Some(clock.into())
     }
 
-    /// The given threads have waited for the launches before this one.
+    /// The given threads have waited for the previous launches.
     pub(super) fn wait_for_launches(&mut self, threads: impl Iterator<Item = usize>) {
         let nothing: Clock = Rc::from([]);
         let clock = with(&nothing, (WORKS + 1) * self.threads, 1);
         self.acquire(threads, &clock);
     }
 
-    /// Whether a thread knows that the launches before this one are over.
+    /// Whether a thread knows that the previous launches have finished.
     pub(super) fn knows_launches(&self, thread: usize) -> bool {
         self.told[thread].get((WORKS + 1) * self.threads).is_some_and(|count| *count > 0)
     }
 
-    /// A thread has been told of `count` blocks of the launch.
+    /// A thread learns of the first `count` counted blocks of the launch.
     pub(super) fn know_arrivals(&mut self, thread: usize, count: u32) {
         let nothing: Clock = Rc::from([]);
         let clock = with(&nothing, self.grid_agent(), count);
         self.acquire(std::iter::once(thread), &clock);
     }
 
-    /// The number of blocks of the launch that a thread has been told of.
+    /// The number of counted blocks of the launch that a thread knows of.
     pub(super) fn known_arrivals(&self, thread: usize) -> u32 {
         self.told[thread].get(self.grid_agent()).copied().unwrap_or(0)
     }
@@ -342,9 +343,9 @@ impl Clocks {
         others.any(|other| self.told[thread].get(other).is_some_and(|count| *count > 0))
     }
 
-    /// The given threads learn what a clock says.
+    /// The given threads learn what is in a clock.
     pub(super) fn acquire(&mut self, threads: impl Iterator<Item = usize>, clock: &Clock) {
-        // Threads that knew the same know the same afterwards.
+        // Threads with equal knowledge before have equal knowledge afterwards.
         let mut last: Option<(Clock, Clock)> = None;
         for thread in threads {
             let before = Rc::clone(&self.told[thread]);
@@ -364,7 +365,7 @@ impl Clocks {
     }
 }
 
-/// Adds what another clock says.
+/// Joins a clock with another one.
 fn join(clock: &mut Vec<u32>, other: &[u32]) {
     if clock.len() < other.len() {
         clock.resize(other.len(), 0);
@@ -384,7 +385,7 @@ pub(super) fn joined(first: &Clock, second: &Clock) -> Clock {
     clock.into()
 }
 
-/// A clock that also knows an agent up to a count.
+/// A clock that also knows the events of an agent up to a count.
 pub(super) fn with(clock: &Clock, agent: usize, count: u32) -> Clock {
     let mut clock = clock.to_vec();
     if clock.len() <= agent {

@@ -1,10 +1,10 @@
-//! Clusters: blocks that run together, and reach each other's shared memory.
+//! Clusters: blocks that run together and access each other's shared memory.
 //!
-//! Law: a thread that leaves the barrier of a cluster knows everything that all arriving threads
-//! had done and knew; threads that have ended are not waited for. The shared memory of a block
-//! exists from when the block is known to have started until its last thread ends: each use from
-//! another block must be ordered after some event of a thread of the block, and before the end of
-//! one of its threads.
+//! Law: a thread that leaves the cluster barrier knows everything that all arriving threads had
+//! done and knew; exited threads are not waited for. The shared memory of a block exists from when
+//! the block is known to have started until its last thread exits: each access from another block
+//! must be ordered after some event of a thread of the block, and before the exit of one of its
+//! threads.
 
 use super::access::addresses;
 use super::barriers::OBJECT;
@@ -18,7 +18,7 @@ use crate::program::Instruction;
 use crate::program::WARP_LANES;
 use crate::program::memory::{Access, BufferId, Space};
 
-/// A use of the shared memory of another block.
+/// An access to the shared memory of another block.
 #[derive(Debug)]
 pub(super) struct RemoteUse {
     event: Event,
@@ -27,14 +27,14 @@ pub(super) struct RemoteUse {
     of: Place,
 }
 
-/// The barrier of a cluster.
+/// The state of the cluster barrier.
 #[derive(Debug)]
 pub(super) struct Gathering {
     /// The warps that have arrived in this phase.
     arrived: Vec<bool>,
-    /// The warps that have ended.
+    /// The warps that have exited.
     ended: Vec<bool>,
-    /// How many phases are over.
+    /// The number of completed phases.
     phase: u32,
     arriving: Clock,
     released: Clock,
@@ -47,13 +47,13 @@ impl Gathering {
         Gathering { arrived: none.clone(), ended: none, phase: 0, arriving: Clock::clone(&nothing), released: nothing }
     }
 
-    /// A warp has ended.
+    /// A warp has exited.
     pub(super) fn end(&mut self, warp: usize) {
         self.ended[warp] = true;
         self.end_phase();
     }
 
-    /// Ends the phase if some warp has arrived, and none is missing.
+    /// Completes the phase if some warp has arrived, and none is missing.
     fn end_phase(&mut self) {
         let all = self.arrived.iter().zip(&self.ended).all(|(arrived, ended)| *arrived || *ended);
         if all && self.arrived.contains(&true) {
@@ -70,17 +70,17 @@ impl InterpretedRun<'_> {
         thread / self.setup.padded
     }
 
-    /// The number of a thread in its block.
+    /// The index of a thread in its block.
     pub(super) fn in_block(&self, thread: usize) -> u32 {
         (thread % self.setup.padded) as u32
     }
 
-    /// The rank of a block where it says something.
+    /// The rank of a block, if the cluster has several blocks.
     pub(super) fn rank_named(&self, rank: usize) -> Option<u32> {
         (self.program.cluster_size() > 1).then_some(rank as u32)
     }
 
-    /// A buffer as a thread has it.
+    /// A buffer, as a thread accesses it.
     pub(super) fn own(&self, buffer: BufferId, thread: usize) -> Memory {
         Memory { buffer, rank: self.rank_of(thread) }
     }
@@ -91,7 +91,7 @@ impl InterpretedRun<'_> {
         (address + start) as u64 + (memory.rank * self.setup.shared_bytes) as u64
     }
 
-    /// A warp comes to the barrier of the cluster.
+    /// A warp arrives at the cluster barrier.
     pub(super) fn arrive_at_cluster(&mut self, warp: &mut Warp, place: usize) -> Result<(), Stop> {
         let first = warp.thread(warp.mask.trailing_zeros() as usize % WARP_LANES);
         if warp.mask != warp.exists {
@@ -115,7 +115,7 @@ impl InterpretedRun<'_> {
         Ok(())
     }
 
-    /// A warp waits for the barrier of the cluster.
+    /// A warp waits at the cluster barrier.
     pub(super) fn wait_for_cluster(&mut self, warp: &mut Warp, place: usize) -> Result<State, Stop> {
         if warp.mask != warp.exists || warp.arrived.is_none() {
             let what =
@@ -128,7 +128,7 @@ impl InterpretedRun<'_> {
         Ok(warp.state)
     }
 
-    /// A warp that waits goes on if the phase is over.
+    /// A waiting warp proceeds if the phase has completed.
     pub(super) fn leave_cluster_barrier(&mut self, warp: &mut Warp) {
         let gathering = &self.block.gathering;
         if warp.arrived.is_none_or(|phase| gathering.phase > phase) {
@@ -139,7 +139,7 @@ impl InterpretedRun<'_> {
         }
     }
 
-    /// The warps that are missing at the barrier of the cluster, as text.
+    /// The warps that are missing at the cluster barrier, as text.
     pub(super) fn gathering_text(&self) -> String {
         let gathering = &self.block.gathering;
         let come = gathering.arrived.iter().filter(|arrived| **arrived).count();
@@ -147,7 +147,7 @@ impl InterpretedRun<'_> {
         format!("at the barrier of the cluster, at which {come} of {alive} warps have arrived")
     }
 
-    /// The ranks that an instruction names in each lane; a rank that the cluster has not is a
+    /// The ranks that an instruction names in each lane. A rank that the cluster does not have is a
     /// finding.
     pub(super) fn ranks(
         &mut self,
@@ -169,8 +169,8 @@ impl InterpretedRun<'_> {
         Ok(ranks.map(|rank| rank as usize))
     }
 
-    /// Remembers that a thread uses shared memory, or issues what does, and looks whether the block
-    /// that has it is known to have begun.
+    /// Records that a thread accesses shared memory of another block, and checks that that block is
+    /// known to have started.
     pub(super) fn remember_use(&mut self, by: Actor, span: &Span, event: Event) -> Result<(), Stop> {
         let memory = span.memory;
         if self.program.cluster_size() == 1 || self.program.buffer(memory.buffer).space != Space::Shared {
@@ -183,7 +183,8 @@ impl InterpretedRun<'_> {
             let place = self.place_of(span);
             self.report_by(by, Defect::Lifetime { place, rank: rank as u32, ended: false })?;
         }
-        // Work that a thread of the block waits for ends before the block does, or that is found.
+        // Asynchronous work that a thread of the block waits for ends before the block does, or is
+        // reported elsewhere.
         let user = match self.block.clocks.agent(event.agent()) {
             Agent::Thread(thread) | Agent::Work(thread, _) => self.rank_of(thread),
             Agent::Load(object) => self.block.objects[object].rank,
@@ -200,8 +201,8 @@ impl InterpretedRun<'_> {
         Ok(())
     }
 
-    /// A block may not end while another one uses its shared memory: one of its threads has to know
-    /// of the use.
+    /// Checks that a block does not exit while another block accesses its shared memory: one of its
+    /// threads must know of the access.
     pub(super) fn check_uses(&mut self) -> Result<(), Stop> {
         for ((rank, _), RemoteUse { event, by, of }) in std::mem::take(&mut self.block.uses) {
             let begin = rank * self.setup.padded;
@@ -213,7 +214,7 @@ impl InterpretedRun<'_> {
         Ok(())
     }
 
-    /// Arrivals at barriers of blocks of the cluster.
+    /// Arrivals at mbarriers of other blocks of the cluster.
     pub(super) fn arrive_elsewhere(
         &mut self,
         warp: &Warp,

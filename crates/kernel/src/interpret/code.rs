@@ -1,6 +1,6 @@
-//! A program as a list: loops and conditions are jump targets.
+//! A program as a flat list of nodes, in which loops and conditions are jumps.
 //!
-//! Law: executing the list from its first node to its end does what the nested steps say.
+//! Law: executing the list from its first node to its end is equivalent to the nested steps.
 
 use crate::program::{Branch, Instruction, Loop, Program, SourceId, Step};
 
@@ -9,11 +9,11 @@ use crate::program::{Branch, Instruction, Loop, Program, SourceId, Step};
 pub(crate) enum Node<'p> {
     /// An instruction.
     Instruction(&'p Instruction),
-    /// Before the first iteration of a loop, by its number.
+    /// Before the first iteration of a loop, given by its number.
     LoopStart(usize),
     /// After an iteration.
     LoopEnd(usize),
-    /// Before a condition, by its number.
+    /// Before a condition, given by its number.
     BranchStart(usize),
     /// Between its two bodies.
     BranchMiddle(usize),
@@ -21,7 +21,7 @@ pub(crate) enum Node<'p> {
     BranchEnd(usize),
 }
 
-/// A loop, and where it begins and ends.
+/// A loop, and the nodes at which it begins and ends.
 #[derive(Debug)]
 pub(crate) struct Looped<'p> {
     pub(crate) step: &'p Loop,
@@ -29,7 +29,7 @@ pub(crate) struct Looped<'p> {
     pub(crate) end: usize,
 }
 
-/// A condition, and where it begins, changes over and ends.
+/// A condition, and the nodes at which its bodies begin and end.
 #[derive(Debug)]
 pub(crate) struct Choice<'p> {
     pub(crate) step: &'p Branch,

@@ -1,4 +1,4 @@
-//! Instructions that read and write registers alone.
+//! Instructions that only read and write registers.
 //!
 //! Law: the result of such an instruction depends only on its inputs, lane by lane. So the
 //! interpreter and the cost report compute it with the same code.
@@ -11,8 +11,8 @@ use crate::program::WARP_LANES;
 use crate::program::operation::{Effect, Operation};
 use crate::program::register::Width;
 
-/// Executes an instruction in all lanes of a warp, if it is one of those; whether it was. Registers
-/// have these widths.
+/// Executes an instruction in all lanes of a warp, if it only reads and writes registers. Returns
+/// whether it does. Registers have these widths.
 pub(crate) fn compute(widths: &[Width], registers: &mut [Lanes], instruction: &Instruction) -> bool {
     let input = |registers: &[Lanes], at: usize| registers[instruction.inputs[at].index()];
     let output = |at: usize| instruction.outputs[at].index();
@@ -110,7 +110,7 @@ fn by_table(table: u8, [a, b, c]: [u64; 3]) -> u64 {
     (0..32).map(|at| bit(at) << at).sum()
 }
 
-/// Four bytes of eight.
+/// `prmt`: four of eight bytes.
 fn permuted(bytes: u64, selector: u16) -> u64 {
     (0..4).map(|place| (bytes >> (8 * (selector >> (4 * place) & 7)) & 0xff) << (8 * place)).sum()
 }

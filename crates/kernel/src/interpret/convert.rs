@@ -1,9 +1,9 @@
 //! Conversions of one warp.
 //!
-//! Law: a conversion takes the exact value of what it reads and rounds it once to the format that
-//! it gives. Integers that are too large for an integer format are cut; floating-point numbers that
-//! are, become its ends. NaN becomes 0, or the highest bit alone where one of both types is f64 or
-//! a 64-bit integer (PTX ISA, `cvt`).
+//! Law: a conversion rounds the exact value of its operand once to the format of the result.
+//! Integers that are too large for an integer format are truncated to its bits; floating-point
+//! numbers that are too large become its least or greatest number. NaN becomes 0, or only the
+//! highest bit set if one of both types is f64 or a 64-bit integer (PTX ISA, `cvt`).
 
 use super::lanes::{Lanes, has_sign, low, one, signed};
 use super::rounding::{BF16, E4M3, E5M2, F16, F32, F64, Narrow, from_f16, to_bf16, to_f16};
@@ -11,7 +11,7 @@ use crate::program::operation::{Format, Number, Rounding};
 
 /// The kind of a format.
 enum FormatKind {
-    /// An integer: the bits of its value, and whether it has a sign.
+    /// An integer: its number of bits, and whether it is signed.
     Integer(u32, bool),
     /// A floating-point number.
     Float(Narrow),
@@ -31,7 +31,7 @@ fn kind(format: Format) -> FormatKind {
     }
 }
 
-/// How many bits the register of a format has.
+/// The number of bits of a register for a format.
 pub(crate) fn register_bits(format: Format) -> u32 {
     match format {
         Format::Number(number) => number.bits(),
@@ -40,7 +40,7 @@ pub(crate) fn register_bits(format: Format) -> u32 {
 }
 
 fn float(narrow: Narrow, bits: u64) -> f64 {
-    // The two formats of which the host has arithmetic need no taking apart.
+    // The two formats that the host supports need no decoding.
     match narrow.bits() {
         64 => f64::from_bits(bits),
         32 => f64::from(f32::from_bits(bits as u32)),
@@ -54,7 +54,7 @@ pub(super) fn convert(from: Format, to: Format, rounding: Rounding, a: &Lanes, o
         *out = *a;
         return;
     }
-    // As registers of bytes are in PTX: zeros in their upper half, whatever the sign is.
+    // Registers of bytes have zeros in their upper half, as in PTX, whatever the sign is.
     let register = match to {
         Format::I8 | Format::U8 => low(8),
         other => low(register_bits(other)),
@@ -97,7 +97,7 @@ pub(super) fn convert(from: Format, to: Format, rounding: Rounding, a: &Lanes, o
     }
 }
 
-/// The integer next to a number, or the end of the integers of this many bits.
+/// The integer nearest to a number, or the end of the range of integers with this many bits.
 fn to_integer(value: f64, bits: u32, sign: bool, rounding: Rounding) -> u64 {
     let whole = match rounding {
         Rounding::Nearest => value.round_ties_even(),
@@ -134,12 +134,12 @@ pub(super) fn widen_pair(from: Format, a: &Lanes, out: &mut Lanes) {
     one(a, out, |a| wide(a & 0xff) | wide(a >> 8 & 0xff) << 16);
 }
 
-/// One number of 8 bits, exactly.
+/// The exact value of an e4m3 number.
 pub(super) fn from_e4m3(bits: u8) -> f32 {
     E4M3.to_f64(u64::from(bits)) as f32
 }
 
-/// One number of 8 bits, exactly.
+/// The exact value of an e5m2 number.
 pub(super) fn from_e5m2(bits: u8) -> f32 {
     E5M2.to_f64(u64::from(bits)) as f32
 }

@@ -9,7 +9,7 @@ use crate::interpret::lanes::lanes;
 use crate::program::Source;
 use crate::program::operation::Operation;
 
-/// Kinds of instructions.
+/// Classes of instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Class {
     /// Arithmetic, comparisons, selection, conversions, and moves of bits.
@@ -35,7 +35,7 @@ pub enum Class {
 }
 
 impl Class {
-    /// All kinds.
+    /// All classes.
     pub const ALL: [Class; 10] = [
         Class::Arithmetic,
         Class::Shuffle,
@@ -65,7 +65,7 @@ impl Class {
         }
     }
 
-    /// The kind of an operation.
+    /// The class of an operation.
     pub fn of(operation: &Operation) -> Class {
         match operation {
             Operation::Shuffle(_) | Operation::Ballot | Operation::Elect => Class::Shuffle,
@@ -118,7 +118,7 @@ pub struct AccessCount {
     pub class: Class,
     /// The buffer.
     pub buffer: String,
-    /// How often a warp executed it with some lane that took part.
+    /// The number of executions by a warp in which a lane took part.
     pub requests: u64,
     /// The bytes that lanes accessed, summed over lanes.
     pub bytes: u64,
@@ -131,13 +131,13 @@ pub struct AccessCount {
     pub sectors: u64,
     /// Lines of 128 bytes of global memory.
     pub lines: u64,
-    /// Whether these are the most that they can be, because an address or a predicate was not
-    /// known; never of a run.
+    /// Whether these are upper bounds, because an address or a predicate was unknown. Never for a
+    /// run.
     pub at_most: bool,
 }
 
 impl AccessCount {
-    /// The accesses as a table, a line for each, below a line of headings.
+    /// The accesses as a table, with one row for each below a header.
     ///
     /// ```
     /// use tilewright_kernel::cost::Machine;
@@ -172,8 +172,8 @@ impl AccessCount {
         table
     }
 
-    /// Its cost, after the bytes: sectors, or wavefronts and their minimum. Neither is counted for
-    /// TMA.
+    /// The traffic after the bytes: sectors, or wavefronts and their minimum. Neither is counted
+    /// for TMA.
     fn place(&self) -> String {
         match (self.class, self.wavefronts) {
             (Class::Bulk, _) => format!("{:>9}", "bulk"),
@@ -182,7 +182,7 @@ impl AccessCount {
         }
     }
 
-    /// The accesses of each statement to each memory, all together, in their order.
+    /// The accesses of each statement to each memory, added up, in order.
     pub fn by_statement(accesses: &[AccessCount]) -> Vec<AccessCount> {
         let mut sums: Vec<AccessCount> = Vec::new();
         for access in accesses {
@@ -222,18 +222,18 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// How many instructions of a kind were executed, counted once a warp.
+    /// The number of executed warp instructions of a class.
     pub fn executed(&self, class: Class) -> u64 {
         self.classes[class as usize]
     }
 
-    /// How many instructions were executed, counted once a warp.
+    /// The number of executed warp instructions.
     pub fn total(&self) -> u64 {
         self.classes.iter().sum()
     }
 }
 
-/// The sums of one instruction and one memory.
+/// The counts of one instruction and one memory.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Tally {
     pub(crate) requests: u64,
@@ -254,7 +254,7 @@ impl Tally {
         [requests, bytes, wavefronts, least, sectors, lines]
     }
 
-    /// The sums of a statement.
+    /// The counts as those of a statement.
     pub(crate) fn count(&self, source: Source, class: Class, buffer: String) -> AccessCount {
         AccessCount {
             source,
@@ -300,7 +300,7 @@ impl Tally {
     }
 }
 
-/// The lanes that shared memory serves in one phase, by the bytes of each.
+/// The number of lanes that shared memory serves in one phase, by the number of bytes of each.
 pub(crate) fn phase_lanes(bytes: u32) -> u32 {
     match bytes {
         16 => 8,
@@ -309,7 +309,7 @@ pub(crate) fn phase_lanes(bytes: u32) -> u32 {
     }
 }
 
-/// The words of the bank with the most words, and the words of all banks.
+/// The number of words in the bank with the most words, and that of all words.
 fn wavefronts(mask: u32, addresses: &[i64; 32], bytes: u32) -> (u64, u64) {
     // At most 32 words are accessed in a phase.
     let mut words = [0_i64; 32];
@@ -331,9 +331,9 @@ fn wavefronts(mask: u32, addresses: &[i64; 32], bytes: u32) -> (u64, u64) {
     (banks.into_iter().max().unwrap_or(0), count as u64)
 }
 
-/// How many blocks of a size the lanes touch.
+/// The number of blocks of a size that the lanes access.
 fn blocks(mask: u32, addresses: &[i64; 32], bytes: u32, size: i64) -> u64 {
-    // An aligned access of at most 16 bytes lies in one block.
+    // An aligned access of at most 16 bytes is inside one block.
     let mut found = [0_i64; 32];
     let mut count = 0;
     for lane in lanes(mask) {

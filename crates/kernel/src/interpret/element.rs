@@ -9,8 +9,8 @@ use crate::element::Element;
 use crate::program::operation::Rounding;
 
 impl Element {
-    /// The number with these bits. Higher bits are left out; of integers of 64 bits it is the
-    /// nearest number of f64.
+    /// The number with these bits. Higher bits are ignored. For 64-bit integers, it is the nearest
+    /// number of f64.
     ///
     /// ```
     /// use tilewright_kernel::Element;

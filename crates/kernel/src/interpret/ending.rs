@@ -1,7 +1,7 @@
 //! The end of a run: deadlocks, and unwritten outputs.
 //!
-//! Law: if no warp can proceed, a finding says where each one waits and for what; when all have
-//! ended, each element of an output must have been written.
+//! Law: if no warp can proceed, a finding says where each one waits and for what. When all have
+//! exited, each element of an output must have been written.
 
 use super::finding::{Defect, Finding, Waiting};
 use super::machine::{InterpretedRun, Stop};
@@ -93,7 +93,7 @@ impl InterpretedRun<'_> {
         Err(Stop)
     }
 
-    /// Outputs of which something was not written.
+    /// Reports outputs with elements that were not written.
     pub(super) fn check_outputs(&mut self) {
         for (index, buffer) in self.program.buffers.iter().enumerate() {
             if buffer.space != Space::Global || buffer.role != Role::Output {
@@ -118,7 +118,7 @@ impl InterpretedRun<'_> {
             }
             if let Some(first) = first {
                 let place = self.place(BufferId(index as u32), (first * bytes) as i64, bytes);
-                // One for each output, so at no node.
+                // There is one finding for each output, without a node.
                 self.findings.push(Finding {
                     defect: Defect::NeverWritten { place, elements: missing },
                     source: None,

@@ -1,4 +1,4 @@
-//! One instruction of a warp.
+//! Executes one instruction of a warp.
 
 use super::compute::compute;
 use super::counts::Class;
@@ -15,7 +15,7 @@ use crate::program::operation::{Operation, Shuffle, Special, computes, shuffled}
 const ALL: u32 = u32::MAX;
 
 impl InterpretedRun<'_> {
-    /// Executes an instruction in the lanes that are active; what the warp does then.
+    /// Executes an instruction in the active lanes. Returns what the warp does next.
     pub(super) fn execute(&mut self, warp: &mut Warp, place: usize, instruction: &Instruction) -> Result<State, Stop> {
         self.classes[Class::of(&instruction.operation) as usize] += 1;
         if !warp.sums.is_empty() {
@@ -150,13 +150,13 @@ impl InterpretedRun<'_> {
                 self.report(Defect::Trap, place, Some(thread))?;
                 return Err(Stop);
             }
-            // Executed by `compute`; no `_`, so that a new operation is not forgotten.
+            // `compute` executes these. They are listed, so that a new operation is not forgotten.
             computes!() => {}
         }
         Ok(State::Ready)
     }
 
-    /// An instruction that all lanes of a warp execute together.
+    /// Checks that all lanes of a warp execute an instruction together.
     fn whole_warp(&mut self, warp: &Warp, place: usize) -> Result<(), Stop> {
         if warp.mask == ALL {
             return Ok(());
@@ -165,7 +165,7 @@ impl InterpretedRun<'_> {
         self.report(Defect::Divergence { active: warp.mask }, place, Some(thread))
     }
 
-    /// The lanes in which an instruction with a predicate does something.
+    /// The lanes in which a predicated instruction is executed.
     pub(super) fn active(&self, warp: &Warp, instruction: &Instruction) -> u32 {
         instruction.guard.map_or(warp.mask, |guard| warp.mask & warp.holds(guard.index()))
     }

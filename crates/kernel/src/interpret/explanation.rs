@@ -1,4 +1,4 @@
-//! Pages about what the interpreter finds.
+//! Pages about the findings of the interpreter.
 
 tilewright_layout::error_pages! {
     /// The page about a code of [`super::SetupError`] or [`super::Finding`]: the condition, an

@@ -1,7 +1,7 @@
 //! Findings: the defects of a kernel.
 //!
-//! A finding is data with a stable [code](Finding::code); its sentence is made when it is printed,
-//! in `message.rs`.
+//! A finding is data with a stable [code](Finding::code). Its text is made when it is printed, in
+//! `message.rs`.
 
 use crate::element::Element;
 use crate::interpret::Schedule;
@@ -13,7 +13,7 @@ use crate::program::memory::Role;
 pub struct Thread {
     /// Its block.
     pub block: [u32; 3],
-    /// Its number in the block.
+    /// Its index in the block.
     pub thread: u32,
 }
 
@@ -22,37 +22,37 @@ pub struct Thread {
 pub struct Place {
     /// The name of the buffer.
     pub buffer: String,
-    /// Its layout, as it was written.
+    /// Its layout, as written by the author.
     pub layout: String,
     /// The type of its elements.
     pub element: Element,
-    /// The first byte, from where the buffer begins.
+    /// The first byte, counted from the beginning of the buffer.
     pub byte: i64,
-    /// How many.
+    /// The number of bytes.
     pub bytes: u64,
 }
 
-/// How an access took part in a conflict.
+/// An access that takes part in a conflict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Party {
-    /// By which thread; of a bulk load, none.
+    /// The thread; None for a bulk load.
     pub thread: Option<Thread>,
-    /// By which statement.
+    /// The statement.
     pub source: Source,
-    /// Whether it went on behind the thread's back.
+    /// Whether it is asynchronous.
     pub background: bool,
 }
 
 /// Threads that wait for something.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Waiting {
-    /// The first and the last thread of a run of them.
+    /// The first and the last of consecutive threads.
     pub threads: (u32, u32),
-    /// The rank of their block, in a cluster of several.
+    /// The rank of their block, if the cluster has several blocks.
     pub rank: Option<u32>,
-    /// The statement at which they wait; none for threads that have ended.
+    /// The statement at which they wait; None for threads that have exited.
     pub source: Option<Source>,
-    /// The purpose.
+    /// What they wait for.
     pub what: String,
 }
 
@@ -64,17 +64,17 @@ pub enum Defect {
     OutOfBounds {
         /// The bytes of the access.
         place: Place,
-        /// How many bytes the buffer has.
+        /// The number of bytes of the buffer.
         size: u64,
     },
-    /// E1011: an access that is not a multiple of what it has to be.
+    /// E1011: an access that is not sufficiently aligned.
     Misaligned {
         /// The bytes of the access.
         place: Place,
         /// The required alignment.
         alignment: u32,
     },
-    /// E1012: a read of bytes that nobody has written.
+    /// E1012: a read of bytes that were never written.
     Unwritten {
         /// The bytes that are read.
         place: Place,
@@ -86,46 +86,45 @@ pub enum Defect {
         /// The earlier writer.
         before: Party,
     },
-    /// E1014: elements of an output that nobody writes.
+    /// E1014: elements of an output that are never written.
     NeverWritten {
         /// The first of them.
         place: Place,
-        /// How many elements.
+        /// The number of elements.
         elements: u64,
     },
-    /// E1015: an input that is written, or an output that is read by a block that was told of no
-    /// other.
+    /// E1015: an input that is written, or an output that is read by a block that knows of no other
+    /// block.
     Role {
         /// The bytes that are accessed.
         place: Place,
         /// The declared role.
         role: Role,
     },
-    /// E1016: two accesses that nothing orders, by threads of one block or of blocks of one
-    /// cluster.
+    /// E1016: two unordered accesses by threads of one block, or of blocks of one cluster.
     Race {
         /// The bytes.
         place: Place,
         /// The earlier access.
         before: Party,
     },
-    /// E1017: two accesses by threads of two blocks, which nothing orders.
+    /// E1017: two unordered accesses by threads of two blocks.
     RaceBetweenBlocks {
         /// The bytes.
         place: Place,
         /// The earlier access.
         before: Party,
     },
-    /// E1018: bytes touched while an asynchronous copy may still be under way, or an asynchronous
-    /// copy issued while they may still be touched.
+    /// E1018: an access to bytes while an asynchronous copy may be in flight, or an asynchronous
+    /// copy that is issued while the bytes may still be accessed.
     Unfinished {
         /// The bytes.
         place: Place,
         /// The earlier of the two.
         before: Party,
     },
-    /// E1019: bytes written by ordinary stores that a bulk copy takes or replaces, without a fence
-    /// between the two.
+    /// E1019: bytes from ordinary stores that a bulk copy reads or overwrites, without a proxy
+    /// fence between.
     Unfenced {
         /// The bytes.
         place: Place,
@@ -134,14 +133,14 @@ pub enum Defect {
         /// Whether they are in global memory.
         global: bool,
     },
-    /// E1020: a thread that ends before its asynchronous work.
+    /// E1020: a thread that exits before its asynchronous work has completed.
     PendingAtExit {
         /// The pending work.
         what: &'static str,
     },
     /// E1021: a barrier that some threads of a warp, or of a block, do not reach.
     BarrierNotReached {
-        /// The threads that are missing; none if some came and went on, and nobody else before
+        /// The missing threads; empty if some threads arrived and left, and no others came before
         /// the end.
         missing: Vec<u32>,
         /// The number of expected threads.
@@ -152,73 +151,74 @@ pub enum Defect {
         /// The waiting warps, and where they wait.
         waiting: Vec<Waiting>,
     },
-    /// E1023: more arrivals at a barrier than it counts, or a phase left unfinished.
+    /// E1023: more arrivals at an mbarrier than its count, or a phase that never completes.
     Arrivals {
-        /// The barrier.
+        /// The mbarrier.
         place: Place,
-        /// How many arrivals complete a phase.
+        /// The number of arrivals that complete a phase.
         count: u32,
-        /// How many came.
+        /// The number of arrivals.
         came: u32,
     },
-    /// E1024: bytes that a barrier expects and never get, or gets and did not expect.
+    /// E1024: an mbarrier expects bytes that never arrive, or bytes arrive that it does not expect.
     TransactionBytes {
-        /// The barrier.
+        /// The mbarrier.
         place: Place,
-        /// How many more bytes it expects; negative for those too many.
+        /// The number of bytes that are missing; negative if there are too many.
         expects: i64,
     },
-    /// E1025: a barrier in memory that is used before it is initialised, or before that is
-    /// published.
+    /// E1025: an mbarrier that is used before it is initialised, or before the initialisation is
+    /// visible.
     Uninitialised {
-        /// The barrier.
+        /// The mbarrier.
         place: Place,
-        /// Whether it is initialised, but not for this thread or for TMA yet.
+        /// Whether it is initialised, but not yet visible to this thread or to TMA.
         unpublished: bool,
     },
-    /// E1026: loop bounds that differ, or a loop variable that does not fit.
+    /// E1026: a number of iterations that differs between lanes, or a loop variable that does not
+    /// fit.
     LoopBounds {
-        /// How many iterations these threads take.
+        /// The number of iterations of these threads.
         iterations: u64,
-        /// The value in other lanes; None if the variable would overflow.
+        /// The number in other lanes; None if the variable would overflow.
         others: Option<u64>,
     },
-    /// E1027: an instruction of a whole warp that part of it executes.
+    /// E1027: an instruction of a whole warp that only a part of it executes.
     Divergence {
-        /// The lanes that do.
+        /// The lanes that execute it.
         active: u32,
     },
     /// E1028: an output that depends on the schedule.
     OrderDependent {
-        /// Its first element that differs.
+        /// The first element that differs.
         place: Place,
         /// The other schedule.
         other: Schedule,
     },
-    /// E1029: the limit of steps; what was checked so far is right.
+    /// E1029: the limit of steps was reached; no defect was found before.
     StepLimit {
-        /// How many instructions of warps were executed.
+        /// The number of warp instructions that were executed.
         steps: u64,
-        /// How many blocks were finished.
+        /// The number of blocks that finished.
         blocks: u64,
-        /// How many blocks there are.
+        /// The number of all blocks.
         of: u64,
     },
-    /// E1030: the kernel ended itself.
+    /// E1030: the kernel executed a trap.
     Trap,
-    /// E1031: bytes of a barrier touched by an ordinary access, or a barrier initialised again.
+    /// E1031: an ordinary access to bytes of an mbarrier, or an mbarrier that is initialised again.
     BarrierBytes {
         /// The bytes.
         place: Place,
     },
     /// E1032: the check was stopped.
     Interrupted,
-    /// E1033: an accumulator is read while a wgmma may still be in flight, or a wgmma adds to a
-    /// register before a fence for registers.
+    /// E1033: an accumulator that is read while a wgmma may be in flight, or a wgmma that adds to a
+    /// register without a `wgmma.fence` after its last write.
     Sums {
-        /// The statement that wrote the register, where it is known.
+        /// The statement that wrote the register, if it is known.
         before: Option<Source>,
-        /// Whether it is the fence that is missing.
+        /// Whether the fence is missing.
         fence: bool,
     },
     /// E1034: the warps of a warpgroup do not execute the same wgmma, or the same `setmaxnreg`,
@@ -226,107 +226,109 @@ pub enum Defect {
     Group {
         /// The first warp of the warpgroup.
         first: u32,
-        /// How many of both each has executed.
+        /// The number of these instructions that each warp has executed.
         products: [u64; 4],
     },
-    /// E1035: shared memory of another block of the cluster, used when that block may not have
-    /// begun yet, or may have ended.
+    /// E1035: an access to shared memory of another block of the cluster, which may not have
+    /// started yet, or may have exited.
     Lifetime {
         /// The bytes.
         place: Place,
-        /// The rank of the block that has them.
+        /// The rank of that block.
         rank: u32,
-        /// Whether it may have ended; else it may not have begun.
+        /// Whether that block may have exited. If not, it may not have started.
         ended: bool,
     },
-    /// E1036: an arrival at the barrier of the cluster, or a wait for it, out of iteration.
+    /// E1036: an arrival at the cluster barrier, or a wait for it, in the wrong order.
     ClusterBarrier {
-        /// The operation out of order.
+        /// The operation.
         what: &'static str,
     },
-    /// E1037: registers that a warpgroup takes and the block has not, or releases and has not.
+    /// E1037: a `setmaxnreg` that requests registers that the block does not have, or releases
+    /// registers that the warpgroup does not have.
     Registers {
         /// The defect.
         what: &'static str,
-        /// How many registers a thread is to have.
+        /// The requested number of registers of a thread.
         asked: u32,
-        /// How many registers are free.
+        /// The number of free registers.
         free: u32,
     },
-    /// E1039: bytes of an operand of a wgmma, which a bulk load left with another swizzle than that
+    /// E1039: bytes of an operand of a wgmma that a bulk load wrote with another swizzle than that
     /// of the matrix descriptor.
     Permuted {
         /// The bytes.
         place: Place,
         /// The load.
         before: Party,
-        /// Bytes of a line of the swizzle with which it wrote: 16, which is none, 32, 64 or 128.
+        /// Bytes of a line of the swizzle with which the load wrote: 32, 64 or 128, or 16 without a
+        /// swizzle.
         wrote: u32,
-        /// The swizzle of the descriptor.
+        /// Bytes of a line of the descriptor's swizzle.
         reads: u32,
     },
-    /// E1040: numbers of the count of a launch taken so that it is not where it was behind it.
+    /// E1040: indices are claimed such that the counter of the launch does not end where it began.
     Count {
         /// The defect.
         what: &'static str,
     },
-    /// E1041: a bulk store that TMA does not keep inside its tensor. It writes whole chunks of 16
-    /// bytes, also past the extent of the innermost mode, and it traps where a coordinate of the
-    /// box is negative.
+    /// E1041: a bulk store that does not stay inside its tensor. TMA writes whole chunks of 16
+    /// bytes, even past the extent of the innermost mode, and traps if a coordinate of the box is
+    /// negative.
     BulkEdge {
         /// The bytes past the extent that it would write, or the first byte of the box.
         place: Place,
-        /// The mode of the tensor map and the coordinate, where one is negative.
+        /// The mode of the tensor map and its coordinate, if the coordinate is negative.
         before: Option<(usize, i64)>,
     },
-    /// E1042: a wait that may see another phase of a barrier in memory than it does here, or an
-    /// arrival that may count in another one.
+    /// E1042: a wait at an mbarrier that may observe another phase under another schedule, or an
+    /// arrival that may count in another phase.
     Phase {
-        /// The barrier.
+        /// The mbarrier.
         place: Place,
-        /// The phase that the wait sees here, or in which the arrival counts; -1 is the one before
-        /// the first, which counts as over.
+        /// The phase that the wait observes in this run, or in which the arrival counts. Phase -1
+        /// is the one before the first, which counts as completed.
         phase: i64,
         /// The possible fault.
         fault: PhaseFault,
     },
-    /// E1043: atomic operations of two kinds at one element, which nothing orders and which leave
-    /// something else in the other order.
+    /// E1043: unordered atomic operations of two kinds on one element whose result depends on their
+    /// order.
     MixedAtomics {
         /// The bytes.
         place: Place,
         /// The earlier operation.
         before: Party,
     },
-    /// E1038: memory of the device touched before the launches before this one are known to be
-    /// over, in a kernel that waits for them.
+    /// E1038: global memory that is accessed before the previous launches are known to have
+    /// finished, in a kernel that waits for them.
     Launches {
         /// The bytes.
         place: Place,
     },
 }
 
-/// How a wait for a phase, or an arrival, may differ under another schedule.
+/// How a wait for a phase, or an arrival, may go wrong under another schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PhaseFault {
-    /// The next phase may be over before the wait looks.
+    /// The next phase may complete before the wait tests the mbarrier.
     Missed,
-    /// The wait may take the phase two before for its own.
+    /// The wait may succeed on the phase two before.
     Early,
-    /// The arrival may count in the phase before.
+    /// The arrival may count in the previous phase.
     Arrival,
 }
 
-/// Something wrong with a kernel.
+/// A defect that was found in a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// The defect.
     pub defect: Defect,
-    /// The statement; none if a whole run shows it.
+    /// The statement; None if the defect is one of the whole run.
     pub source: Option<Source>,
-    /// The thread that came upon it.
+    /// The thread in which it was found.
     pub thread: Option<Thread>,
-    /// The schedule under which it did.
+    /// The schedule under which it was found.
     pub schedule: Schedule,
 }
 

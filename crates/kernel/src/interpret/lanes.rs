@@ -3,7 +3,7 @@
 use crate::program::WARP_LANES;
 use crate::program::operation::Number;
 
-/// The bits of one register in each lane, in the lowest places; a predicate is 0 or 1.
+/// The bits of one register in each lane, lowest first; a predicate is 0 or 1.
 pub(crate) type Lanes = [u64; WARP_LANES];
 
 /// The lanes of a mask, lowest first.
@@ -16,12 +16,12 @@ pub(crate) fn lanes(mask: u32) -> impl Iterator<Item = usize> {
     })
 }
 
-/// The lowest bits, as many as a register of this number has.
+/// A mask of this many lowest bits.
 pub(crate) fn low(bits: u32) -> u64 {
     u64::MAX >> (64 - bits)
 }
 
-/// The integer in the lowest bits, with its sign.
+/// The signed integer in the lowest bits.
 pub(crate) fn signed(value: u64, bits: u32) -> i64 {
     ((value << (64 - bits)) as i64) >> (64 - bits)
 }

@@ -1,13 +1,13 @@
-//! A run of a grid: its memory, its clusters one after another, and what was found.
+//! A run of a grid: its memory, its clusters one after another, and its findings.
 //!
 //! Law: a run ends with every block, or with a finding. Blocks of a launch may run in any order, or
-//! concurrently, so nothing orders one before another, except the counter of the launch; running
+//! concurrently, so nothing orders one before another, except the counter of the launch. Running
 //! them one after another is one order that the hardware may choose. The blocks of one cluster run
-//! concurrently, their warps interleaved by the schedule, and are ordered by their communication. A
-//! block without a cluster is a cluster of one.
+//! concurrently: the schedule interleaves their warps, and their communication orders them. A block
+//! without a cluster is a cluster of one.
 //!
-//! Threads, warps and bytes of shared memory are counted through the cluster, those of a block
-//! adjacent; threads as if all warps were full.
+//! Threads, warps and bytes of shared memory are numbered through the cluster, those of a block
+//! adjacent; threads are numbered as if all warps were full.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
@@ -31,23 +31,23 @@ use super::warp::{State, Warp};
 use crate::program::Program;
 use crate::program::memory::{Role, Space};
 
-/// After this many findings a run stops.
+/// The number of findings after which a run stops.
 pub const MAX_FINDINGS: usize = 16;
 
-/// After this many steps a run looks whether it was asked to stop.
+/// The number of steps after which a run checks whether it was asked to stop.
 const ASKED_EVERY: u64 = 1 << 12;
 
-/// A run stops here; what it found is kept.
+/// The run stops. Its findings are kept.
 #[derive(Debug)]
 pub(super) struct Stop;
 
-/// A tensor in global memory, and what was done to it.
+/// A tensor in global memory, and its history.
 #[derive(Debug, Default)]
 pub(super) struct Global {
     pub(super) data: Vec<u8>,
     /// For an output, the writer of each cell.
     pub(super) writers: Vec<Foreign>,
-    /// For an output that is read again, the last reader of a cell.
+    /// For an output that is read again, the last reader of each cell.
     pub(super) readers: HashMap<usize, Foreign>,
     /// For a tensor that is read and written, the history of each cell.
     pub(super) cells: Vec<GlobalCell>,
@@ -56,7 +56,7 @@ pub(super) struct Global {
 /// The state of the blocks of a cluster.
 #[derive(Debug)]
 pub(super) struct Block {
-    /// The coordinate of the first of them.
+    /// The index of the first block.
     pub(super) first: [u32; 3],
     /// The index of the cluster, from 1, in the order of execution.
     pub(super) number: u64,
@@ -64,31 +64,30 @@ pub(super) struct Block {
     pub(super) cells: Vec<ShadowCell>,
     pub(super) groups: Groups,
     pub(super) clocks: Clocks,
-    /// For each block, its barriers by their numbers.
+    /// The barriers of each block, by number.
     pub(super) rendezvous: Vec<[Rendezvous; 16]>,
-    /// For each block, the registers that its warps have given back.
+    /// For each block, the registers that its warps have released.
     pub(super) pools: Vec<u32>,
     /// The barrier of the cluster.
     pub(super) gathering: Gathering,
-    /// The last use of the shared memory of another block, by its rank and the agent.
+    /// The last access to the shared memory of another block, by its rank and the agent.
     pub(super) uses: BTreeMap<(usize, usize), RemoteUse>,
     pub(super) objects: Vec<Object>,
     pub(super) copies: Vec<Copies>,
     pub(super) stores: Vec<BulkStores>,
     pub(super) loads: VecDeque<Load>,
-    /// The wgmma instructions that each warp has issued: location, and the addresses of their
-    /// operands.
+    /// The wgmma that each warp has issued: the node, and the addresses of the operands.
     pub(super) products: Vec<Vec<Product>>,
     /// Reads of unwritten cells, by node: the first cell, the thread and the finding.
     pub(super) unwritten: BTreeMap<usize, (u64, usize, Defect)>,
     /// Cells of shared memory that were written in a race.
     pub(super) raced: HashSet<u64>,
-    /// The iterations of a loop, by its index, the rank of the block and the iterations of
-    /// enclosing loops.
+    /// The number of iterations of a loop, by its number, the rank of the block and the iterations
+    /// of enclosing loops.
     pub(super) iterations: HashMap<(usize, usize, Box<[u32]>), u64>,
 }
 
-/// A run.
+/// The state of a run.
 #[derive(Debug)]
 pub(super) struct InterpretedRun<'a> {
     pub(super) program: &'a Program,
@@ -101,22 +100,22 @@ pub(super) struct InterpretedRun<'a> {
     pub(super) groups: Groups,
     pub(super) claims: Claims,
     pub(super) arrivals: Arrivals,
-    /// The turns for which the cluster that runs has waited, and which it has not passed: the
-    /// buffer and the address of their word.
+    /// The turns for which the current cluster has waited and that it has not passed: the buffer
+    /// and the address of their word.
     pub(super) turns: HashSet<(usize, i64)>,
     /// Atomic operations on cells that receive several kinds of them.
     pub(super) mixed: Histories,
     pub(super) block: Block,
     pub(super) tallies: Vec<[Tally; 2]>,
     pub(super) classes: [u64; Class::ALL.len()],
-    /// The clusters of the grid that have run, by their indices.
+    /// The clusters that have run, by their indices, in order.
     pub(super) order: Vec<u64>,
-    /// Every access since it was emptied, where somebody looks (`stepper.rs`).
+    /// The accesses since the trail was emptied; None if nobody records them (`stepper.rs`).
     pub(super) trail: Option<Vec<Touch>>,
     pub(super) findings: Vec<Finding>,
-    /// Findings about phases (`phases.rs`), which count where nothing else is found.
+    /// Findings about phases (`phases.rs`). They count only if there are no other findings.
     pub(super) phase_findings: Vec<Finding>,
-    /// Kinds of findings, and the nodes that have them.
+    /// The codes of findings, with their nodes.
     pub(super) seen: HashSet<(&'static str, usize)>,
     steps: u64,
     limit: u64,
@@ -207,7 +206,7 @@ impl<'a> InterpretedRun<'a> {
         (0..count).map(|number| Warp::new(number, threads, self.program.widths.len())).collect()
     }
 
-    /// Runs all blocks; the contents of the tensors and the counts, or what was found.
+    /// Runs all blocks. Returns the contents of the tensors and the counts, or the findings.
     pub(super) fn run(mut self) -> Result<(Vec<Vec<u8>>, Counts), Vec<Finding>> {
         let cluster = u64::from(self.program.cluster_size());
         let mut warps = self.warps();
@@ -245,7 +244,7 @@ impl<'a> InterpretedRun<'a> {
         (self.globals.into_iter().map(|global| global.data).collect(), counts)
     }
 
-    /// One more node; the limit of steps, and the count of findings, are looked at here.
+    /// Counts a node, and checks the limits of steps and of findings.
     pub(super) fn step(&mut self) -> Result<(), Stop> {
         self.steps += 1;
         if self.steps > self.limit {
@@ -272,13 +271,13 @@ impl<'a> InterpretedRun<'a> {
         }
     }
 
-    /// The coordinate of the block of a rank.
+    /// The index of the block with a rank.
     pub(super) fn block_of(&self, rank: usize) -> [u32; 3] {
         let within = self.program.place_in_cluster(rank as u32);
         std::array::from_fn(|axis| self.block.first[axis] + within[axis])
     }
 
-    /// The coordinate of the first block of a cluster: clusters divide the grid along each axis.
+    /// The index of the first block of a cluster. Clusters divide the grid along each axis.
     pub(super) fn coordinates(&self, cluster: u64) -> [u32; 3] {
         let extents = self.program.cluster;
         let count = |axis: usize| u64::from(self.setup.grid[axis] / extents[axis]).max(1);
@@ -287,17 +286,17 @@ impl<'a> InterpretedRun<'a> {
         std::array::from_fn(|axis| at[axis] as u32 * extents[axis])
     }
 
-    /// The number of the cluster that runs.
+    /// The number of the current cluster.
     pub(super) fn current_cluster(&self) -> u64 {
         self.order.last().copied().unwrap_or(0)
     }
 
-    /// Puts a cluster, by its number, and its warps where it begins.
+    /// Sets the run and the warps to the beginning of a cluster.
     pub(super) fn begin_cluster(&mut self, iteration: u64, number: u64, warps: &mut [Warp]) {
         self.order.push(number);
         self.arrivals.begin();
         self.turns.clear();
-        // Shared memory begins anew.
+        // Shared memory has no history yet.
         self.mixed.retain(|(buffer, ..), _| self.program.buffers[*buffer].space == Space::Global);
         let first = self.coordinates(number);
         let block = &mut self.block;
@@ -326,7 +325,7 @@ impl<'a> InterpretedRun<'a> {
         }
     }
 
-    /// Ends a cluster all of whose warps have ended.
+    /// Ends a cluster whose warps have all exited.
     pub(super) fn end_of_warps(&mut self) -> Result<(), Stop> {
         while !self.block.loads.is_empty() {
             self.complete_load()?;
@@ -338,8 +337,8 @@ impl<'a> InterpretedRun<'a> {
 
     fn run_cluster(&mut self, iteration: u64, number: u64, warps: &mut [Warp]) -> Result<(), Stop> {
         self.begin_cluster(iteration, number, warps);
-        // In iteration from the first warp on, so that going backward is another order even in
-        // short programs.
+        // The order begins with the first warp, so that the reverse order differs even in short
+        // programs.
         let mut last = warps.len().saturating_sub(1);
         loop {
             match self.next_warp(warps, last)? {
@@ -381,7 +380,7 @@ impl<'a> InterpretedRun<'a> {
         Ok(())
     }
 
-    /// The next warp that can go on.
+    /// The next warp that can proceed.
     fn next_warp(&mut self, warps: &mut [Warp], last: usize) -> Result<Option<usize>, Stop> {
         let count = warps.len();
         let random = match self.schedule.order {
@@ -407,7 +406,7 @@ impl<'a> InterpretedRun<'a> {
         Ok(None)
     }
 
-    /// Whether asynchronous work is done at once.
+    /// Whether asynchronous work is performed immediately.
     pub(super) fn at_once(&self) -> bool {
         self.schedule.completion == Completion::Early
     }

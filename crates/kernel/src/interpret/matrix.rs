@@ -2,13 +2,13 @@
 //!
 //! Law: `D = A B + C`, where lane `4g + t` holds the rows `g` and `g + 8` of A, the column `g` of
 //! B, and the columns `2t` and `2t + 1` of C and D (PTX ISA, "Matrix fragments for mma.m16n8k8,
-//! .m16n8k16, .m16n8k32, .m8n8k4"). Sums begin with C and go through K in order; in f32 each
-//! product is exact except for overflow. TF32 ignores the last 13 bits of f32.
+//! .m16n8k16, .m16n8k32, .m8n8k4"). Accumulation begins with C and goes through K in order; in f32,
+//! each product is exact except for overflow. TF32 ignores the last 13 bits of f32.
 //!
-//! With block scales, lane `4g` has those of the row `g` of A and of the column `g` of B, and lane
-//! `4g + 1` those of the row `g + 8` (PTX ISA, "Block Scaling for mma.sync", thread 0 of both
+//! With block scales, lane `4g` holds those of the row `g` of A and of the column `g` of B, and
+//! lane `4g + 1` those of the row `g + 8` (PTX ISA, "Block Scaling for mma.sync", thread 0 of both
 //! selectors). The four factors of a term are multiplied in f64, which is exact, and added to the
-//! sum there; then the sum is rounded to f32.
+//! accumulator there; then the sum is rounded to f32.
 
 use super::convert::{from_e4m3, from_e5m2};
 use super::lanes::Lanes;
@@ -20,7 +20,7 @@ const ROWS: usize = 16;
 const COLUMNS: usize = 8;
 const DEPTH: usize = 64;
 
-/// D, a value for each of its registers.
+/// D, with a value for each of its registers.
 ///
 /// Operands are A, B and the scales of both, if the instruction has any.
 pub(super) fn multiply(
@@ -58,8 +58,8 @@ pub(super) fn multiply(
     }
 }
 
-/// Passes on each place of C and D: which of the values of a lane it is, the lane, its row and its
-/// column.
+/// Calls a function for each element of C and D: with its index among the values of a lane, the
+/// lane, the row and the column.
 fn each_sum(values: usize, mut each: impl FnMut(usize, usize, usize, usize)) {
     for value in 0..values {
         for lane in 0..WARP_LANES {
@@ -73,8 +73,8 @@ fn each_sum(values: usize, mut each: impl FnMut(usize, usize, usize, usize)) {
 /// index along K.
 fn each_operand(registers: usize, packed: usize, mut each: impl FnMut(usize, usize, usize, usize, usize)) {
     for register in 0..registers {
-        // Four registers of A: two halves of the rows, then the second half of K. Two registers of
-        // B: the halves of K.
+        // The four registers of A: two halves of the rows, then the second half of K. The two
+        // registers of B: the halves of K.
         let (side, deep) = if registers == 4 { (8 * (register % 2), register / 2) } else { (0, register) };
         for lane in 0..WARP_LANES {
             for part in 0..packed {
@@ -118,7 +118,8 @@ fn scaled(
     c: &[&Lanes],
     d: &mut [Lanes],
 ) {
-    // Elements of a byte, their bits, and the bytes along K that have one scale.
+    // The number of elements in a byte, the bits of an element, and the bytes along K that share
+    // one scale.
     let (packed, bits) = (format.packed() as usize, 8 / format.packed());
     let wide = format.block() as usize / packed;
     let of = |scales: &Lanes, lane: usize, k: usize| {
@@ -144,7 +145,7 @@ fn scaled(
     });
 }
 
-/// Integers of `width` bits, as many in a register as fill it.
+/// Integers of `width` bits, packed in registers.
 fn integers(width: usize, sign: bool, a: &[&Lanes], b: &[&Lanes], c: &[&Lanes], d: &mut [Lanes]) {
     let value = |bits: u64, part: usize| {
         let highest = (bits >> (width * part)) as u32 as i32;
@@ -163,7 +164,8 @@ fn integers(width: usize, sign: bool, a: &[&Lanes], b: &[&Lanes], c: &[&Lanes], 
     });
 }
 
-/// Registers of A: the halves of the rows, then further fours of K. Registers of B: fours of K.
+/// The registers of A: the halves of the rows, then further groups of four along K. The registers
+/// of B: groups of four along K.
 fn doubles(matrix: Matrix, a: &[&Lanes], b: &[&Lanes], c: &[&Lanes], d: &mut [Lanes]) {
     let ([rows, _, depth], [.., sums]) = (matrix.shape().map(|extent| extent as usize), matrix.registers());
     let halves = rows / 8;

@@ -1,4 +1,4 @@
-//! Findings as text: what, where, by which thread, and how to fix it.
+//! Findings as text: the defect, the statement, the thread, and the remedy.
 
 use std::error::Error;
 use std::fmt;

@@ -1,15 +1,15 @@
-//! Atomic operations of several kinds at one element.
+//! Atomic operations of several kinds on one element.
 //!
 //! Law: two unordered atomic operations may happen in either order, which is not a race. But the
-//! final value of the element is unique only if they commute: additions with additions, minima with
-//! minima, and so on; minima with maxima if no minimum is less than a maximum; bits that are set
-//! with bits that are kept, if they are disjoint. Operations of two kinds that do not commute are
-//! reported unless they are ordered, whether the two orders differ for the values of this run or
-//! not. Floating-point additions count as commuting: their order is unspecified, and their tensors
-//! are not compared. Exchanges among themselves are left to that comparison.
+//! final value of the element is unique only if they commute. Additions commute with additions,
+//! minima with minima, and so on; minima commute with maxima if no minimum is less than a maximum;
+//! setting bits commutes with masking bits if the bits are disjoint. Unordered operations of two
+//! kinds that do not commute are reported, whether or not the two orders differ for the values of
+//! this run. Floating-point additions count as commuting: their order is unspecified, and their
+//! tensors are not compared. Exchanges with exchanges are left to that comparison.
 //!
-//! For each kind, a cell keeps the last operation of each thread and the values of all: operations
-//! of one thread are ordered, so a thread that knows of the last one knows of all.
+//! For each kind, a cell keeps the last operation of each thread, and the values of all operations.
+//! Operations of one thread are ordered, so a thread that knows of the last one knows of all.
 
 use std::collections::HashMap;
 
@@ -33,7 +33,8 @@ struct AtomicKind {
 }
 
 impl AtomicKind {
-    /// Where signs make no difference, they are left out.
+    /// The kind of an operation. Signed and unsigned types are one kind if the sign makes no
+    /// difference.
     fn new(operation: AtomicOperation, number: Number, bits: u32) -> AtomicKind {
         let signs = matches!(operation, AtomicOperation::Minimum | AtomicOperation::Maximum);
         let number = match number {
@@ -44,7 +45,7 @@ impl AtomicKind {
         AtomicKind { operation, number, bits }
     }
 
-    /// Whether an operation leaves everything as it is.
+    /// Whether an operation with this value changes nothing.
     fn is_nothing(self, value: u64) -> bool {
         let all = u64::MAX >> (64 - self.bits.clamp(1, 64));
         match self.operation {
@@ -57,7 +58,7 @@ impl AtomicKind {
 
     /// The position of a value in the order of this kind.
     fn rank(self, value: u64) -> i128 {
-        // The bits of floating-point numbers are in their order, but for the sign.
+        // The bits of floating-point numbers have the order of the numbers, except for the sign.
         let float = |number: f64| {
             let bits = number.to_bits() as i64;
             i128::from(if bits < 0 { i64::MIN.wrapping_sub(bits) } else { bits })
@@ -84,7 +85,7 @@ struct Done {
     others: Others,
     least: i128,
     greatest: i128,
-    /// The bits that any value has, and those that all have.
+    /// The bits that are set in any value, and those that are set in all values.
     any: u64,
     all: u64,
 }
@@ -103,7 +104,8 @@ impl Done {
         self.all &= value;
     }
 
-    /// Whether those of two kinds leave the same in either order, from whatever was there.
+    /// Whether operations of two kinds give the same result in either order, for every initial
+    /// value.
     fn commutes(&self, other: &Done) -> bool {
         use AtomicOperation::{And, Maximum, Minimum, Or, Xor};
         if self.kind == other.kind {
@@ -126,15 +128,15 @@ impl Done {
 /// The atomic operations on a cell.
 #[derive(Debug, Default)]
 pub(super) struct AtomicHistory {
-    /// The cluster whose events are the own ones.
+    /// The cluster to which the events belong.
     block: u64,
     kinds: Vec<Done>,
 }
 
-/// Cells by their buffer, the rank of the block for shared memory, and their number.
+/// Cells by their buffer, the rank of the block for shared memory, and their index.
 pub(super) type Histories = HashMap<(usize, usize, i64), AtomicHistory>;
 
-/// The buffers at which atomic operations meet that do not all commute.
+/// The buffers that receive atomic operations of kinds that do not all commute.
 pub(super) fn mixed_buffers(program: &Program, code: &Code<'_>) -> Vec<bool> {
     let mut kinds: Vec<Option<AtomicKind>> = vec![None; program.buffers.len()];
     let mut mixed = vec![false; program.buffers.len()];

@@ -1,14 +1,14 @@
-//! wgmma products.
+//! wgmma in flight: the checks of their registers and their operands.
 //!
-//! Law: from when a wgmma is issued until its warp has waited for its group, its operands may be
-//! read and its accumulators written at any moment. Memory records this with an agent of the warp
-//! (`clock.rs`): an operand that is overwritten in between is a race. For registers, these are
-//! defects: reading an accumulator in between, a wgmma that adds to a register written since the
-//! last register fence, and writing a register from which a wgmma in flight reads A. Values are
-//! those at the moment of issue.
+//! Law: from its issue until its warp has waited for its group, a wgmma may read its operands and
+//! write its accumulators at any time. Memory records this with an agent of the warp (`clock.rs`):
+//! overwriting an operand in between is a race. For registers, these are defects: reading an
+//! accumulator in between, a wgmma that adds to a register without a `wgmma.fence` after its last
+//! write, and writing a register from which a wgmma in flight reads A. Values are those at the time
+//! of issue.
 //!
 //! A warp reads the 16 rows of A of its accumulators, and all of B. Whether the warps of a
-//! warpgroup execute a wgmma together is checked at the end of the block: each must have issued the
+//! warpgroup execute a wgmma together is checked when the block exits: each must have issued the
 //! same instructions, with operands at the same addresses.
 
 use std::collections::HashMap;
@@ -30,29 +30,29 @@ use crate::program::WARP_LANES;
 use crate::program::operation::{OPERAND_REGISTERS, Operation};
 use crate::program::wgmma::{Described, WgmmaOperands};
 
-/// Rows of A that a warp has.
+/// Rows of A for each warp.
 const ROWS: i64 = 16;
 /// Bytes along K of an instruction.
 const DEPTH: i64 = 32;
-/// Bytes that are touched at once.
+/// Bytes that are recorded at once.
 const UNIT: i64 = 16;
 
-/// A product that was issued: its node, and the bytes at which A and B begin.
+/// A wgmma that was issued: its node, and the first bytes of A and B.
 pub(super) type Product = (usize, [i64; 2]);
 
 /// The state of the registers of a warp's wgmma.
 #[derive(Debug, Default)]
 pub(super) struct WgmmaSums {
-    /// Groups that were committed, and those that are over.
+    /// The number of committed groups, and that of completed groups.
     committed: u32,
     /// A count of writes and fences.
     now: u64,
     fence: u64,
-    /// When registers were written by something else than a product.
+    /// When each register was written by an instruction other than wgmma.
     written: HashMap<usize, u64>,
     /// For registers that a wgmma may still write, its group and its node.
     pending: HashMap<usize, (u32, usize)>,
-    /// The same for registers that a wgmma may still read.
+    /// For registers that a wgmma may still read, its group and its node.
     read: HashMap<usize, (u32, usize)>,
     /// The wgmma whose registers of A a loop or a condition has just overwritten.
     replaced: Option<usize>,
@@ -64,13 +64,13 @@ impl WgmmaSums {
         self.pending.is_empty() && self.read.is_empty()
     }
 
-    /// A register was written by something that a fence must follow.
+    /// Records a register that was written by an instruction that a fence must follow.
     pub(super) fn written(&mut self, register: usize) {
         self.now += 1;
         self.written.insert(register, self.now);
     }
 
-    /// A value was carried from one register to another.
+    /// Records that a value was moved from one register to another.
     pub(super) fn moved(&mut self, from: usize, to: usize) {
         if let Some((_, by)) = self.read.get(&to) {
             self.replaced = Some(*by);
@@ -96,7 +96,7 @@ impl WgmmaSums {
 }
 
 impl InterpretedRun<'_> {
-    /// An instruction that reads what a wgmma may still write.
+    /// Reports an instruction that reads a register that a wgmma may still write.
     pub(super) fn check_sums(&mut self, warp: &Warp, place: usize, instruction: &Instruction) -> Result<(), Stop> {
         let mut written = instruction.outputs.iter();
         let replaced = written.find_map(|register| Some(warp.sums.read.get(&register.index())?.1));
@@ -104,8 +104,8 @@ impl InterpretedRun<'_> {
             let before = Some(self.source_at(by));
             self.report(Defect::Sums { before, fence: false }, place, Some(warp.thread(0)))?;
         }
-        // Products under way are added to one after the other; A in registers is read like any
-        // number.
+        // wgmma in flight may add to the same accumulators one after another. A in registers is
+        // read like any number.
         let inputs = match instruction.operation {
             Operation::Wgmma { a: None, .. } => &instruction.inputs[..OPERAND_REGISTERS],
             Operation::Wgmma { .. } => &[],
@@ -130,7 +130,8 @@ impl InterpretedRun<'_> {
         let mut input = if a.is_none() { OPERAND_REGISTERS } else { 0 };
         let starts = self.starts(warp, place, instruction, [a, Some(b)], &mut input)?;
         let sums = &instruction.inputs[input..];
-        // Registers that something else wrote need a fence, and the first product needs one anyway.
+        // Registers that another instruction wrote need a fence, and the first wgmma always needs
+        // one.
         let late = sums.iter().any(|sum| warp.sums.written.get(&sum.index()).is_some_and(|at| *at >= warp.sums.fence));
         if warp.sums.fence == 0 || late {
             self.report(Defect::Sums { before: None, fence: true }, place, Some(owner))?;
@@ -170,8 +171,8 @@ impl InterpretedRun<'_> {
         Ok(())
     }
 
-    /// The addresses of A and B in shared memory, 0 for an operand in registers. All lanes give the
-    /// same address.
+    /// The addresses of A and B in shared memory; 0 for an operand in registers. All lanes supply
+    /// the same address.
     fn starts(
         &mut self,
         warp: &Warp,
@@ -195,7 +196,7 @@ impl InterpretedRun<'_> {
         Ok(starts)
     }
 
-    /// Records that a product reads the rows of an operand.
+    /// Records that a wgmma reads the rows of an operand.
     fn touch_operand(
         &mut self,
         by: Actor,
@@ -212,7 +213,7 @@ impl InterpretedRun<'_> {
         let unit = UNIT / bytes;
         let rows = count * DEPTH / bytes / unit;
         for number in 0..rows {
-            // Units lie along K or along the other dimension, as neighbours do.
+            // Units are contiguous along K or along the other dimension.
             let [mn, k] = match operand.major {
                 tilewright_layout::atoms::Major::K => [first + number / 2, number % 2 * unit],
                 tilewright_layout::atoms::Major::MN => {
@@ -231,7 +232,7 @@ impl InterpretedRun<'_> {
         Ok(())
     }
 
-    /// Data of a bulk load must be read with the swizzle with which it was written.
+    /// Checks that data of a bulk load is read with the swizzle with which it was written.
     fn same_swizzle(&mut self, by: Actor, span: Span, reads: SwizzleMode) -> Result<(), Stop> {
         let cell = self.shared_at(span.memory, span.address) >> self.setup.shared_shift;
         let written = self.block.cells[cell as usize].last_write();
@@ -249,7 +250,7 @@ impl InterpretedRun<'_> {
         self.report_by(by, Defect::Permuted { place, before, wrote, reads })
     }
 
-    /// The numbers of the rows of an operand, K fastest.
+    /// The values of the rows of an operand, K fastest.
     fn operand(
         &self,
         rank: usize,
@@ -280,7 +281,7 @@ impl InterpretedRun<'_> {
         self.block.clocks.finish_for(warp.threads(warp.exists), owner, Work::Multiply, done);
     }
 
-    /// A warp ends: nothing may be under way.
+    /// Checks that no wgmma is in flight when a warp exits.
     pub(super) fn end_of_products(&mut self, warp: &Warp) -> Result<(), Stop> {
         let Some((_, place)) = warp.sums.pending.values().copied().min() else { return Ok(()) };
         let what = "no warp has waited for a wgmma";
@@ -315,7 +316,7 @@ impl InterpretedRun<'_> {
     }
 }
 
-/// The number that the bits of an operand are.
+/// The value of an operand element with these bits.
 fn value(operands: WgmmaOperands, bits: u64) -> f32 {
     match operands {
         WgmmaOperands::F16 => from_f16(bits),
@@ -336,7 +337,7 @@ fn add_products(operands: WgmmaOperands, [a, b]: &[Vec<f32>; 2], number: usize, 
         let column = number / 4 * 8 + lane % 4 * 2 + number % 2;
         let terms = a[row * depth..][..depth].iter().zip(&b[column * depth..][..depth]);
         let bits = if operands.is_integer() {
-            // Products of bytes are exact in f32, and sums go round.
+            // Products of bytes are exact in f32, and sums wrap.
             terms.fold(*sum as u32, |sum, (a, b)| sum.wrapping_add((a * b) as i32 as u32))
         } else {
             terms.fold(f32::from_bits(*sum as u32), |sum, (a, b)| sum + a * b).to_bits()
@@ -345,9 +346,9 @@ fn add_products(operands: WgmmaOperands, [a, b]: &[Vec<f32>; 2], number: usize, 
     }
 }
 
-/// The numbers of the 16 rows that a warp holds in registers, K fastest: lane `4g + t` has of rows
-/// `g` and `g + 8` the values that register `2h` and `2h + 1` hold, from `t` of each half `h` of K
-/// on (PTX ISA, "Register Fragments for wgmma.mma_async").
+/// The values of the 16 rows that a warp holds in registers, K fastest. For rows `g` and `g + 8`,
+/// lane `4g + t` holds the values in registers `2h` and `2h + 1`, from `t` of each half `h` of K on
+/// (PTX ISA, "Register Fragments for wgmma.mma_async").
 fn held(operands: WgmmaOperands, registers: &[&Lanes; OPERAND_REGISTERS]) -> Vec<f32> {
     let packed = 4 / operands.bytes() as usize;
     let depth = operands.depth() as usize;

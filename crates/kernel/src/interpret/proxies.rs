@@ -1,15 +1,15 @@
-//! Global memory that both threads and TMA touch.
+//! Global memory that both threads and TMA access.
 //!
 //! Law: global memory that a bulk copy reads or overwrites must not have been written by an
-//! ordinary store or an atomic operation, by `cp.async` or by a bulk copy of another block, unless
-//! there is a fence for global memory in between: made by a thread of the block that issues the
-//! bulk copy, which knew of the write, and known to the issuing thread.
+//! ordinary store or an atomic operation, by `cp.async`, or by a bulk copy of another block, unless
+//! there is a fence for global memory in between. A thread of the block that issues the bulk copy
+//! must execute the fence, knowing of the write, and the issuing thread must know of the fence.
 //!
-//! PTX has accesses of two kinds, the generic proxy and the asynchronous proxy, of which each block
-//! has its own. An access in one proxy is ordered before an access in another only by a proxy fence
-//! on the way, in the block of the access that is not generic. In the other direction no fence is
-//! needed: the completion of a bulk copy, once it is known, is such a fence, and a load cannot be
-//! affected afterwards. A launch comes after the previous one in all proxies.
+//! PTX has accesses of two kinds, the generic proxy and the async proxy; each block has its own
+//! async proxy. An access in one proxy is ordered before an access in another only by a proxy fence
+//! between them, in the block of the access that is not generic. In the other direction no fence is
+//! needed: the completion of a bulk copy, once it is known, acts as such a fence, and a load cannot
+//! be affected afterwards. A launch comes after the previous one in all proxies.
 
 use super::clock::{Agent, Event, Work};
 use super::finding::Defect;
@@ -29,7 +29,7 @@ impl InterpretedRun<'_> {
         first..first + self.setup.padded
     }
 
-    /// Whether a write by the cluster, which is ordered before an access of TMA, is not ordered in
+    /// Whether a write by the cluster that is ordered before an access of TMA is unordered between
     /// their proxies.
     fn crosses(&self, write: Event, touch: &Touch) -> bool {
         let block = self.block_of_access(touch);
@@ -40,14 +40,15 @@ impl InterpretedRun<'_> {
         !same && !self.block.clocks.fences_known(touch.by.thread, block).iter().any(|fence| fence.covers(write))
     }
 
-    /// The blocks that the thread that made a fence before an access had been told of.
+    /// The number of counted blocks that a thread knew of when it executed a fence before an
+    /// access.
     fn fenced_arrivals(&self, touch: &Touch) -> u32 {
         let clocks = &self.block.clocks;
         let fences = clocks.fences_known(touch.by.thread, self.block_of_access(touch));
         fences.into_iter().map(|fence| clocks.arrivals_at(fence)).max().unwrap_or(0)
     }
 
-    /// A write to a cell of an output, by some block, that an access of TMA may not see.
+    /// Whether an access of TMA may not see a write to a cell of an output, by some block.
     pub(super) fn crosses_output(&self, write: Foreign, touch: &Touch) -> bool {
         match write.block == self.block.number {
             true => self.crosses(write.event, touch),

@@ -1,8 +1,9 @@
-//! The interpretation of the bits of registers.
+//! How the bits of a register are displayed.
 //!
-//! Law: a register is read as the numbers that the instruction which writes it gives, as far as
-//! that is said: elements of the tensor that it loads, or the type in which it computes. A constant
-//! is read as the first instruction that takes it does. What only moves bits keeps their reading.
+//! Law: a register is displayed as numbers of the type that the instruction which writes it
+//! implies: the elements of the tensor that it loads, or the type in which it computes. A constant
+//! is displayed in the type of the first instruction that reads it. Instructions that only move
+//! bits keep the display type.
 
 use super::rounding::{BF16, E4M3, E5M2, F16};
 use crate::element::{Element, ElementType};
@@ -11,19 +12,19 @@ use crate::program::register::{Register, Width};
 use crate::program::scalar::Scalar;
 use crate::program::{Instruction, Program, Step};
 
-/// How the bits of a register are read.
+/// How the bits of a register are displayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reading {
     /// True or false.
     Predicate,
     /// Packed elements of a type, the first one in the lowest bits.
     Elements(Element, u32),
-    /// Bits with no known meaning: their number.
+    /// Bits with no known meaning, and their number.
     Bits(u32),
 }
 
 impl Reading {
-    /// The value of a register in words: `true`, `0.5`, or several elements with commas.
+    /// The value of a register as text: `true`, `0.5`, or several elements with commas.
     ///
     /// ```
     /// use tilewright_kernel::Element;
@@ -43,7 +44,7 @@ impl Reading {
         }
     }
 
-    /// The element, where it is one.
+    /// The element, if there is exactly one.
     pub fn element(self) -> Option<Element> {
         match self {
             Reading::Elements(element, _) => Some(element),

@@ -1,19 +1,19 @@
 //! The boxes of a tile.
 //!
-//! Law: a box has as many elements of a tile as are contiguous in shared memory, while each further
-//! mode is a step of 1 in a dimension of the tensor that is not in the box yet. The order of shared
-//! memory determines the coordinates, so boxes, their corners and the tensor map follow from the
-//! two layouts (`tilewright_layout::atoms::TensorMap` has the same law for constants). A mode whose
-//! elements are permuted in shared memory becomes several dimensions, if its extent is proved to be
-//! a multiple of theirs. A mode of extent 1 needs a dimension of its own if a box may begin past
-//! it, because it would have no edge otherwise.
+//! Law: a box consists of elements of a tile that are contiguous in shared memory, as long as each
+//! further mode is a step of 1 in a dimension of the tensor that is not in the box yet. The order
+//! of shared memory determines the coordinates, so boxes, their origins and the tensor map follow
+//! from the two layouts (`tilewright_layout::atoms::TensorMap` has the same law for constants). A
+//! mode whose elements are permuted in shared memory becomes several dimensions, if its extent is
+//! proved to be a multiple of theirs. A mode of extent 1 needs a dimension of its own if a box may
+//! begin past it, because it would have no edge otherwise.
 //!
-//! The engine permutes by the bits of addresses, so a box may begin at any line of the pattern of
-//! its swizzle.
+//! TMA applies the swizzle to bits of addresses, so a box may begin at any line of the swizzle
+//! pattern.
 //!
-//! Boxes that are stored stay inside the tensor: the engine writes whole chunks of 16 bytes, so the
-//! innermost extent is shown to be a whole number of them, or no box reaches past it; and it traps
-//! at a negative coordinate, so all coordinates are shown to be 0 or more.
+//! Boxes that are stored must stay inside the tensor. TMA writes whole chunks of 16 bytes, so the
+//! innermost extent must be proved to be a whole number of them, or no box may reach past it. TMA
+//! traps at negative coordinates, so all coordinates must be proved to be at least 0.
 
 use tilewright_layout::atoms::{MAX_DIMENSIONS, SwizzleMode};
 use tilewright_layout::symbolic::{Expr, Symbolic, Values};
@@ -32,30 +32,30 @@ use crate::program::memory::{Dimension, MapId, TensorMap};
 const MAX_BOX: i64 = 256;
 /// The alignment of boxes in shared memory, in bytes.
 const LINE: i64 = 128;
-/// The alignment of strides and corners, in bytes.
+/// The alignment of strides and box origins, in bytes.
 const UNIT: i64 = 16;
 
-/// One box: its corner, a number for each dimension of the map, and where it begins in shared
+/// One box: its origin, a coordinate for each dimension of the map, and its offset in shared
 /// memory, in elements.
 pub(crate) struct Box {
     pub(super) corner: Vec<Expr>,
     pub(super) offset: Expr,
 }
 
-/// The boxes that make a tile.
+/// The boxes that cover a tile.
 pub(crate) struct TileBoxes {
     pub(crate) map: MapId,
     pub(crate) boxes: Vec<Box>,
-    /// Bytes of all of them.
+    /// Bytes of all boxes.
     pub(crate) bytes: i64,
 }
 
 /// A dimension of a tensor map: a mode of the tensor, or a part of one. Its coordinates are those
-/// of the mode divided by `from`, modulo the extent unless it is the last part.
+/// of the mode divided by `from`, modulo `modulus` unless it is the last part.
 struct MapDimension {
     path: ModePath,
     from: i64,
-    /// The modulus; none for the last part.
+    /// The modulus; None for the last part.
     modulus: Option<i64>,
     extent: Expr,
     stride: Expr,
@@ -68,9 +68,9 @@ impl MapDimension {
         MapDimension { path, from: 1, modulus: None, extent, stride, boxed: None }
     }
 
-    /// Parts the dimension of a mode in two, so that one begins at a multiple of the coordinate:
-    /// its number. None if the box crosses the border, the extent is not shown to be a multiple,
-    /// or there would be too many dimensions.
+    /// Splits the dimension of a mode in two, so that one begins at a multiple of the coordinate,
+    /// and returns its number. None if the box crosses the boundary, if the extent is not proved to
+    /// be a multiple, or if there would be too many dimensions.
     fn parted(parts: &mut Vec<MapDimension>, path: ModePath, scale: i64) -> Option<usize> {
         let inside = |part: &MapDimension| {
             let end = part.modulus.map_or(i64::MAX, |modulus| part.from * modulus);
@@ -94,7 +94,7 @@ impl MapDimension {
         Some(parts.len() - 1)
     }
 
-    /// The coordinate of a part, of that of the mode.
+    /// The coordinate along a part, given that along the mode.
     fn coordinate(&self, of_mode: &Expr) -> Option<Expr> {
         let (own, _) =
             if self.from == 1 { (of_mode.clone(), Expr::from(0)) } else { of_mode.divide(&Expr::from(self.from))? };
@@ -115,7 +115,7 @@ fn gather(layout: &Layout<Expr>, path: ModePath, found: &mut Vec<(ModePath, Expr
 }
 
 impl Core {
-    /// The map, which may be there already.
+    /// The number of a tensor map, which is added unless it exists.
     fn map(&mut self, map: TensorMap) -> MapId {
         let same = |own: &TensorMap| {
             own.buffer == map.buffer && own.swizzle == map.swizzle && own.dimensions == map.dimensions
@@ -128,19 +128,19 @@ impl Core {
     }
 }
 
-/// An index of shared memory at which a box begins, and the coordinate that lies there.
+/// The index of shared memory at which a box begins, and the tensor coordinate at that index.
 type BoxPlace = (i64, Coordinate<Expr>);
 
-/// The coordinates along shared memory, and the parts that a box covers.
+/// The tensor coordinates in the order of shared memory, and the parts that a box covers.
 struct Inside {
     /// The coordinate of the tensor at each index of shared memory.
     along: Layout<Coordinate<Expr>>,
-    /// The parts, by their numbers, and how many elements a box has.
+    /// The parts, by number, and the number of elements of a box.
     order: Vec<usize>,
     volume: i64,
 }
 
-/// A refusal of a bulk copy of a tile of a tensor.
+/// The refusal of a bulk copy of a tile.
 fn refused(global: &View<'_>, because: &str) -> Reason {
     Reason::Width {
         tensor: global.text(),
@@ -151,14 +151,14 @@ fn refused(global: &View<'_>, because: &str) -> Reason {
 }
 
 impl Build {
-    /// The boxes of a tile of a tensor and its place in shared memory: loaded, or stored.
+    /// The boxes of a tile of a tensor in shared memory, for a load or for a store.
     pub(crate) fn boxes<'k>(&'k self, global: &View<'k>, shared: &View<'k>, stored: bool) -> Result<TileBoxes, Reason> {
         let refuse = |because: &str| refused(global, because);
         let (size, bits) = (common_size(global, shared)?, i64::from(global.element.bits()));
         let swizzle = mode_of(shared, bits).ok_or_else(|| refuse("TMA does not have the swizzle"))?;
         let mut parts = self.modes(global)?;
         let inside = inside(global, shared, size, (swizzle, &mut parts))?;
-        // Where each box begins in shared memory, and in the tensor.
+        // For each box, its index in shared memory and its origin in the tensor.
         let mut places: Vec<BoxPlace> = Vec::new();
         for index in (0..size).step_by(inside.volume as usize) {
             let part: Coordinate<Expr> = inside.along.eval(&Expr::from(index))?;
@@ -175,9 +175,10 @@ impl Build {
         Ok(TileBoxes { map, boxes, bytes: size * bits / 8 })
     }
 
-    /// The modes of a whole tensor, as it was declared.
+    /// The dimensions of a whole tensor, as it was declared.
     fn modes(&self, global: &View<'_>) -> Result<Vec<MapDimension>, Reason> {
-        // Read again: a tensor that was declared since may have said more of the same sizes.
+        // The layout is read again, because a tensor that was declared since may have stated more
+        // facts about the same sizes.
         let mut core = self.core();
         let text = LayoutArgument::Text(core.buffers[global.buffer.index()].layout.clone());
         let (map, _, whole) = tensor::read(&mut core, &text)?;
@@ -190,7 +191,7 @@ impl Build {
     }
 }
 
-/// How many elements both sides have.
+/// The number of elements of both sides; an error if they differ.
 fn common_size(global: &View<'_>, shared: &View<'_>) -> Result<i64, Reason> {
     if global.is_shared() || !shared.is_shared() {
         return Err(refused(global, "one side is in global memory, the other in shared memory"));
@@ -220,8 +221,8 @@ fn common_size(global: &View<'_>, shared: &View<'_>) -> Result<i64, Reason> {
     })
 }
 
-/// The coordinates along shared memory, and the parts that a box covers. Modes are split if that
-/// makes the box as large as the pattern of the swizzle.
+/// The tensor coordinates in the order of shared memory, and the parts that a box covers. Modes are
+/// split if that makes the box as large as the swizzle pattern.
 fn inside(
     global: &View<'_>,
     shared: &View<'_>,
@@ -244,7 +245,7 @@ fn inside(
         let Some(scale) = scale.known() else { break };
         let free = |part: &MapDimension| part.path == path && part.from == scale && part.boxed.is_none();
         let found = parts.iter().position(free);
-        // A box that is less than the pattern of the swizzle could begin nowhere else in it.
+        // A box that is smaller than the swizzle pattern can begin at no other position in it.
         let small = volume * i64::from(global.element.bits()) / 8 < swizzle.period();
         let at = match found {
             Some(at) => at,
@@ -289,7 +290,7 @@ fn dimensions<'p>(
     }));
     let dimension = |at: usize| {
         let part = &parts[at];
-        // No box steps along a mode of one element, so its stride may be any number.
+        // If boxes have one element along a mode, its stride is irrelevant.
         let stride = match part.boxed {
             None if of_one(part) => Expr::from(UNIT),
             _ => bytes(&part.stride, bits)?,
@@ -300,7 +301,7 @@ fn dimensions<'p>(
     order.into_iter().map(dimension).collect()
 }
 
-/// Why a tensor map has no such dimensions, if so.
+/// The reason why a tensor map cannot have these dimensions, if there is one.
 fn check(dimensions: &[(&MapDimension, Dimension)], swizzle: SwizzleMode, bits: i64) -> Result<(), &'static str> {
     let Some((_, first)) = dimensions.first().filter(|(part, _)| part.boxed.is_some()) else {
         return Err("no neighbours in shared memory are neighbours in the tensor");
@@ -322,7 +323,7 @@ fn check(dimensions: &[(&MapDimension, Dimension)], swizzle: SwizzleMode, bits: 
     Ok(())
 }
 
-/// Refuses a box that is not shown to stay inside its tensor when it is stored.
+/// Refuses a box that is not proved to stay inside its tensor when it is stored.
 fn stays_inside(global: &View<'_>, dimensions: &[(&MapDimension, Dimension)], own: &Box) -> Result<(), Reason> {
     let core = global.build.core();
     let tensor = || core.buffers[global.buffer.index()].name.clone();
@@ -339,7 +340,8 @@ fn stays_inside(global: &View<'_>, dimensions: &[(&MapDimension, Dimension)], ow
     Err(Reason::Chunk { tensor: tensor(), extent: inner.extent.to_string(), unit, fact: fact(&inner.extent, unit) })
 }
 
-/// The fact that makes an extent a multiple of `unit`, if it is a multiple of one size.
+/// The fact that would make an extent a multiple of `unit`, if the extent is a multiple of one
+/// size.
 fn fact(extent: &Expr, unit: i64) -> Option<String> {
     let Terms { moving, constant: 0 } = Terms::of(extent)? else { return None };
     let [(factor, size)] = moving.as_slice() else { return None };
@@ -350,7 +352,7 @@ fn fact(extent: &Expr, unit: i64) -> Option<String> {
     Some(format!("{}{{div={}}}", size.name()?, unit / common))
 }
 
-/// The boxes that begin at these places.
+/// The boxes with these indices of shared memory.
 fn corners(
     global: &View<'_>,
     shared: &View<'_>,

@@ -1,8 +1,7 @@
 //! The moves that convert one distribution into another.
 //!
-//! Law: after the rounds of a plan, every value of every lane has been kept from a round in which
-//! the lane it came from offered the right register. Plans are compared by the instructions that
-//! they take.
+//! Law: after the rounds of a plan, every lane has kept each of its values from a round in which
+//! the source lane offered the right register. Plans are compared by their number of instructions.
 
 use super::super::lanes::Sources;
 use crate::program::WARP_LANES;
@@ -10,7 +9,7 @@ use crate::program::WARP_LANES;
 /// Moves from one distribution to another.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Plan {
-    /// Each value is one that the thread has: its number.
+    /// The number of the thread's own value that becomes each value.
     Registers(Vec<usize>),
     /// Rounds of shuffles, the same in all warps.
     Lanes(Vec<Round>),
@@ -24,7 +23,7 @@ pub(super) struct Round {
     /// The value that each lane offers: value and lanes. The first entry applies to all lanes that
     /// no other entry names.
     pub(super) offers: Vec<(usize, u32)>,
-    /// From which lane each lane takes.
+    /// The lane from which each lane reads.
     pub(super) sources: Sources,
     /// The value of the result that is received, and the lanes that keep it.
     pub(super) keeps: Vec<(usize, u32)>,
@@ -39,15 +38,15 @@ struct Move {
     register: usize,
 }
 
-/// How many instructions a shuffle, a predicate of lanes and a trip through shared memory count
-/// for.
+/// The number of instructions of a shuffle, of a predicate for lanes, and of going through shared
+/// memory.
 const SHUFFLE: u32 = 2;
 const PREDICATE: u32 = 3;
 const SHARED: u32 = 40;
-/// ... and each value that is stored and loaded.
+/// ... and of each value that is stored and loaded.
 const STORED: u32 = 6;
 
-/// How many values stay side by side in both tables, wherever they go: a power of two, at most
+/// The number of values that are adjacent in both tables, wherever they go: a power of two, at most
 /// `most`.
 pub(super) fn together(from: &[Vec<i64>], to: &[Vec<i64>], most: usize) -> usize {
     let mut count = most;
@@ -56,7 +55,8 @@ pub(super) fn together(from: &[Vec<i64>], to: &[Vec<i64>], most: usize) -> usize
         if sizes {
             let groups = from.iter().flat_map(|row| row.chunks(count));
             let known: std::collections::HashMap<i64, &[i64]> = groups.map(|group| (group[0], group)).collect();
-            // An element may stand first in one group alone, and all holders agree on its group.
+            // Each element may be first in only one group, and all threads that hold it must agree
+            // on its group.
             let alike = |table: &[Vec<i64>]| {
                 table.iter().flat_map(|row| row.chunks(count)).all(|group| known.get(&group[0]) == Some(&group))
             };
@@ -75,8 +75,8 @@ pub(super) fn through_shared(stored: u32, loaded: u32) -> u32 {
     SHARED + STORED * (stored + loaded)
 }
 
-/// The plan with the fewest instructions, and about how many these are; `words` shuffles move one
-/// value.
+/// The plan with the fewest instructions, and their approximate number. One value takes `words`
+/// shuffles.
 pub(super) fn cheapest(from: &[Vec<i64>], to: &[Vec<i64>], words: u32) -> (Plan, u32) {
     if let Some(values) = registers(from, to) {
         return (Plan::Registers(values), 0);
@@ -93,7 +93,7 @@ pub(super) fn cheapest(from: &[Vec<i64>], to: &[Vec<i64>], words: u32) -> (Plan,
     }
 }
 
-/// Values that every thread has under one number.
+/// For each value, its number before the conversion, if that is the same in every thread.
 fn registers(from: &[Vec<i64>], to: &[Vec<i64>]) -> Option<Vec<usize>> {
     let values = to.first()?.len();
     let own = |value: usize| {
@@ -103,7 +103,7 @@ fn registers(from: &[Vec<i64>], to: &[Vec<i64>]) -> Option<Vec<usize>> {
 }
 
 /// The source lane of each value of each lane, the same in every warp: the lane itself if possible,
-/// else the nearest lane; None if some warp does not have the value.
+/// else the nearest lane. None if some warp does not hold the value.
 fn moves(from: &[Vec<i64>], to: &[Vec<i64>]) -> Option<Vec<Move>> {
     if !from.len().is_multiple_of(WARP_LANES) {
         return None;
@@ -139,7 +139,8 @@ fn moves(from: &[Vec<i64>], to: &[Vec<i64>]) -> Option<Vec<Move>> {
     Some(found)
 }
 
-/// A round of moves no two of which have one lane; none if a lane would offer two registers.
+/// A round of moves in which no two have the same destination lane. None if a lane would have to
+/// offer two registers.
 fn round(moves: &[&Move]) -> Option<Round> {
     let mut offered: [Option<usize>; WARP_LANES] = [None; WARP_LANES];
     let mut sources = None;
@@ -150,7 +151,7 @@ fn round(moves: &[&Move]) -> Option<Round> {
         }
         sources = Some(one.from ^ one.lane);
     }
-    // Lanes that take nothing do as some other does.
+    // Lanes that need nothing do the same as some other lane.
     let other = sources.unwrap_or(0);
     let mut from: [u8; WARP_LANES] = std::array::from_fn(|lane| (lane ^ other) as u8);
     for one in moves {
@@ -172,7 +173,7 @@ fn round(moves: &[&Move]) -> Option<Round> {
     Some(Round { offers, sources: Sources(from), keeps })
 }
 
-/// Rounds in which every lane takes the same value of the result.
+/// Rounds in which every lane receives the same value of the result.
 fn pull_rounds(moves: &[Move]) -> Option<Vec<Round>> {
     let values = moves.iter().map(|one| one.value).max()? + 1;
     let mut rounds: Vec<Round> = Vec::new();
@@ -216,20 +217,20 @@ fn push_rounds(moves: &[Move]) -> Vec<Round> {
     grouped(moves, |one| one.register)
 }
 
-/// Rounds in which every lane takes from the lane whose number differs from its own in the same
+/// Rounds in which every lane reads from the lane whose index differs from its own in the same
 /// bits.
 fn xor_rounds(moves: &[Move]) -> Vec<Round> {
     grouped(moves, |one| one.lane ^ one.from)
 }
 
-/// Rounds in which each lane offers another register than its neighbours: what iterations rows of
-/// registers into columns. Lanes count as neighbours from bit `shift` on.
+/// Rounds in which neighbouring lanes offer different registers, as for a transposition of rows of
+/// registers. Lanes count as neighbours from bit `shift` on.
 fn slanted_rounds(moves: &[Move], shift: u32) -> Vec<Round> {
     let registers = moves.iter().map(|one| one.register + 1).max().unwrap_or(1).next_power_of_two();
     grouped(moves, |one| one.register ^ ((one.from >> shift) % registers))
 }
 
-/// About how many instructions rounds take.
+/// The approximate number of instructions of some rounds.
 fn cost(rounds: &[Round], words: u32) -> u32 {
     let mut sets: Vec<u32> = Vec::new();
     let mut numbers: Vec<Sources> = Vec::new();

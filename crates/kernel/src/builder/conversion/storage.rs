@@ -1,8 +1,8 @@
 //! The layout of a tile in shared memory between two distributions.
 //!
-//! Law: of the tried layouts, the one in which stores and loads together take the fewest
-//! wavefronts. Tried are the order of the tile and the orders of both distributions, each without a
-//! swizzle and with the best swizzle that keeps accesses as wide
+//! Law: the layout is the one of the candidates with the fewest wavefronts of stores and loads
+//! together. The candidates are the order of the tile and the orders of both distributions, each
+//! without a swizzle and with the best swizzle that keeps accesses as wide
 //! ([`tilewright_layout::analysis::suggest`]).
 
 use tilewright_layout::analysis::{Access, Banks, Remedy, suggest};
@@ -11,7 +11,7 @@ use tilewright_layout::{Coordinate, Layout};
 use crate::distribution::Distribution;
 use crate::error::Reason;
 
-/// The layout of an array, from elements of the tile, as text.
+/// The layout of the array, from elements of the tile to offsets, as text.
 pub(super) fn storage(from: &Distribution, to: &Distribution, bits: u32) -> Result<String, Reason> {
     let size = from.tile().product()?;
     let plain = Layout::mode_of(size, i64::from(size > 1))?;
@@ -26,7 +26,7 @@ pub(super) fn storage(from: &Distribution, to: &Distribution, bits: u32) -> Resu
     Ok(best.map_or(plain.to_string(), |(_, text)| text))
 }
 
-/// The arrangement in which the values of a thread lie side by side.
+/// The layout in which the values of each thread are contiguous.
 fn in_order_of(held: &Distribution) -> Option<Layout> {
     let leaves = [1, 0].into_iter().filter_map(|mode| held.layout().mode(mode));
     let leaves: Vec<_> = leaves.flat_map(|part| part.leaves().to_vec()).filter(|leaf| leaf.stride != 0).collect();
@@ -35,12 +35,12 @@ fn in_order_of(held: &Distribution) -> Option<Layout> {
     Layout::tuple(&modes).ok()?.right_inverse().ok()
 }
 
-/// How many wavefronts both sides take, with the best swizzle, and the layout then.
+/// The wavefronts of both sides with the best swizzle, and the layout with that swizzle.
 fn considered(storage: &Layout, sides: [&Distribution; 2], bits: u32) -> Option<(i64, String)> {
     let mut accesses = Vec::new();
     for held in sides {
         let (_, layout) = held.first_copies().ok()?;
-        // The view that a thread reads by must exist, and that of coordinates beside it.
+        // The view that a thread reads, and the view of its coordinates, must exist.
         Layout::<Coordinate>::identity(&storage.shape()).ok()?.compose(&layout).ok()?;
         accesses.push(access(storage, &layout, bits)?);
     }
@@ -52,12 +52,12 @@ fn considered(storage: &Layout, sides: [&Distribution; 2], bits: u32) -> Option<
     })
 }
 
-/// The access of one side in the widest vectors that the arrangement allows.
+/// The access of one side, with the widest vectors that the layout allows.
 fn access(storage: &Layout, layout: &Layout, bits: u32) -> Option<Access> {
     let (threads, values) = (layout.mode(0)?, layout.mode(1)?);
     let values = values.flatten().ok()?;
     let places = storage.compose(&values).ok()?;
-    // Values in the order of memory: each part of a value's number beside where it leads.
+    // The values in memory order: each part of a value's number with its offset.
     let parts = places.modes().zip(values.modes());
     let mut leaves: Vec<(i64, i64, i64)> = Vec::new();
     for (place, value) in parts {

@@ -1,6 +1,7 @@
-//! The elements that a block stores, listed.
+//! Lists the elements that a block stores.
 //!
-//! Law: they are a box if each coordinate of it is stored by one thread, and no other is stored.
+//! Law: they form a box if one thread stores each coordinate of the box, and no other coordinate is
+//! stored.
 
 use std::collections::HashMap;
 
@@ -16,20 +17,20 @@ use crate::program::register::Register;
 /// The most elements of a block that are listed.
 pub(super) const MAX_LISTED: usize = 1 << 21;
 
-/// Why the elements of a block are no box.
+/// Why the elements of a block do not form a box.
 pub(super) enum NoBox {
     Twice(usize, usize, Vec<i64>),
     Hole(Vec<i64>),
     Negative,
 }
 
-/// The elements of a block: who writes each coordinate.
+/// The elements of a block: the thread that writes each coordinate.
 pub(super) struct Listed {
     /// The upper bounds of the extents of the modes, if there are any.
     extents: Vec<Option<i64>>,
     pub(super) writers: HashMap<Vec<i64>, usize>,
     twice: Option<(usize, usize, Vec<i64>)>,
-    /// Whether threads have different elements, or not all of them store.
+    /// Whether threads have different elements, or some threads do not store.
     pub(super) by_threads: bool,
 }
 
@@ -86,18 +87,18 @@ impl Listed {
         Ok(())
     }
 
-    /// Whether a coordinate of the first block is inside for some admissible size.
+    /// Whether a coordinate of the first block is inside the tensor for some admissible size.
     fn exists(&self, at: &[i64]) -> bool {
         at.iter().zip(&self.extents).all(|(at, extent)| extent.is_none_or(|extent| *at < extent))
     }
 
-    /// The sides of the box from `low` on that the elements are, where none is written twice and
-    /// none left out.
+    /// The sides of the box from `low` on that the elements form, if none is written twice and none
+    /// is missing.
     pub(super) fn sides(self, outer: &[Vec<(i64, Parameter)>], low: &[i64]) -> Result<Vec<i64>, NoBox> {
         if let Some((one, other, at)) = self.twice {
             return Err(NoBox::Twice(one, other, at));
         }
-        // Past the greatest extent nothing is written, where no outer variable moves the part.
+        // Past the greatest extent nothing is written, if no outer variable moves the part.
         let past = |at: &[i64]| {
             at.iter()
                 .zip(&self.extents)
@@ -117,7 +118,7 @@ impl Listed {
         if size == Some(count) {
             return Ok(sides);
         }
-        // The first coordinate of the box that is left out.
+        // The first coordinate of the box that is missing.
         let mut at = low.to_vec();
         while self.writers.contains_key(&at) {
             for ((at, side), low) in at.iter_mut().zip(&sides).zip(low) {

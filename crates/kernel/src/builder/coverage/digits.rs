@@ -1,9 +1,9 @@
-//! Numbers whose digits, by divisors that only a launch knows, are coordinates.
+//! Numbers whose digits are coordinates; the divisors of the digits may be known only at launch.
 //!
-//! Law: a number `n` takes each value from 0 to below `units` once. It is the index of an iteration
-//! or of a block; or blocks `b` of `B` take `b, b + B, b + 2B, ..`, each in `ceil((units - b) / B)`
-//! iterations; or several stores share the numbers, store `s` of `m` taking those of blocks
-//! `b + s * B` of `m * B`. Let `1 = d_0, d_1, .., d_k` each divide the next, and `d_k` divide
+//! Law: a number `n` takes each value from 0 up to `units` once. It is the index of an iteration or
+//! of a block. Or blocks `b` of `B` take the values `b, b + B, b + 2B, ..`, each in `ceil((units -
+//! b) / B)` iterations. Or several stores share the values: store `s` of `m` takes those of blocks
+//! `b + s * B` of `m * B`. Let each of `1 = d_0, d_1, .., d_k` divide the next, and `d_k` divide
 //! `units`. Then the digits `floor(n / d_i) mod (d_(i+1) / d_i)`, and `floor(n / d_k)` as the last
 //! one, take each combination once. With them
 //!
@@ -12,8 +12,8 @@
 //! b_0 = a_0,  b_(i+1) = b_i * d_(i+1) / d_i + a_(i+1)
 //! ```
 //!
-//! So coordinates that are sums of quotients and remainders of `n` are sums of digits, each of
-//! which is a variable.
+//! So coordinates that are sums of quotients and remainders of `n` are sums of digits, and each
+//! digit is a variable.
 
 use std::cell::RefCell;
 
@@ -30,19 +30,19 @@ use crate::program::operation::Axis;
 
 /// Coordinates as sums of digits of one number.
 pub(super) struct Digits {
-    /// Ranges of the number, in each of which the coordinates are such sums; usually a single
-    /// range.
+    /// The cases: ranges of the number in each of which the coordinates are such sums; usually a
+    /// single range.
     pub(super) cases: Vec<Case>,
-    /// The axis of the blocks, and the iteration, that the number tells.
+    /// The axis of the blocks, and the iteration, that the number determines.
     pub(super) axis: Option<Axis>,
     iterations: Vec<Parameter>,
 }
 
-/// A range of the number, counted from 0 on.
+/// A range of the number, counted from 0.
 pub(super) struct Case {
     /// The coordinates of each store along each mode.
     pub(super) starts: Vec<Vec<Expr>>,
-    /// The digits, each with how many values it has, but for those that are always 0.
+    /// The digits, each with its number of values, except those that are always 0.
     pub(super) list: Vec<(Parameter, Expr)>,
 }
 
@@ -50,30 +50,30 @@ pub(super) struct Case {
 pub(super) type Start = (Vec<Expr>, Vec<(Parameter, Expr)>);
 
 impl Case {
-    /// How many values a digit has.
+    /// The number of values of a digit.
     pub(super) fn count(&self, digit: &Parameter) -> Option<&Expr> {
         self.list.iter().find(|(own, _)| own.stands_for(digit)).map(|(_, count)| count)
     }
 }
 
 impl Digits {
-    /// Whether the number is another one in each iteration of a loop.
+    /// Whether the number differs in each iteration of a loop.
     pub(super) fn tells(&self, iteration: &Parameter) -> bool {
         self.iterations.iter().any(|own| own.stands_for(iteration))
     }
 
-    /// How many stores share the numbers.
+    /// The number of stores that share the values.
     pub(super) fn shares(&self) -> usize {
         self.iterations.len().max(1)
     }
 
-    /// The share of the numbers of a store in these loops.
+    /// The share of a store with these loops.
     pub(super) fn share(&self, iterations: &[(Parameter, Expr)]) -> usize {
         share(&self.iterations, iterations).unwrap_or(0)
     }
 
-    /// The digits of a number of which the coordinates are sums; None if they are already sums of
-    /// variables, or no number is found.
+    /// The digits of a number such that the coordinates are sums of them. None if the coordinates
+    /// are already sums of variables, or if no such number is found.
     pub(super) fn of(core: &Core, starts: &[Start]) -> Option<Digits> {
         let is_plain = |start: &Expr| {
             Terms::of(start).is_some() && !start.parameters().iter().any(|own| limited(core, own).is_some())
@@ -83,7 +83,7 @@ impl Digits {
         if plain && iterations().all(|(_, count)| core.is_launched(count)) {
             return None;
         }
-        // All stores are in one loop, or each is in one of several.
+        // All stores are in one loop, or each is in one of several loops.
         let mut each: Vec<(Parameter, Expr)> = Vec::new();
         for (iteration, count) in iterations() {
             if each.iter().all(|(own, _)| !own.stands_for(iteration)) {
@@ -99,12 +99,12 @@ impl Digits {
     }
 }
 
-/// The iterations, among some, of a store.
+/// The index of the loop, among some, that encloses a store.
 fn share(of: &[Parameter], iterations: &[(Parameter, Expr)]) -> Option<usize> {
     of.iter().position(|own| iterations.iter().any(|(iteration, _)| own.stands_for(iteration)))
 }
 
-/// Whether an expression depends on a parameter, itself or by what its variables are made of.
+/// Whether an expression depends on a parameter, directly or through its variables.
 fn depends(core: &Core, expr: &Expr, on: &Parameter) -> bool {
     let made = |own: &Parameter| {
         let index = digit(core, own).map(|(number, ..)| number).or_else(|| Some(limited(core, own)?.0));
@@ -113,13 +113,15 @@ fn depends(core: &Core, expr: &Expr, on: &Parameter) -> bool {
     expr.parameters().iter().any(|own| own.stands_for(on) || made(own))
 }
 
-/// The index behind a variable that is clamped to be from 0 to a maximum, and the maximum.
+/// If a variable is an index that is clamped to a range from 0 to a maximum: the index and the
+/// maximum.
 fn limited<'c>(core: &'c Core, parameter: &Parameter) -> Option<(&'c Expr, i64)> {
     let found = core.limited.iter().find(|(own, ..)| own.stands_for(parameter));
     found.map(|(_, index, greatest)| (index, *greatest))
 }
 
-/// The number, the divisor and the modulus of a digit that is a variable; 0 where it is the rest.
+/// If a variable is a digit: the number, the divisor and the modulus; modulus 0 if the digit is the
+/// rest.
 fn digit<'c>(core: &'c Core, parameter: &Parameter) -> Option<(&'c Expr, i64, i64)> {
     let own = Expr::from(parameter.clone());
     let found = core.digits.iter().find(|(_, digit)| **digit == own);
@@ -130,10 +132,10 @@ fn natural() -> Option<Facts> {
     Facts::integer().at_least(0).ok()
 }
 
-/// A replacement of a number by its parts.
+/// How a number is replaced by its parts.
 struct InParts {
     number: Expr,
-    /// The number is a part below this and a multiple of it.
+    /// The number is a part below this modulus, plus a multiple of it.
     modulus: i64,
     /// The clamped indices that were found, with their maxima.
     limits: RefCell<Vec<(Expr, i64)>>,
@@ -144,15 +146,15 @@ struct DigitSource {
     own: Parameter,
     units: Expr,
     axis: Option<Axis>,
-    /// The iterations of the stores that share the numbers.
+    /// The loops of the stores that share the values.
     iterations: Vec<Parameter>,
     /// The index of the block, if it follows from the number and the iteration, and its value in
     /// each share.
     block: Option<(Parameter, Vec<Expr>)>,
 }
 
-/// The numbers that blocks take in a grid-stride loop, and those of iterations and of blocks: of
-/// loops around all stores, and of those that share them.
+/// The candidates: numbers of grid-stride loops, iterations and blocks, for loops around all stores
+/// and for loops that share the values.
 fn numbers(core: &Core, common: &[(Parameter, Expr)], shares: Option<&[(Parameter, Expr)]>) -> Vec<DigitSource> {
     let block = |axis: Axis| core.blocks[axis as usize].map(|at| core.variables[at].parameter.clone());
     let mut found = Vec::new();
@@ -186,7 +188,7 @@ fn numbers(core: &Core, common: &[(Parameter, Expr)], shares: Option<&[(Paramete
     found
 }
 
-/// The number that blocks along an axis have in turns of loops that share it.
+/// The number that blocks along an axis take in the iterations of loops that share it.
 fn taken(
     core: &Core,
     iterations: &[(Parameter, Expr)],
@@ -204,7 +206,7 @@ fn taken(
             return None;
         }
         let number = Expr::from(own.clone()).minus(&before)?;
-        // An iteration that is always 0 is in no number.
+        // An iteration that is always 0 is not part of the number.
         backs.push(match iteration.facts().greatest() {
             Some(0) => number,
             _ => number.minus(&Stride::times(&Expr::from(iteration.clone()), &Expr::from(by))?)?,
@@ -214,10 +216,10 @@ fn taken(
     Some(DigitSource { own, units, axis: Some(axis), iterations, block: Some((block, backs)) })
 }
 
-/// The `units` of which a block has `count = ceil((units - block) / blocks)`.
+/// The `units` if a block has `count = ceil((units - block) / blocks)` iterations.
 ///
-/// If the units are a quotient, both are one: `ceil((p - c * block) / (c * blocks))` of
-/// `ceil(p / c)` units.
+/// If the units are a quotient, the count is a single quotient: `ceil((p - c * block) / (c *
+/// blocks))` for `ceil(p / c)` units.
 fn units(count: &Expr, block: &Parameter, blocks: i64) -> Option<Expr> {
     let (own, by) = (Expr::from(block.clone()), Expr::from(blocks));
     let has = |expr: &Expr| expr.parameters().iter().any(|parameter| parameter.stands_for(block));
@@ -237,14 +239,14 @@ fn units(count: &Expr, block: &Parameter, blocks: i64) -> Option<Expr> {
         let others = Stride::times(&count.minus(&with(node, &|_| None)?)?, &Expr::from(divisor))?;
         let all = Stride::plus(&Stride::plus(&dividend, &others)?, &Stride::times(&own, &part)?)?;
         let units = all.divide_up(&part)?;
-        // It was a guess until here.
+        // Verifies the guess.
         let same = units.minus(&own)?.divide_up(&by)? == *count;
         (same && !has(&units)).then_some(units)
     })
 }
 
 impl DigitSource {
-    /// The coordinates as sums of its digits.
+    /// The coordinates as sums of digits of this number.
     fn digits(self, core: &Core, starts: &[Start]) -> Option<Digits> {
         let of_number = |(starts, iterations): &Start| -> Option<Vec<Expr>> {
             let share = share(&self.iterations, iterations).unwrap_or(0);
@@ -258,14 +260,14 @@ impl DigitSource {
         Some(Digits { cases, axis: self.axis, iterations: self.iterations })
     }
 
-    /// Coordinates that are made of this number as sums of its digits.
+    /// Coordinates that are computed from this number, as sums of its digits.
     fn sums(&self, core: &Core, starts: Vec<Vec<Expr>>) -> Option<Case> {
         let divisors = self.divisors(starts.iter().flatten())?;
         let below = |count: &Expr| match count.range().1 {
             Some(greatest) => natural()?.at_most((greatest - 1).max(0)).ok(),
             None => natural(),
         };
-        // How many values each digit has: from its divisor to the next one.
+        // The number of values of each digit: the quotient of the next divisor and its own.
         let next = divisors.iter().skip(1).chain([&self.units]);
         let counts: Vec<Expr> =
             divisors.iter().zip(next).map(|(own, next)| next.floor_div(own)).collect::<Option<_>>()?;
@@ -294,9 +296,9 @@ impl DigitSource {
         Some(Case { starts, list })
     }
 
-    /// An expression with this number in place of block and iteration, and with its digits. With
-    /// parts, these replace the number, and digits of a block or an iteration and clamped indices
-    /// are expanded, too.
+    /// Replaces block and iteration in an expression by this number, and the number's quotients by
+    /// its digits. With parts, these replace the number; digits of a block or an iteration, and
+    /// clamped indices, are then expanded, too.
     fn in_terms(&self, core: &Core, share: usize, expr: &Expr, parts: Option<&InParts>) -> Option<Expr> {
         let block = self.block.as_ref();
         if block.is_none() && parts.is_none() {
@@ -319,7 +321,7 @@ impl DigitSource {
                     return Some(index);
                 }
                 let (number, divisor, modulus) = digit(core, own).filter(|(number, ..)| depends(core, number, on))?;
-                // By steps, the part below the modulus is gone before the rest is divided.
+                // In two steps: the part below the modulus is removed before the rest is divided.
                 let first = parts.map_or(1, |parts| parts.modulus);
                 let first = if divisor % first == 0 { first } else { 1 };
                 let quotient = again(number)?.floor_div(&Expr::from(first))?.floor_div(&Expr::from(divisor / first))?;
@@ -333,8 +335,8 @@ impl DigitSource {
         })
     }
 
-    /// The divisors of the number, from 1 on: each divides the next one, and the last one divides
-    /// the number of values.
+    /// The divisors of the number, starting with 1. Each divides the next one, and the last one
+    /// divides the number of values.
     fn divisors<'e>(&self, starts: impl Iterator<Item = &'e Expr>) -> Option<Vec<Expr>> {
         let mut found = vec![Expr::from(1)];
         for start in starts {

@@ -1,16 +1,16 @@
 //! Blocks and iterations that count the parts of a tensor.
 //!
 //! Law: along a mode, variables `v_1, .., v_n` with `factor_1` the side of the part and
-//! `factor_(i+1) = factor_i * extent_i` are the digits of a number, so each number occurs once; the
-//! last one may go past the extent of the mode, and the number must reach it. A variable is the
-//! index of a block or of an iteration, or a digit of a number. Digits `(number / d) mod m` with
-//! `d` and `m` in a chain determine that number, if it is a whole multiple of their product, and a
-//! number that is such a sum again determines its terms.
+//! `factor_(i+1) = factor_i * extent_i` are the digits of a number, so each number occurs once. The
+//! last one may go past the extent of the mode, and the number must reach the extent. A variable is
+//! the index of a block or of an iteration, or a digit of a number. Digits `(number / d) mod m`
+//! with `d` and `m` in a chain determine that number, if it is a whole multiple of their product,
+//! and a number that is such a sum again determines its terms.
 //!
-//! Every axis of the grid with more than one block must be determined, and the thread too, unless
-//! the parts of a block determine it. Each number of the tile counter is fetched once, by one
-//! cluster, so it determines the cluster; of a block, only its rank remains to be determined
-//! (`pipeline/scheduler.rs`). Digits by sizes, if all of them are in coordinates, determine their
+//! The coordinates must determine every axis of the grid with more than one block, and the thread,
+//! unless the parts of a block determine it. Each index of the tile counter is claimed once, by one
+//! cluster, so it determines the cluster; only the rank of the block remains to be determined
+//! (`pipeline/scheduler.rs`). Digits by sizes, if all of them occur in coordinates, determine their
 //! number, and with it the block and the iteration (`digits.rs`).
 
 use tilewright_layout::symbolic::{Expr, Parameter};
@@ -28,20 +28,20 @@ enum VariableKind {
     Block(Axis),
     Iteration,
     Thread,
-    /// `(number / divisor) mod modulus`; with no modulus, the rest of the number.
+    /// `(number / divisor) mod modulus`; without a modulus, `number / divisor`.
     Digit {
         number: Expr,
         divisor: i64,
         modulus: Option<i64>,
     },
-    /// A digit by sizes, of this many values.
+    /// A digit by sizes, with this many values.
     BySize(Expr),
 }
 
-/// A variable that is to take its values each once.
+/// A variable that must take each of its values once.
 struct Need {
     parameter: Parameter,
-    /// The values that it must take, from 0 on: exactly these, or at least these.
+    /// The values that it must take, from 0 on.
     reach: Reach,
 }
 
@@ -49,15 +49,15 @@ struct Need {
 enum Reach {
     /// Exactly these values.
     Exactly(i64),
-    /// At least these values: `from + factor * reach` is the extent of a mode, or more.
+    /// Enough values that `from + factor * count` reaches the extent of a mode.
     ToExtent { from: i64, factor: i64, extent: Expr },
 }
 
 /// Where parts end along a mode.
 enum PartEnd {
-    /// There.
+    /// Exactly at this coordinate.
     At(i64),
-    /// There or past it.
+    /// At this coordinate or past it.
     Past(Expr),
 }
 
@@ -65,31 +65,32 @@ struct Search<'c> {
     core: &'c Core,
     tensor: &'c str,
     iterations: &'c [(Parameter, Expr)],
-    /// The axes of the grid along which coordinates tell blocks, and the iterations that they tell.
+    /// The axes of the grid that the coordinates determine, and the iterations that they determine.
     blocks: [bool; 3],
     told: Vec<Parameter>,
-    /// Whether one block stores, which came last: its number is open.
+    /// Whether only the last block stores. Its index is unknown.
     last: bool,
     thread: bool,
     threads: u32,
-    /// Whether coordinates hold a number that a cluster claims, which tells clusters apart.
+    /// Whether the coordinates contain an index that a cluster claims, which determines the
+    /// cluster.
     claimed: bool,
-    /// The digits of a number in coordinates, and those that were seen.
+    /// The digits of a number in the coordinates, and those that were seen.
     case: Option<&'c Case>,
     seen: Vec<Parameter>,
 }
 
-/// The parts of a tensor that stores take: what counts them along each mode, their sides, where the
-/// first one begins, and whether one block stores, which came last.
+/// The parts of a tensor that stores write: the variables that count them along each mode, their
+/// sides, the first coordinates, and whether only the last block stores.
 pub(super) struct Parts<'a> {
     pub(super) outer: &'a [Vec<(i64, Parameter)>],
     pub(super) sides: &'a [i64],
     pub(super) low: &'a [i64],
-    /// A mode along which they end before the tensor does, just there; none if they reach its
-    /// end along all.
+    /// The mode along which they end before the tensor does, and the coordinate; None if they reach
+    /// its end along all modes.
     pub(super) end: Option<(usize, i64)>,
     pub(super) last: bool,
-    /// The number of which coordinates have digits, and the range of it in which they are these.
+    /// The number whose digits the coordinates contain, and the case.
     pub(super) case: Option<(&'a Digits, &'a Case)>,
 }
 
@@ -105,9 +106,9 @@ pub(super) fn counted(
     let number = core.tile_counter.as_ref().and_then(|state| state.number.as_ref());
     let claimed = number.is_some_and(|number| outer.iter().flatten().any(|(_, own)| own.stands_for(number)));
     let thread = by_threads || threads == 1;
-    // Each block is a cluster, and told.
+    // Each block is a cluster, and is determined.
     let alone = claimed && core.cluster.is_none_or(|blocks| blocks[0] == 1);
-    // The last block is one.
+    // Only one block is the last.
     let mut blocks = [alone || last, last, last];
     if let Some(axis) = case.and_then(|(digits, _)| digits.axis) {
         blocks[axis as usize] = true;
@@ -140,7 +141,7 @@ pub(super) fn counted(
         let count = core.grid[axis as usize].clone().unwrap_or(Expr::from(1));
         let several = count.range().1.is_none_or(|greatest| greatest > 1);
         if several && !search.blocks[axis as usize] {
-            // Blocks that have no iteration write nothing.
+            // Blocks without iterations write nothing.
             if case.is_some() || iterations.iter().any(|(_, count)| !core.is_launched(count)) {
                 return Err(undecided(
                     "the number of iterations of a block depends on its index, which is in no coordinate",
@@ -156,7 +157,7 @@ pub(super) fn counted(
     Ok(())
 }
 
-/// Whether `factor * count` reaches an extent.
+/// Whether `factor * count` is at least an extent.
 fn reaches(core: &Core, factor: i64, count: &Expr, extent: &Expr) -> bool {
     let by = Expr::from(factor);
     let whole = Stride::times(count, &by);
@@ -166,7 +167,7 @@ fn reaches(core: &Core, factor: i64, count: &Expr, extent: &Expr) -> bool {
 }
 
 impl Search<'_> {
-    /// Looks at the variables along a mode; whether the mode is reached.
+    /// Checks the variables along a mode. Returns whether they reach the end of the mode.
     fn mode(
         &self,
         (from, end): (i64, PartEnd),
@@ -182,7 +183,7 @@ impl Search<'_> {
             if reached.is_some_and(|reached| self.core.is_less(&extent, &reached)) {
                 return Ok(true);
             }
-            // It is not reached for some size, or that is not known.
+            // For some size they do not reach it, or that is not known.
             return match is_plain(&extent) && extent.range().1.is_none_or(|greatest| greatest > side) {
                 true => Ok(false),
                 false => Err(undecided(format!("whether {extent} is at most {side} is not known"))),
@@ -258,13 +259,13 @@ impl Search<'_> {
         let modulus = match modulus {
             0 => None,
             1.. => Some(*modulus),
-            // A number by a name of its own.
+            // A number with its own parameter.
             ..0 => return Ok(VariableKind::Digit { number: number.clone(), divisor: 1, modulus: Some(-modulus) }),
         };
         Ok(VariableKind::Digit { number: number.clone(), divisor: *divisor, modulus })
     }
 
-    /// The number of values of a number, from 0 on, if it is a sum that counts.
+    /// The number of values of a number, from 0 on, if it is a sum whose values have no gaps.
     fn range(&self, number: &Expr) -> Result<Expr, Doubt> {
         let (terms, last) = self.counting(number)?;
         let factor = terms.last().map_or(1, |(factor, _)| *factor);
@@ -297,10 +298,10 @@ impl Search<'_> {
         Ok((terms, count))
     }
 
-    /// Goes from variables to what they are digits of, until only blocks, iterations and the thread
-    /// are left.
+    /// Replaces variables by the numbers of which they are digits, until only blocks, iterations
+    /// and the thread are left.
     fn resolve(&mut self, mut needs: Vec<Need>) -> Result<(), Doubt> {
-        // Each round expands numbers that are made of others; there are at most as many rounds as
+        // Each round expands numbers that depend on others, so there are at most as many rounds as
         // variables.
         for _ in 0..=self.core.variables.len() {
             let mut digits: Vec<(Expr, i64, Option<i64>, Reach)> = Vec::new();
@@ -353,7 +354,7 @@ impl Search<'_> {
         Err(undecided("numbers are made of each other"))
     }
 
-    /// Whether a variable that takes `count` values takes those that are needed.
+    /// Whether a variable with `count` values takes the required values.
     fn takes(&self, count: &Expr, reach: &Reach) -> Result<(), Doubt> {
         let enough = match reach {
             Reach::Exactly(wanted) => count.known() == Some(*wanted),
@@ -379,7 +380,7 @@ impl Search<'_> {
         })
     }
 
-    /// The digits of a number: whether they tell it, and what is needed of its terms then.
+    /// Checks whether digits determine their number, and what that requires of the number's terms.
     fn number(
         &self,
         number: &Expr,
@@ -401,7 +402,7 @@ impl Search<'_> {
                 }
                 None if !last => return Err(doubt("go on past the rest")),
                 None => {
-                    // Values of the rest with which all other digits occur.
+                    // The values of the rest with which all other digits occur.
                     let whole = range.floor_div(&Expr::from(divisor)).ok_or_else(|| doubt("are not known"))?;
                     self.takes(&whole, reach)?;
                 }
@@ -419,7 +420,7 @@ impl Search<'_> {
             let reach = if place + 1 < terms.len() {
                 Reach::Exactly(self.exact(parameter)?)
             } else {
-                // All its values: how far they reach was asked of the digits.
+                // All its values are required; the digits were checked for how far they reach.
                 Reach::ToExtent { from: 0, factor: 1, extent: Expr::from(0) }
             };
             needs.push(Need { parameter: parameter.clone(), reach });

@@ -1,4 +1,4 @@
-//! Kernels for one list of sizes, of which every store is listed.
+//! Lists every store of a kernel with constant sizes.
 //!
 //! Law: if addresses and predicates depend only on the indices of blocks, threads and iterations,
 //! the list of the stores of each thread holds for every launch. So each element of the layout is
@@ -12,17 +12,17 @@ use crate::program::Program;
 use crate::program::memory::BufferId;
 use crate::program::operation::Operation;
 
-/// The most elements of a tensor of which stores are listed.
+/// The most elements of a tensor whose stores are listed.
 const MAX_ELEMENTS: i64 = 1 << 18;
 
-/// Nodes of warps that are walked through, for each element.
+/// The most nodes of warps that are executed, for each element.
 const STEPS: u64 = 16;
 
-/// Stands for no thread, or for several.
+/// No thread, or several.
 const NONE: u64 = u64::MAX;
 const SEVERAL: u64 = u64::MAX - 1;
 
-/// Shows that each element of a tensor is stored by one thread of a program without sizes.
+/// Proves that one thread of a program without sizes stores each element of a tensor.
 pub(super) fn listed(program: &Program, to: BufferId, tensor: &str) -> Result<(), Doubt> {
     if program.tile_counter.is_some() || program.counted.is_some() {
         return Err(undecided("which block has which number is open"));
@@ -64,7 +64,7 @@ pub(super) fn listed(program: &Program, to: BufferId, tensor: &str) -> Result<()
     Ok(())
 }
 
-/// Where the elements of a layout are, if they are not too many.
+/// The offsets of the elements of a layout, if there are not too many.
 fn places(layout: &str) -> Result<Vec<i64>, Doubt> {
     let unknown = || undecided("where its elements are is not listed");
     let counted = |count: i64| match count {
@@ -82,7 +82,7 @@ fn places(layout: &str) -> Result<Vec<i64>, Doubt> {
     (0..count).map(place).collect::<Option<_>>().ok_or_else(unknown)
 }
 
-/// Whether threads write a tensor by stores, and in no other way.
+/// Whether threads write a tensor only by stores.
 fn stored_alone(program: &Program, to: BufferId) -> bool {
     program.instructions().all(|instruction| match &instruction.operation {
         Operation::Store(_) | Operation::Load(_) => true,

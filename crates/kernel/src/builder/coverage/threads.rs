@@ -1,8 +1,8 @@
 //! The values of registers in each thread of a block.
 //!
-//! Law: a register that follows from the number of the thread and from constants alone has these
-//! values, computed by the instructions of the program as the interpreter executes them. What lanes
-//! of a warp read of each other is known where all of them have the same.
+//! Law: if a register depends only on the index of the thread and on constants, its values are
+//! computed by the instructions of the program, as the interpreter executes them. The result of a
+//! shuffle is known if all lanes have the same value.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use crate::program::operation::{Operation, Special};
 use crate::program::register::{Register, Width};
 use crate::program::{Instruction, Step};
 
-/// The values of registers, for each thread; none of those that follow from anything else.
+/// The values of registers in each thread; None for registers that depend on anything else.
 pub(in crate::builder) struct ThreadValues {
     values: HashMap<Register, Vec<i64>>,
     threads: usize,
@@ -37,7 +37,7 @@ impl ThreadValues {
     pub(super) fn of(steps: &[Step], widths: &[Width], threads: u32, wanted: &[Register]) -> ThreadValues {
         let mut all = Vec::new();
         flatten(steps, &mut all);
-        // The registers that the wanted ones depend on; a register is read after it is written.
+        // The registers on which the wanted ones depend. A register is written before it is read.
         let mut needed = vec![false; widths.len()];
         wanted.iter().for_each(|register| needed[register.index()] = true);
         let mut chain: Vec<&Instruction> = Vec::new();
@@ -82,7 +82,7 @@ impl ThreadValues {
                 let lanes = registers[register.index()][..here].iter();
                 let lanes = lanes.map(|value| if bits == 1 { (value & 1) as i64 } else { signed(*value, bits) });
                 let list = values.entry(*register).or_default();
-                // A register that is wanted twice has its values once.
+                // A register that is wanted twice is evaluated once.
                 if list.len() == warp * WARP_LANES {
                     list.extend(lanes);
                 }

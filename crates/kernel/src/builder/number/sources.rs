@@ -1,5 +1,4 @@
-//! The sources of the numbers of a thread: constants, launch arguments, and indices; and numbers as
-//! indices.
+//! The sources of numbers: constants, scalar arguments, and indices; and numbers as indices.
 
 use tilewright_layout::symbolic::Expr;
 
@@ -19,7 +18,7 @@ impl Build {
         Num::new(self, register, T::ELEMENT)
     }
 
-    /// A constant of a type, rounded to it.
+    /// A constant, rounded to a type.
     pub fn number_of(&self, element: Element, value: f64) -> Num<'_> {
         let bits = match element {
             Element::F64 => value.to_bits(),
@@ -42,15 +41,15 @@ impl Build {
         Num::new(self, register, element)
     }
 
-    /// True or false.
+    /// A constant condition.
     pub fn flag(&self, value: bool) -> Flag<'_> {
         let register = self.core().constant(u64::from(value), Width::Predicate);
         Flag { build: self, register }
     }
 
-    /// A number of the elements of a tensor, i32 or u32, as an index of another: where it says,
-    /// that is read or written. It may be past any edge, and a negative one is, so accesses at it
-    /// are predicated.
+    /// A number of type i32 or u32, such as an element of a tensor, as an index: accesses may
+    /// depend on it. It may be past any edge, and a negative number counts as past every edge, so
+    /// accesses at it are predicated.
     ///
     /// ```
     /// use tilewright_kernel::{Kernel, interpret};
@@ -72,7 +71,7 @@ impl Build {
     /// # }
     /// ```
     ///
-    /// Errors: the number is of another type.
+    /// Errors: the number has another type.
     #[track_caller]
     pub fn index_of(&self, number: Num<'_>) -> Result<Expr, KernelError> {
         self.instructed("index_of", |core| {
@@ -87,7 +86,7 @@ impl Build {
         })
     }
 
-    /// A number that the launch passes, by its name.
+    /// A scalar argument of the launch, by its name.
     ///
     /// ```
     /// use tilewright_kernel::{Kernel, interpret};
@@ -106,7 +105,8 @@ impl Build {
     /// # }
     /// ```
     ///
-    /// Errors: a number of this name has another type; numbers of 8 bits are not passed.
+    /// Errors: a scalar argument with this name has another type; scalar arguments of 8 bits are
+    /// not supported.
     #[track_caller]
     pub fn scalar<T: ElementType>(&self, name: &str) -> Result<Num<'_>, KernelError> {
         self.scalar_of(T::ELEMENT, name)
@@ -135,9 +135,9 @@ impl Build {
         Ok(Num::new(self, register, element))
     }
 
-    /// The value of an index as a number of 32 bits with a sign.
+    /// The value of an index as a signed 32-bit number.
     ///
-    /// Errors: it has too many terms.
+    /// Errors: the index has too many terms.
     #[track_caller]
     pub fn index(&self, index: &Expr) -> Result<Num<'_>, KernelError> {
         let location = Location::caller();

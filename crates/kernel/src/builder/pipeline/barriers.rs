@@ -1,8 +1,9 @@
-//! The two barriers of a stage: who waits until it is free or full, and who frees it.
+//! The two mbarriers of a stage: waiting until it is empty or full, and releasing it.
 //!
-//! Law: consumers wait at the full barrier for the parity of their iteration, producers at the
-//! empty barrier for the other parity, so that the first iteration of a stage does not wait. A warp
-//! that has finished arrives once at the empty barrier of each block that fills the stage.
+//! Law: consumers wait at the full mbarrier for the parity of their iteration, and producers at the
+//! empty mbarrier for the opposite parity, so that the first iteration of a stage does not wait. A
+//! warp that has finished reading arrives once at the empty mbarrier of each block that fills the
+//! stage.
 
 use super::Stage;
 use crate::arguments::IntoRanks;
@@ -12,12 +13,12 @@ use crate::program::operation::{Binary, Comparison, Number, Operation, Special};
 use crate::program::register::{Register, Width};
 
 impl Stage<'_> {
-    /// Waits until the stage is free: for those who fill it.
+    /// Waits until the stage is empty: for producers.
     ///
-    /// Errors: an index with too many terms.
+    /// Errors: an index has too many terms.
     #[track_caller]
     pub fn acquire(&self) -> Result<(), KernelError> {
-        // Before the first iteration of a stage, the phase before the first one counts as over.
+        // In the first iteration of a stage, the phase before the first one counts as completed.
         let one = self.build.core().constant(1, Width::Bits32);
         let parity = {
             let mut core = self.build.core();
@@ -26,7 +27,7 @@ impl Stage<'_> {
         self.wait_at("acquire", self.empty, parity)
     }
 
-    /// Waits until the stage is full: for those who use it.
+    /// Waits until the stage is full: for consumers.
     ///
     /// Errors: as [`Stage::acquire`].
     #[track_caller]
@@ -44,7 +45,7 @@ impl Stage<'_> {
         })
     }
 
-    /// Says that this warp is done with the stage: its lanes meet, and one of them arrives.
+    /// Releases the stage for this warp: its lanes synchronize, and one of them arrives.
     ///
     /// Errors: as [`Stage::acquire`].
     #[track_caller]
@@ -58,12 +59,11 @@ impl Stage<'_> {
         Ok(())
     }
 
-    /// As [`Stage::release`], for the blocks that fill the stage in this block: their
-    /// ranks ([`IntoRanks`]). The lanes of the warp synchronize, and one arrives at the stage of
-    /// each block. The arrival says that the stage has been read; it does not publish ordinary
-    /// stores.
+    /// As [`Stage::release`], at the blocks that fill the stage of this block, given by their ranks
+    /// ([`IntoRanks`]). The lanes of the warp synchronize, and one arrives at the stage of each
+    /// block. The arrival says that the stage has been read; it does not publish ordinary stores.
     ///
-    /// Errors: as [`Stage::acquire`]; the ranks are not shown to be of the cluster.
+    /// Errors: as [`Stage::acquire`]; the ranks are not proved to be in the cluster.
     #[track_caller]
     pub fn release_to(&self, fillers: impl IntoRanks) -> Result<(), KernelError> {
         self.arrive_at("release_to", fillers, false)
@@ -71,9 +71,8 @@ impl Stage<'_> {
 
     /// As [`Stage::release_to`], and also publishes the stores of the warp, including those to
     /// shared memory of other blocks, to threads that wait with [`Stage::acquire`]
-    /// (`mbarrier.arrive.release.cluster`). It waits for all stores of the arriving thread, and
-    /// waits in such a kernel have cluster scope: if nothing was stored, [`Stage::release_to`] is
-    /// faster.
+    /// (`mbarrier.arrive.release.cluster`). The arriving thread waits for all its stores, and waits
+    /// in such a kernel have cluster scope. If nothing was stored, [`Stage::release_to`] is faster.
     ///
     /// ```
     /// use tilewright_kernel::program::operation::Axis;

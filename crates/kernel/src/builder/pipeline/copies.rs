@@ -1,6 +1,6 @@
 //! The copies that fill a stage.
 //!
-//! Law: the bytes that a stage waits for are those of the copies that were issued into it, of all
+//! Law: the bytes that a stage expects are those of the copies that were issued into it, by all
 //! blocks that fill it.
 
 use tilewright_layout::Extent;
@@ -18,13 +18,12 @@ use crate::program::operation::Operation;
 use crate::program::register::{Register, Width};
 
 impl<'k> Stage<'k> {
-    /// Sets off bulk copies of a tile of a tensor into shared memory, by one thread
-    /// ([`Build::single`](crate::Build::single)), that arrive at this stage. The tensor map follows
-    /// from the layouts of both. What the tile has past the edges of the tensor is filled with
-    /// zeros.
+    /// Issues bulk copies of a tile of a tensor into shared memory, by one thread
+    /// ([`Build::single`](crate::Build::single)). They arrive at this stage. The tensor map follows
+    /// from the layouts of both. Elements past the edges of the tensor are filled with zeros.
     ///
     /// Errors: sizes or types differ; the layout of the tile in shared memory does not consist of
-    /// boxes of the tensor; an alignment that is not proved.
+    /// boxes of the tensor; an alignment is not proved.
     #[track_caller]
     pub fn load(&self, source: &View<'k>, destination: &View<'k>) -> Result<(), KernelError> {
         self.build.statement("load", || self.filled(source, destination, None, Cache::Default))
@@ -39,11 +38,11 @@ impl<'k> Stage<'k> {
         self.build.statement("load_once", || self.filled(source, destination, None, Cache::Streaming))
     }
 
-    /// As [`Stage::load`], multicast to the same place in several blocks of the cluster: the
-    /// receivers are given by their ranks ([`IntoRanks`]). Each of these blocks issues a
-    /// part of the same size, so that a stage gets one part from each, and [`Stage::publish`]
-    /// expects all of them. A stage is empty when it is empty in all receivers: its users release
-    /// it to all blocks that fill it ([`Stage::release_to`]).
+    /// As [`Stage::load`], multicast to the same offset in several blocks of the cluster, given by
+    /// their ranks ([`IntoRanks`]). Each of these blocks issues a part of the same size, so that a
+    /// stage gets one part from each, and [`Stage::publish`] expects all of them. A stage is empty
+    /// when it is empty in all receivers: its consumers release it to all blocks that fill it
+    /// ([`Stage::release_to`]).
     ///
     /// ```
     /// use tilewright_kernel::program::operation::Axis;
@@ -93,7 +92,7 @@ impl<'k> Stage<'k> {
     /// # }
     /// ```
     ///
-    /// Errors: as [`Stage::load`]; the ranks are not shown to be of the cluster.
+    /// Errors: as [`Stage::load`]; the ranks are not proved to be in the cluster.
     #[track_caller]
     pub fn load_multicast(
         &self,
@@ -107,7 +106,7 @@ impl<'k> Stage<'k> {
         })
     }
 
-    /// Sets off bulk copies of a tile, for one block or for several.
+    /// Issues bulk copies of a tile, for one block or for several.
     fn filled(
         &self,
         source: &View<'k>,
@@ -138,8 +137,8 @@ impl<'k> Stage<'k> {
     /// Each block sends as many bytes as it receives, and [`Stage::publish`] expects that many.
     /// Both tiles have the same compact layout.
     ///
-    /// Errors: types or layouts differ, or have gaps; what is not shown to be aligned, or to be a
-    /// rank of the cluster.
+    /// Errors: types or layouts differ, or a layout has gaps; an alignment is not proved, or the
+    /// rank is not proved to be in the cluster.
     #[track_caller]
     pub fn send(&self, source: &View<'k>, destination: &View<'k>, rank: impl Into<Expr>) -> Result<(), KernelError> {
         let rank = rank.into();
@@ -161,10 +160,10 @@ impl<'k> Stage<'k> {
         })
     }
 
-    /// Arrives for the copies that were issued into this stage: it is full when all their bytes are
-    /// there. By the thread that set them off.
+    /// Expects the bytes of the copies that were issued into this stage, and arrives: the stage is
+    /// full when all bytes have arrived. The thread that issued the copies calls it.
     ///
-    /// Errors: more bytes than a barrier counts.
+    /// Errors: more bytes than an mbarrier counts.
     #[track_caller]
     pub fn publish(&self) -> Result<(), KernelError> {
         self.build.statement("publish", || {
@@ -205,18 +204,19 @@ impl View<'_> {
         }
         let bits = i64::from(self.element.bits());
         let mode = mode_of(self, bits).ok_or_else(|| refuse("TMA does not have the swizzle"))?;
-        // The copy takes units of 16 bytes.
+        // Bulk copies move units of 16 bytes.
         let unit = if mode == SwizzleMode::None { 16 } else { mode.period() };
         let bytes = layout.size() * bits / 8;
         let period = Expr::from((unit * 8 / bits).max(1));
-        // Whole patterns of the swizzle, so that both sides are permuted alike.
+        // The tile consists of whole swizzle patterns, so that both sides have the same
+        // permutation.
         if bytes % unit != 0 || [self, other].iter().any(|view| !period.divides(&view.offset).proved()) {
             return Err(refuse("it is not shown to begin and end at multiples of 16 bytes, or where its swizzle does"));
         }
         Ok(bytes)
     }
 
-    /// Where a tile begins in shared memory, before its swizzle.
+    /// The offset of a tile in shared memory, before its swizzle.
     fn bytes_of(&self) -> Result<(Access, Option<Register>), Reason> {
         let plain = View { map: None, ..self.clone() };
         let (address, offset) = plain.address(&mut self.build.core(), &self.offset)?;

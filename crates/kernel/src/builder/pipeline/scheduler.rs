@@ -26,37 +26,38 @@ use crate::program::register::{Register, Width};
 use crate::program::scalar::Scalar;
 use crate::program::{Location, Source, TileCounter};
 
-/// Indices of a message, 32 bits each: a bulk copy moves at least 16 bytes.
+/// The number of 32-bit indices of a message: a bulk copy moves at least 16 bytes.
 const MESSAGE: usize = 4;
-/// Stages of the ring of messages: one is read while the next is in flight.
+/// The stages of the ring of messages: one is read while the next is in flight.
 const STAGES: i64 = 2;
 
 /// Indices that clusters claim from an atomic counter: see [`Build::dynamic_scheduler`].
 pub struct DynamicScheduler<'k> {
     build: &'k Build,
     count: Expr,
-    /// The prefetch distance in iterations, and how many indices are known when an iteration
-    /// begins: the prefetch distance, or one more.
+    /// The prefetch distance in iterations; and the number of indices that are known when an
+    /// iteration begins, which is the prefetch distance, or one more.
     ahead: usize,
     known: usize,
-    /// The counter of the launch, the value after which it wraps, and the end of the indices.
+    /// The number of the launch's counter, the value after which it wraps, and the end of the
+    /// indices.
     which: Register,
     last: Register,
     end: Register,
     numbers: View<'k>,
     cursor: Cursor<'k>,
-    /// The indices of the next iterations: a variable that the loop carries.
+    /// The indices of the next iterations, as a loop-carried variable.
     cell: usize,
 }
 
-/// An iteration of a cluster with the index that it claimed: see [`DynamicScheduler::each`].
+/// An iteration of a cluster, with the index that it has claimed: see [`DynamicScheduler::each`].
 pub struct Claim<'a, 'k> {
     scheduler: &'a DynamicScheduler<'k>,
     iteration: Expr,
     now: Expr,
     depth: usize,
-    /// The index of the iteration that follows after the prefetch distance, once the body has
-    /// requested it, and whether the next one has been requested.
+    /// The index that is claimed the prefetch distance ahead, once the body has requested it; and
+    /// whether the next one has been requested.
     later: RefCell<Option<Expr>>,
     asked: Cell<bool>,
     /// The last index that was known when the iteration began.
@@ -81,13 +82,13 @@ fn refuse(because: impl Into<String>) -> Reason {
 }
 
 impl Build {
-    /// Clusters fetch the indices from 0 to below `count` dynamically from an atomic counter
-    /// (blocks do, where the launch has no clusters). Each index is claimed by exactly one cluster.
-    /// A cluster that finishes early claims more, so the load is balanced although iterations take
-    /// different times. `ahead` indices, 1 to 4, are known before their iterations, so that their
-    /// loads can be issued early.
+    /// Clusters claim the indices from 0 up to `count` dynamically from an atomic counter. Without
+    /// clusters, blocks claim them. Each index is claimed by exactly one cluster. A cluster that
+    /// finishes early claims more, so the load is balanced even if iterations take different times.
+    /// `ahead` indices, 1 to 4, are known before their iterations, so that their loads can be
+    /// issued early.
     ///
-    /// The grid (along x alone), the threads of a block and the blocks of a cluster must be stated
+    /// The grid (along x only), the threads of a block and the blocks of a cluster must be set
     /// before. A kernel has one dynamic scheduler, outside of roles, loops and conditions.
     ///
     /// ```
@@ -119,11 +120,11 @@ impl Build {
     /// ```
     ///
     /// The counter is in memory of the module. It needs no clearing, not in CUDA graphs either,
-    /// because each launch leaves it at 0. Launches that may run at the same time have counters of
-    /// their own, and the launch says which ([`Scalar::Count`]).
+    /// because each launch leaves it at 0. Launches that may run concurrently use different
+    /// counters, which the launch selects ([`Scalar::Count`]).
     ///
     /// Errors: a second scheduler; a scheduler in a role, a loop or a condition; blocks along y or
-    /// z; a grid or threads that are not stated; `ahead` of 0 or more than 4.
+    /// z; the grid or the threads are not set; `ahead` is 0 or more than 4.
     #[track_caller]
     pub fn dynamic_scheduler(&self, count: impl Into<Expr>, ahead: usize) -> Result<DynamicScheduler<'_>, KernelError> {
         self.scheduler(count.into(), [ahead; 2])
@@ -212,7 +213,7 @@ impl Build {
 }
 
 impl<'k> DynamicScheduler<'k> {
-    /// The index of one of the first `ahead` iterations, or `count` where there is none.
+    /// The index of one of the first `ahead` iterations; `count` if there is no such iteration.
     ///
     /// Errors: `iteration` is not below `ahead`; a call in the body of the iterations.
     #[track_caller]
@@ -226,7 +227,7 @@ impl<'k> DynamicScheduler<'k> {
         })
     }
 
-    /// An index, at most `count`.
+    /// A claimed index as a variable, at most `count`.
     fn variable(&self, core: &mut Core, number: Register) -> Result<Expr, Reason> {
         let past =
             Stride::plus(&self.count, &Expr::from(1)).ok_or(LayoutError::Overflow { op: "dynamic_scheduler" })?;
@@ -234,9 +235,9 @@ impl<'k> DynamicScheduler<'k> {
         Ok(core.new_variable(number, greatest, Some(past)))
     }
 
-    /// Runs the body for each index that this cluster claims; all its threads see the same index.
+    /// Runs the body for each index that this cluster claims. All its threads see the same index.
     ///
-    /// Errors: what the body refuses.
+    /// Errors: those of the body.
     #[track_caller]
     pub fn each(&self, body: impl FnOnce(&Claim<'_, 'k>) -> Result<(), KernelError>) -> Result<(), KernelError> {
         let location = Location::caller();
@@ -245,7 +246,7 @@ impl<'k> DynamicScheduler<'k> {
         let build = self.build;
         build.core().runs_once().map_err(at)?;
         let iterations = |core: &mut Core| {
-            // No iteration where the first index is past the end.
+            // There is no iteration if the first index is past the end.
             let first = core.element_register(self.cell, 0)?;
             let zero = core.constant(0, Width::Bits32);
             let inside =
@@ -259,7 +260,7 @@ impl<'k> DynamicScheduler<'k> {
                 let latest = core.element_register(self.cell, self.known - 1).map_err(at)?;
                 let greatest = self.count.range().1.unwrap_or(i64::MAX).min(i64::from(i32::MAX)) - 1;
                 let now = core.new_variable(now, greatest, Some(self.count.clone()));
-                // Over all clusters, it counts as the iterations of one loop do.
+                // Over all clusters, the claimed index behaves like the index of one loop.
                 let number = now.parameters().into_iter().next();
                 core.iterations.extend(number.iter().map(|own| (own.clone(), self.count.clone())));
                 if let Some(state) = &mut core.tile_counter {
@@ -288,15 +289,15 @@ impl<'k> DynamicScheduler<'k> {
             Ok(Some(core.pure(over, [next, self.end], Width::Predicate)))
         })?;
         if build.core().cluster_size() > 1 {
-            // A block must not end while others may still arrive at its barriers.
+            // A block must not exit while others may still arrive at its mbarriers.
             build.cluster_barrier();
         }
         Ok(())
     }
 
-    /// One thread of the first block claims indices, unless the last was past the end, and sends
-    /// them; the other blocks expect the bytes. The first message has all prefetched indices, each
-    /// later one a single index.
+    /// One thread of the first block claims indices, unless the last one was past the end, and
+    /// sends them; the other blocks expect the bytes. The first message has all prefetched indices,
+    /// and each later one a single index.
     fn ask(&self, stage: &Stage<'k>, latest: Option<Register>, location: Location) -> Result<(), KernelError> {
         let build = self.build;
         let source = Source { statement: "dynamic_scheduler", location };
@@ -345,7 +346,7 @@ impl<'k> DynamicScheduler<'k> {
         })
     }
 
-    /// The indices of a message, as one thread claims them: the end where none is left.
+    /// The indices of a message, claimed by one thread; the end if none is left.
     fn claimed(&self, latest: Option<Register>) -> Vec<Register> {
         let mut core = self.build.core();
         let asked = if latest.is_none() { self.known } else { 1 };
@@ -386,7 +387,7 @@ impl<'k> DynamicScheduler<'k> {
         taken.collect::<Result<_, _>>().map_err(|refusal| refusal.at("dynamic_scheduler", Location::caller()))
     }
 
-    /// Waits for the next index; the known indices move up by one.
+    /// Waits for the next index, and shifts the known indices by one.
     fn next(&self, stage: &Stage<'k>) -> Result<Register, KernelError> {
         let number = self.take(stage)?[0];
         self.cursor.advance()?;
@@ -398,7 +399,7 @@ impl<'k> DynamicScheduler<'k> {
 }
 
 impl<'k> Claim<'_, 'k> {
-    /// How many iterations this cluster has completed.
+    /// The number of iterations that this cluster has completed.
     pub fn iteration(&self) -> &Expr {
         &self.iteration
     }
@@ -408,8 +409,8 @@ impl<'k> Claim<'_, 'k> {
         &self.now
     }
 
-    /// The index of the iteration that is `ahead` iterations later, or `count` where there is none.
-    /// It was requested at the beginning of this iteration, so call this late in the body; with
+    /// The index of the iteration that is `ahead` iterations later; `count` if there is none. It
+    /// was requested at the beginning of this iteration, so call this late in the body; with
     /// [`Build::prefetching_scheduler`] it is known from the beginning.
     ///
     /// Errors: a call in a loop or a condition of the body.

@@ -1,7 +1,8 @@
-//! Operations that cut a view: by tiles, layouts, coordinates, tiled copies, tiled MMA and threads.
+//! Operations that slice or tile a view: by tiles, layouts, coordinates, tiled copies, tiled MMA
+//! and threads.
 //!
-//! Law: each is a function of a layout, whatever its strides are, so that it is done alike to the
-//! offsets of a view and to the coordinates of its elements in the whole tensor.
+//! Law: each operation is a function of a layout with any kind of strides, so it is applied in the
+//! same way to the offsets of a view and to the coordinates of its elements in the whole tensor.
 
 use tilewright_layout::atoms::{CopyEnd, Operand, TiledCopy, TiledMma};
 use tilewright_layout::symbolic::Expr;
@@ -10,13 +11,13 @@ use tilewright_layout::{Coord, Extent, Layout, LayoutError, Slot, Stride, Tiler,
 use super::known_shape;
 use crate::error::Reason;
 
-/// Something that is done to a layout, whatever its strides are: the layout of the part, and where
-/// the part begins.
+/// An operation on a layout with any kind of strides. It returns the layout of the part, and the
+/// offset of its first element.
 pub(crate) trait Cut {
     fn cut<D: Stride<Extent = Expr>>(&self, layout: &Layout<D>) -> Result<(Layout<D>, D), Reason>;
 
-    /// Whether the first mode stays whole and first, and the others in their order: that of a part
-    /// has the values of one instruction.
+    /// Whether the first mode stays whole and first, and the others keep their order. The first
+    /// mode of a part holds the values of one instruction.
     fn keeps_values(&self) -> bool {
         false
     }
@@ -39,9 +40,10 @@ impl Cut for ByTile<'_> {
     }
 }
 
-/// The rests of a division, in which a single tile has a step, too: to where the next one would be.
-/// The algebra gives it none, as no coordinate of the layout takes it. Here an index that is past
-/// the end has to lead past the edge, where bounds and predicates see it, and not to tile 0 again.
+/// The rests of a division, in which a rest with a single tile also has a stride: the distance to
+/// where the next tile would be. The layout algebra gives it stride 0, because no coordinate of the
+/// layout uses it. Here, an index past the end must lead past the edge, where bounds and predicates
+/// detect it, and not back to tile 0.
 fn with_steps<D: Stride<Extent = Expr>>(
     layout: &Layout<D>,
     tiler: &Tiler<Expr>,
@@ -114,10 +116,10 @@ impl Cut for ByGroup {
     }
 }
 
-/// Where this thread is in a shape of threads.
+/// The coordinate of this thread in a shape of threads.
 type ThreadAt<'a> = dyn Fn(&Tree<i64>) -> Result<Tree<Expr>, Reason> + 'a;
 
-/// The same for one of the four thread modes of a tiled MMA.
+/// As [`ThreadAt`], for one of the four thread modes of a tiled MMA.
 type ThreadOfMode<'a> = dyn Fn(&Tree<i64>, usize) -> Result<Tree<Expr>, Reason> + 'a;
 
 pub(super) struct ByCopy<'a> {
@@ -138,7 +140,7 @@ impl Cut for ByCopy<'_> {
     }
 }
 
-/// Mode 0 at the thread; it may be nested otherwise in offsets than in coordinates.
+/// Mode 0 at the thread. The mode may be nested differently in offsets and in coordinates.
 pub(super) struct ByThread<'a>(pub(super) &'a ThreadAt<'a>);
 
 impl Cut for ByThread<'_> {

@@ -1,7 +1,7 @@
-//! Views, and coordinates of a tensor without its memory: what both are cut by.
+//! The operations that views and coordinate tensors share.
 //!
-//! Law: whatever is cut, it is cut as the coordinates of the whole tensor are, and what is a part
-//! of a thread stays one.
+//! Law: an operation is applied to the coordinates of the whole tensor as it is to the offsets, and
+//! a part of a thread remains one.
 
 use tilewright_layout::atoms::{CopyEnd, Operand, TiledCopy, TiledMma};
 use tilewright_layout::symbolic::Expr;
@@ -15,7 +15,7 @@ use crate::builder::core::Core;
 use crate::builder::part::ThreadPart;
 use crate::error::Reason;
 
-/// Types that tiles, coordinates, tiled copies and tiled MMA can cut.
+/// Types that tiles, coordinates, tiled copies and tiled MMA can slice or tile.
 pub(crate) trait Cuttable<'k>: Sized {
     fn build(&self) -> &'k Build;
 
@@ -37,7 +37,7 @@ pub(crate) trait Cuttable<'k>: Sized {
     fn tile_at(&self, tile: impl IntoTile, at: impl IntoCoord) -> Result<Self, Reason> {
         let (tiler, at) = (self.build().tiler(tile)?, at.into_coord()?);
         let divided = self.cut(&ByTile { tiler: &tiler })?;
-        // One tile index may be written as a tuple of one.
+        // A tuple of one tile index is the same as the index.
         let layout = &divided.place().layout;
         let single = layout.mode(1).is_some_and(|rests| rests.profile().is_leaf());
         let at = match at.mode(0) {
@@ -51,8 +51,8 @@ pub(crate) trait Cuttable<'k>: Sized {
         divided.sliced(&Tree::tuple([&open, &at])?)
     }
 
-    /// The part at a coordinate; where it names a block, the grid has as many blocks as the mode
-    /// has indices, unless the author says another number.
+    /// The slice at a coordinate. If the coordinate names a block, the grid has as many blocks as
+    /// the mode has indices, unless the author sets another number.
     fn sliced(&self, at: &Coord<Expr>) -> Result<Self, Reason> {
         let mut found = Vec::new();
         let layout = &self.place().layout;
@@ -62,7 +62,8 @@ pub(crate) trait Cuttable<'k>: Sized {
             if let Some(axis) = core.axis_of(&index) {
                 core.infer_blocks(axis, &count)?;
             }
-            // Past the end it would be element 0 again, which no bound and no predicate tells.
+            // Past the end, the index would lead to element 0 again, which no bound and no
+            // predicate detects.
             if !steps && count.known() == Some(1) && !core.is_less(&index, &count) {
                 drop(core);
                 return Err(Reason::Single { tensor: self.name(), index: index.to_string() });
@@ -71,7 +72,7 @@ pub(crate) trait Cuttable<'k>: Sized {
         self.cut(&BySlice(at))
     }
 
-    /// The part of a thread by a tiled copy: of this thread, or of the one with an index.
+    /// The part of a thread by a tiled copy: of this thread, or of the thread with an index.
     fn partition_copy(&self, copy: &TiledCopy, end: CopyEnd, thread: Option<&Expr>) -> Result<Self, Reason> {
         self.is_no_part()?;
         let thread = self.build().core().one_of(copy.threads(), thread, copy.atom().name())?;
@@ -80,7 +81,7 @@ pub(crate) trait Cuttable<'k>: Sized {
         Ok(part.of_part(ThreadPart::of_copy(copy, end, Some(thread))))
     }
 
-    /// The part of a thread in an operand of a tiled MMA: of this thread, or of the one with an
+    /// The part of a thread in an operand of a tiled MMA: of this thread, or of the thread with an
     /// index.
     fn partition_of(&self, mma: &TiledMma, operand: Operand, thread: Option<&Expr>) -> Result<Self, Reason> {
         self.is_no_part()?;
@@ -94,7 +95,7 @@ pub(crate) trait Cuttable<'k>: Sized {
         Ok(part.of_part(ThreadPart::of_mma(mma, operand, Some(thread))))
     }
 
-    /// Mode 0 at this thread, the others left.
+    /// Mode 0 at this thread; the other modes are kept.
     fn of_thread(&self) -> Result<Self, Reason> {
         let threads = self.place().layout.mode(0).map(|mode| mode.shape()).unwrap_or(Tree::leaf(Expr::from(1)));
         let threads = known_shape(&threads, || self.name())?.product()?;
@@ -109,7 +110,7 @@ pub(crate) trait Cuttable<'k>: Sized {
         Ok(part.of_part(own))
     }
 
-    /// Checks that it is a tile, which can be partitioned.
+    /// Checks that it is a tile and not a part, so that it can be partitioned.
     fn is_no_part(&self) -> Result<(), Reason> {
         let Some(part) = self.part() else { return Ok(()) };
         let first = format!("what is partitioned is {}", part.name());
@@ -158,8 +159,8 @@ impl ViewPlace {
 }
 
 impl Core {
-    /// The thread of a number among those of an instruction: this one where none is named, or where
-    /// its own number is.
+    /// The index of a thread among those of an instruction: that of this thread, if no index is
+    /// given or if the given one equals it.
     fn one_of(&mut self, threads: i64, thread: Option<&Expr>, atom: &str) -> Result<Expr, Reason> {
         let own = self.team.is_some() || self.threads.is_some();
         if let Some(named) = thread
@@ -176,16 +177,16 @@ impl Core {
     }
 }
 
-/// A number in a coordinate that stands for a whole mode.
+/// A number in a coordinate at the position of a whole mode.
 struct Index {
     index: Expr,
-    /// How many indices the mode has.
+    /// The extent of the mode.
     count: Expr,
-    /// Whether another one is another coordinate of the tensor.
+    /// Whether different indices are different coordinates of the tensor.
     steps: bool,
 }
 
-/// The numbers in a coordinate that stand for whole modes of a shape, at a place.
+/// The numbers in a coordinate at the positions of whole modes of a shape.
 fn indices(
     shape: &Tree<Expr>,
     place: Option<&Layout<Coordinate<Expr>>>,

@@ -1,8 +1,9 @@
 //! The loops of a walk.
 //!
-//! Law: the iterations of a loop are walked one after another. Where the walk may multiply, and
-//! what the loop carries grows by the same in each of its last periods, whole periods are passed
-//! over, and counted as the last ones were. The last iterations are walked: they may meet an edge.
+//! Law: the iterations of a loop are walked one after another. If the walk may extrapolate, and the
+//! loop-carried values grow by the same amount in each of the last periods, whole periods are
+//! skipped, and counted like the last ones. The last iterations are walked, because they may meet
+//! an edge.
 
 use super::sums::{BlockSums, growth};
 use super::{Uncounted, Walk};
@@ -16,19 +17,19 @@ const WALKED_ITERATIONS: u64 = 32;
 /// The iterations of the shortest loop that is extrapolated.
 const LONG_LOOP_ITERATIONS: u64 = 4 * WALKED_ITERATIONS;
 
-/// What the first iterations of a long loop were like.
+/// The states of a long loop in its first iterations.
 #[derive(Default)]
 struct LoopHistory {
-    /// What the loop carried after each iteration; none of what was not known.
+    /// The loop-carried values after each iteration; None for unknown ones.
     carried: Vec<Vec<Option<Lanes>>>,
-    /// After each iteration of the second half: the sums of the nodes in the loop,
+    /// After each iteration of the second half: the counts of the nodes in the loop,
     sums: Vec<BlockSums>,
-    /// and the bytes that were under way.
+    /// and the bytes in flight.
     under_way: Vec<u64>,
 }
 
 impl Walk<'_> {
-    /// The iterations of a loop, with these lanes, and the node behind it.
+    /// Walks the iterations of a loop with these lanes, and returns the node after it.
     pub(super) fn iterations(&mut self, looped: &Looped<'_>, mask: u32) -> Result<usize, Uncounted> {
         let step = looped.step;
         let (from, all) = self.extent(looped, mask)?;
@@ -64,7 +65,7 @@ impl Walk<'_> {
         Ok(looped.end + 1)
     }
 
-    /// The first index of a loop, and how many iterations it has.
+    /// The first index of a loop, and the number of its iterations.
     fn extent(&mut self, looped: &Looped<'_>, mask: u32) -> Result<(i64, u64), Uncounted> {
         let step = looped.step;
         [step.from, step.to].into_iter().for_each(|end| self.under_way.read(end));
@@ -78,13 +79,12 @@ impl Walk<'_> {
         if step.until.is_none() {
             return Ok((from, all));
         }
-        // Of numbers that are claimed in order.
+        // The loop runs over indices that are claimed in order.
         let (own, clusters) = self.cluster();
         Ok((from, all.saturating_sub(own).div_ceil(clusters)))
     }
 
-    /// Ends an iteration: gives what the loop carries its next values, and returns those that are
-    /// known.
+    /// Ends an iteration: updates the loop-carried values, and returns those that are known.
     fn carry(&mut self, looped: &Looped<'_>) -> Vec<Option<Lanes>> {
         let step = looped.step;
         // A parallel assignment: the next value of one variable may be the current value of
@@ -103,15 +103,15 @@ impl Walk<'_> {
         next
     }
 
-    /// Passes over the iterations of a loop, of this many in all, that do what those before did,
-    /// and returns how many these are.
+    /// Skips iterations of a loop that repeat the previous ones, given the number of all
+    /// iterations. Returns the number of skipped iterations.
     fn pass_over(&mut self, looped: &Looped<'_>, history: &LoopHistory, all: u64) -> u64 {
         let carried = &looped.step.carried;
         let widths: Vec<u32> =
             carried.iter().map(|carried| self.program.widths[carried.current.index()].bits()).collect();
         let Some((period, growth)) = growth(&history.carried, &widths) else { return 0 };
         let LoopHistory { sums, under_way, .. } = history;
-        // What is under way has come to what it will be.
+        // The bytes in flight no longer change.
         if under_way.iter().zip(&under_way[period..]).any(|(before, after)| before != after) {
             return 0;
         }

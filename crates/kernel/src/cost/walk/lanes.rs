@@ -1,7 +1,7 @@
-//! What the lanes of a warp take from each other.
+//! Exchanges between the lanes of a warp.
 //!
-//! Law: as the interpreter has it, for a warp all of whose lanes take part. Which lane is elected
-//! is left open by the machine; here it is the first one.
+//! Law: the results are those of the interpreter, for a warp in which all lanes take part. The
+//! elected lane is unspecified; here it is the first one.
 
 use super::Walk;
 use crate::interpret::lanes::Lanes;
@@ -10,8 +10,8 @@ use crate::program::WARP_LANES;
 use crate::program::operation::{Operation, shuffled};
 
 impl Walk<'_> {
-    /// Executes an instruction whose lanes exchange what they hold, if it is one; its inputs are
-    /// known.
+    /// Executes an instruction that exchanges values between lanes. Returns false for any other
+    /// instruction. Its inputs are known.
     pub(super) fn exchanges(&mut self, instruction: &Instruction, mask: u32) -> bool {
         let input = |at: usize| instruction.inputs.get(at).map(|input| self.registers[input.index()]);
         let value: Lanes = match (&instruction.operation, input(0), input(1)) {

@@ -1,4 +1,4 @@
-//! What instructions of a warp take of memory.
+//! The memory accesses of a warp's instructions.
 
 use super::Walk;
 use crate::cost::requests::Request;
@@ -21,8 +21,8 @@ const SECTOR: u32 = 32;
 type Addresses = [i64; WARP_LANES];
 
 impl Walk<'_> {
-    /// Whether a load claims numbers of the tile counter, and which ones is known: it then gets
-    /// them. Clusters claim them in turn, as if all took the same time.
+    /// Whether a load claims indices of the tile counter whose values are known; they are then
+    /// assigned. Clusters claim them in rotation, as if all iterations took the same time.
     pub(super) fn draws(&mut self, access: &Access, instruction: &Instruction) -> bool {
         let Some(counter) = self.program.tile_counter.filter(|counter| counter.numbers == access.buffer) else {
             return false;
@@ -41,8 +41,8 @@ impl Walk<'_> {
         true
     }
 
-    /// Whether a load asks how many blocks came before its own: then it gets the number of those
-    /// before it in the grid.
+    /// Whether a load asks how many blocks were counted before its own. If so, assigns the index of
+    /// its block in the grid.
     pub(super) fn counts_blocks(&mut self, access: &Access, instruction: &Instruction) -> bool {
         if self.program.counted != Some(access.buffer) {
             return false;
@@ -57,7 +57,7 @@ impl Walk<'_> {
         true
     }
 
-    /// What an instruction takes of its memories, with these lanes.
+    /// Counts the memory accesses of an instruction with these lanes.
     pub(super) fn accesses(&mut self, place: usize, instruction: &Instruction, mask: u32) {
         let guard = instruction.guard;
         let mut active = guard.filter(|guard| self.is_known(*guard)).map_or(mask, |guard| mask & self.holds(guard));
@@ -68,13 +68,13 @@ impl Walk<'_> {
             let mut own = active;
             let bytes = match &instruction.operation {
                 Operation::LoadMatrix { .. } | Operation::StoreMatrix { .. } => {
-                    // The lanes that name rows.
+                    // The lanes that supply row addresses.
                     active &= ((1_u64 << (8 * access.count.min(4))) - 1) as u32;
                     own = active;
                     ROW
                 }
                 Operation::CopyAsync { or_zeros: true, .. } if which == 1 => {
-                    // Where the last register is false nothing is read.
+                    // If the last register is false, nothing is read.
                     if let Some(copied) = inputs.clone().next() {
                         match self.is_known(copied) {
                             true => own &= self.holds(copied),
@@ -105,8 +105,8 @@ impl Walk<'_> {
         self.sums.taken[place].at_most |= open;
     }
 
-    /// One access of an instruction whose lanes have TMA move something, or that waits for it.
-    /// `next` is the register behind the address.
+    /// Counts one access of an instruction by which lanes issue bulk copies or wait for them.
+    /// `next` is the register after the address.
     fn bulk_access(
         &mut self,
         (place, which): (usize, usize),
@@ -117,7 +117,7 @@ impl Walk<'_> {
     ) {
         let bytes = match operation {
             Operation::BulkLoad { map, .. } | Operation::BulkStore { map, .. } if which == 0 => {
-                // Each lane moves a box.
+                // Each lane issues a box.
                 let bytes = u64::from(self.program.map(*map).box_bytes(self.program));
                 if let Operation::BulkLoad { barrier, .. } = operation {
                     let arrives = next.filter(|_| barrier.addressed);
@@ -127,7 +127,7 @@ impl Walk<'_> {
             }
             Operation::BulkSend { bytes, .. } if which == 0 => u64::from(*bytes),
             Operation::BarrierWait { .. } => return self.waits_at(access, address, lanes),
-            // Other barriers in memory, and what matrix wgmma read.
+            // Other mbarriers, and operands of wgmma.
             _ => return,
         };
         let tally = &mut self.sums.taken[place].of[0];
@@ -135,8 +135,8 @@ impl Walk<'_> {
         tally.bytes = tally.bytes.saturating_add(bytes.saturating_mul(lanes.count_ones().into()));
     }
 
-    /// Counts one access of `bytes` per lane; it may be open whether a lane takes part. Returns
-    /// whether all addresses are known.
+    /// Counts one access of `bytes` bytes in each lane. `mask` may include lanes of which it is
+    /// unknown whether they take part. Returns whether all addresses are known.
     fn lanes_access(
         &mut self,
         (place, which): (usize, usize),
@@ -179,8 +179,8 @@ impl Walk<'_> {
         known
     }
 
-    /// Lists what lanes store, if it is to the tensor of which stores are listed. Some of that may
-    /// be open.
+    /// Lists the stores of lanes, if they are to the tensor whose stores are wanted. Some of them
+    /// may be unknown.
     fn store(&mut self, (access, address): (&Access, Option<Register>), lanes: u32, (bytes, open): (u32, bool)) {
         if self.stores.as_ref().is_none_or(|stores| stores.to != access.buffer) {
             return;
@@ -193,7 +193,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Boxes that lanes load: where they go, and the barrier at which they arrive.
+    /// Records boxes that lanes load: their destinations, and the mbarrier at which they arrive.
     fn boxes(&mut self, to: (&Access, Option<Register>), barrier: (&Access, Option<Register>), lanes: u32, bytes: u64) {
         let known = [to.1, barrier.1].into_iter().flatten().all(|address| self.is_known(address));
         self.boxes_known &= known;
@@ -204,7 +204,7 @@ impl Walk<'_> {
     }
 
     fn waits_at(&mut self, barrier: &Access, address: Option<Register>, lanes: u32) {
-        // Where it waits is not known: then for nothing.
+        // If the mbarrier is unknown, the wait is ignored.
         if address.is_none_or(|address| self.is_known(address)) {
             let barriers = self.addresses(barrier, address);
             lanes_of(lanes).for_each(|lane| self.under_way.wait_at(barriers[lane]));
@@ -221,7 +221,7 @@ impl Walk<'_> {
     }
 }
 
-/// Addresses that have nothing in common, and all their words in one bank: the worst.
+/// Addresses for the worst case: no common sector, and all words in one bank.
 fn apart() -> Addresses {
     std::array::from_fn(|lane| lane as i64 * 4096)
 }

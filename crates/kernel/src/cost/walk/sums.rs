@@ -1,39 +1,40 @@
-//! What a walk counted, and how iterations of a loop that do the same are multiplied.
+//! The counts of a walk, and the extrapolation of loop iterations.
 
 use crate::interpret::counts::Tally;
 use crate::interpret::lanes::{Lanes, low};
 use crate::program::WARP_LANES;
 
-/// The longest period of what a loop carries.
+/// The longest period of loop-carried values.
 const PERIOD: usize = 12;
 
-/// What one instruction took of its memories, and whether that is the most that it can take.
+/// The memory traffic of one instruction, and whether it is an upper bound.
 #[derive(Debug, Clone, Copy, Default)]
 pub(in crate::cost) struct Taken {
     pub(in crate::cost) of: [Tally; 2],
     pub(in crate::cost) at_most: bool,
 }
 
-/// Sums over the blocks that were walked.
+/// The counts over the walked blocks.
 #[derive(Debug, Clone)]
 pub(in crate::cost) struct BlockSums {
-    /// Of each node of the program.
+    /// For each node of the program, its memory traffic.
     pub(in crate::cost) taken: Vec<Taken>,
-    /// How often warps executed each node, at most.
+    /// How often warps executed each node: an upper bound.
     pub(in crate::cost) executed: Vec<u64>,
-    /// The same at least: without the sides of conditions that are not known.
+    /// How often warps executed each node, without bodies whose conditions are unknown: a lower
+    /// bound.
     pub(in crate::cost) surely: Vec<u64>,
-    /// Nodes, of all warps.
+    /// The number of nodes that all warps executed.
     pub(in crate::cost) steps: u64,
-    /// Whether a condition was not known, so that both sides were walked.
+    /// Whether both bodies of a condition were walked because it is unknown.
     pub(in crate::cost) both_sides: bool,
-    /// Whether iterations of a loop were multiplied.
+    /// Whether iterations of a loop were extrapolated.
     pub(in crate::cost) multiplied: bool,
 }
 
 impl BlockSums {
-    /// Adds what was counted since an earlier state of the nodes from a number on, times
-    /// `iterations` over `of`.
+    /// Adds the counts since an earlier state, for the nodes from an index on, times `iterations`
+    /// over `of`.
     pub(super) fn multiply(&mut self, from: usize, before: &BlockSums, iterations: u64, of: u64) {
         let more = |now: u64, before: u64| {
             let more = u128::from(now - before) * u128::from(iterations) / u128::from(of.max(1));
@@ -54,15 +55,15 @@ impl BlockSums {
         }
     }
 
-    /// The sums of some nodes, as they are now.
+    /// The current counts of some nodes.
     pub(super) fn part(&self, from: usize, to: usize) -> BlockSums {
         let (taken, executed) = (self.taken[from..to].to_vec(), self.executed[from..to].to_vec());
         BlockSums { taken, executed, surely: self.surely[from..to].to_vec(), ..*self }
     }
 }
 
-/// The shortest period after which what a loop carries has grown by the same each time, and by how
-/// much, in each lane. What is not known stays so.
+/// The shortest period after which the loop-carried values have grown by the same amount each time,
+/// and that amount in each lane. Unknown values stay unknown.
 pub(super) fn growth(states: &[Vec<Option<Lanes>>], widths: &[u32]) -> Option<(usize, Vec<Lanes>)> {
     let last = states.len() - 1;
     (1..=PERIOD).find_map(|period| {

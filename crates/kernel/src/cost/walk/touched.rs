@@ -1,14 +1,14 @@
-//! Which sectors of a tensor were touched.
+//! Records which sectors of a tensor were touched.
 //!
-//! Law: a sector counts once, however often it is touched. Tensors of more sectors than are kept
-//! count none: what is counted is less then, never more.
+//! Law: a sector counts once, however often it is touched. Tensors with more than [`MOST`] sectors
+//! count none, so the count may be too low, but never too high.
 
 use crate::interpret::lanes::lanes as lanes_of;
 
 /// Bytes of a sector of global memory.
 const SECTOR: u64 = 32;
 
-/// The most sectors of a tensor that are told apart, 4 GiB of it: their bits take 16 MiB.
+/// The most sectors of a tensor that are distinguished, 4 GiB of it: their bits take 16 MiB.
 const MOST: u64 = 1 << 27;
 
 /// A set of sectors.
@@ -18,7 +18,7 @@ pub(super) struct Sectors {
 }
 
 impl Sectors {
-    /// Lanes touch this many bytes each.
+    /// Records that lanes access this many bytes each.
     pub(super) fn touch(&mut self, lanes: u32, addresses: &[i64], bytes: u32) {
         for lane in lanes_of(lanes) {
             let Ok(first) = u64::try_from(addresses[lane]) else { continue };

@@ -1,7 +1,7 @@
-//! What a warp has under way of global memory: see [`InFlight`](crate::cost::InFlight).
+//! The bytes of global memory that a warp has in flight: see [`InFlight`](crate::cost::InFlight).
 //!
-//! Law: bytes are added where a load or a copy is issued, and taken away where the warp waits for
-//! it, in the order in which the walk executes.
+//! Law: bytes are added when a load or a copy is issued, and subtracted when the warp waits for it,
+//! in the order of the walk.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -11,33 +11,33 @@ use crate::program::Instruction;
 use crate::program::operation::Operation;
 use crate::program::register::Register;
 
-/// A load, by its number.
+/// A load, identified by its number.
 type LoadNumber = u64;
-/// Loads that a register comes from.
+/// The loads that a register depends on.
 type Numbers = SmallVec<[LoadNumber; 2]>;
 
-/// A load whose registers nobody has read yet.
+/// A load whose registers have not been read yet.
 #[derive(Debug, Clone, Copy)]
 struct Loading {
     bytes: u64,
-    /// How many registers hold something of it.
+    /// The number of registers that hold a part of it.
     held: u32,
 }
 
-/// What one warp has under way.
+/// The bytes that one warp has in flight.
 #[derive(Debug, Clone, Default)]
 pub(super) struct UnderWay {
-    /// The loads that each register comes from.
+    /// The loads that each register depends on.
     sources: Vec<Numbers>,
     loads: HashMap<LoadNumber, Loading>,
     next: LoadNumber,
-    /// Asynchronous copies: since the last group, and of each group.
+    /// Asynchronous copies, in bytes: since the last group, and in each group.
     open: u64,
     groups: VecDeque<u64>,
-    /// Boxes, by where they go: the barrier at which they arrive, and how many bytes.
+    /// Boxes, by their destination: the mbarrier at which they arrive, and the number of bytes.
     boxes: BTreeMap<i64, (i64, u64)>,
     now: u64,
-    /// The most so far.
+    /// The maximum so far.
     most: u64,
 }
 
@@ -46,18 +46,18 @@ impl UnderWay {
         UnderWay { sources: vec![Numbers::new(); registers], ..UnderWay::default() }
     }
 
-    /// The most that the warp had at once.
+    /// The maximum for the warp.
     pub(super) fn most(&self) -> u64 {
         self.most
     }
 
-    /// What there is now.
+    /// The current number of bytes.
     pub(super) fn now(&self) -> u64 {
         self.now
     }
 
-    /// Iterations of a loop are passed over, in which boxes go elsewhere: what there was has
-    /// arrived.
+    /// Iterations of a loop are skipped. Boxes then have other destinations, so the earlier ones
+    /// count as arrived.
     pub(super) fn pass_over(&mut self) {
         self.now -= self.boxes.values().map(|(_, bytes)| *bytes).sum::<u64>();
         self.boxes.clear();
@@ -72,7 +72,7 @@ impl UnderWay {
         (self.open, self.now, self.most) = (0, 0, 0);
     }
 
-    /// What an instruction does before it loads or copies: it waits for what it reads.
+    /// Before an instruction loads or copies, it waits for the loads whose registers it reads.
     pub(super) fn executes(&mut self, instruction: &Instruction) {
         let Instruction { operation, inputs, outputs, guard, .. } = instruction;
         match operation {
@@ -95,7 +95,7 @@ impl UnderWay {
         self.most = self.most.max(self.now);
     }
 
-    /// A load into registers.
+    /// Records a load into registers.
     pub(super) fn load(&mut self, outputs: &[Register], bytes: u64) {
         if outputs.is_empty() || bytes == 0 {
             return;
@@ -108,7 +108,7 @@ impl UnderWay {
         self.more(bytes);
     }
 
-    /// A register is read.
+    /// Records that a register is read.
     pub(super) fn read(&mut self, register: Register) {
         for number in std::mem::take(&mut self.sources[register.index()]) {
             if let Some(load) = self.loads.remove(&number) {
@@ -117,7 +117,8 @@ impl UnderWay {
         }
     }
 
-    /// Each of these registers becomes what others are, all at once; nobody waits for that.
+    /// Renames registers: each of these registers gets the loads of others, all at the same time,
+    /// without a wait.
     pub(super) fn rename<'r>(&mut self, values: impl Iterator<Item = (&'r [Register], Register)>) {
         let mut renamed: SmallVec<[(Register, Numbers); 4]> = SmallVec::new();
         for (from, to) in values {
@@ -138,7 +139,7 @@ impl UnderWay {
         }
     }
 
-    /// A register is written again. What was loaded into it alone has arrived before.
+    /// A register is overwritten. Loads that no other register depends on count as arrived.
     fn release(&mut self, register: Register) {
         for number in std::mem::take(&mut self.sources[register.index()]) {
             let Some(load) = self.loads.get_mut(&number) else { continue };
@@ -150,25 +151,25 @@ impl UnderWay {
         }
     }
 
-    /// An asynchronous copy.
+    /// Records an asynchronous copy.
     pub(super) fn copy(&mut self, bytes: u64) {
         self.open += bytes;
         self.more(bytes);
     }
 
-    /// The copies since the last group are one.
+    /// Closes a group of the copies since the last one.
     fn commit(&mut self) {
         self.groups.push_back(std::mem::take(&mut self.open));
     }
 
-    /// Waits until this many groups are left.
+    /// Waits until this many groups are in flight.
     fn wait(&mut self, groups: u32) {
         while self.groups.len() > groups as usize {
             self.now -= self.groups.pop_front().unwrap_or(0);
         }
     }
 
-    /// A box, to a place in shared memory. What went there before has arrived.
+    /// Records a box to a place in shared memory. An earlier box to this place has arrived.
     pub(super) fn load_box(&mut self, place: i64, barrier: i64, bytes: u64) {
         if let Some((_, before)) = self.boxes.insert(place, (barrier, bytes)) {
             self.now -= before;
@@ -176,7 +177,7 @@ impl UnderWay {
         self.more(bytes);
     }
 
-    /// Waits at a barrier.
+    /// Records a wait at an mbarrier.
     pub(super) fn wait_at(&mut self, barrier: i64) {
         let now = &mut self.now;
         self.boxes.retain(|_, (own, bytes)| {

@@ -1,5 +1,5 @@
-//! Checks of every byte that is accessed: whether it was written, whether it may be accessed, and
-//! in which order.
+//! Checks of every accessed byte: whether it was written, whether it may be accessed, and whether
+//! the accesses are ordered.
 
 use std::ops::Range;
 
@@ -11,8 +11,8 @@ use crate::interpret::touch::{AccessKind, Span, Touch};
 use crate::program::memory::Role;
 
 impl InterpretedRun<'_> {
-    /// Records an access to bytes that are inside, and checks that it may be made; whether to go
-    /// on.
+    /// Records an access to bytes inside of their buffer, and checks it. Returns whether to
+    /// proceed.
     pub(in crate::interpret) fn touch(&mut self, touch: &Touch) -> Result<bool, Stop> {
         if let Some(trail) = &mut self.trail {
             trail.push(*touch);
@@ -93,14 +93,14 @@ impl InterpretedRun<'_> {
         Ok(true)
     }
 
-    /// The cells of global memory that some bytes are in.
+    /// The cells of global memory that contain some bytes.
     pub(in crate::interpret) fn global_cells(&self, span: &Span) -> Range<usize> {
         let shift = self.setup.extents[span.memory.buffer.index()].shift;
         let last = (span.address as u64 + span.bytes - 1) as usize;
         (span.address as usize) >> shift..(last >> shift) + 1
     }
 
-    /// An output that is written: nobody may have written a byte of it, or read one.
+    /// A write to an output. No thread may have written or read a byte of it.
     fn write_output(&mut self, touch: &Touch) -> Result<(), Stop> {
         let Touch { by, ref span, event, .. } = *touch;
         let (block, cells) = (self.block.number, self.global_cells(span));
@@ -113,7 +113,7 @@ impl InterpretedRun<'_> {
             *writer = Foreign { event, block };
         }
         if let Some(reader) = reader {
-            // A thread that read the byte may already have read the value that is written here.
+            // A thread that read the byte may have read the value that is written here.
             let (place, before) = (self.place_of(span), self.foreign_party(reader));
             self.report_by(by, Defect::RaceBetweenBlocks { place, before })?;
         }
@@ -123,7 +123,7 @@ impl InterpretedRun<'_> {
         }
     }
 
-    /// A tensor that is read and written.
+    /// An access to a tensor that is both read and written.
     fn touch_both(&mut self, touch: &Touch) -> Result<(), Stop> {
         let Touch { by, ref span, kind, event } = *touch;
         let (block, cells) = (self.block.number, self.global_cells(span));
@@ -149,8 +149,8 @@ impl InterpretedRun<'_> {
         }
     }
 
-    /// An output that is read by a thread that other blocks have told what they knew: each byte was
-    /// written before.
+    /// A read of an output. Its thread must know of other blocks through the launch counter, and
+    /// each byte must have been written before.
     fn read_output(&mut self, touch: &Touch) -> Result<(), Stop> {
         let Touch { by, ref span, event, .. } = *touch;
         let (block, buffer) = (self.block.number, span.memory.buffer.index());
@@ -183,7 +183,7 @@ impl InterpretedRun<'_> {
         }
     }
 
-    /// An output that is written again: by the same thread, later, it may be.
+    /// A second write to an output: it is allowed for the same thread, later.
     fn report_second_write(&mut self, touch: &Touch, before: Foreign) -> Result<(), Stop> {
         if before.block != self.block.number {
             let (place, before) = (self.place_of(&touch.span), self.foreign_party(before));

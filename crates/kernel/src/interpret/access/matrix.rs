@@ -1,6 +1,6 @@
 //! Matrices of 8 x 8 elements that a warp loads or stores.
 //!
-//! Law: the lane that gives the address of a row touches that row.
+//! Law: the lane that supplies the address of a row accesses that row.
 
 use super::{addresses, read_bytes, write_bytes};
 use crate::interpret::machine::{InterpretedRun, Stop};
@@ -14,7 +14,7 @@ use crate::program::memory::Access;
 const ROW: u32 = 16;
 
 impl InterpretedRun<'_> {
-    /// The lanes that give the row addresses of `count` matrices, if they may proceed.
+    /// The lanes that supply the row addresses of `count` matrices, if they may proceed.
     fn rows(
         &mut self,
         warp: &Warp,
@@ -73,7 +73,7 @@ impl InterpretedRun<'_> {
         let admitted = self.rows(warp, place, count, access, &addresses, AccessKind::Write)?;
         for (matrix, register) in instruction.inputs[input..].iter().enumerate() {
             let values = &warp.registers[register.index()];
-            // The element in a row and a column of what the lanes hold.
+            // The element in a row and a column, from the values of the lanes.
             let at = |row: usize, column: usize| values[4 * row + column / 2] >> (16 * (column % 2)) & 0xffff;
             for row in 0..8 {
                 let giver = 8 * matrix + row;

@@ -1,25 +1,25 @@
-//! Proxy fences between ordinary accesses of threads and those of TMA and wgmma.
+//! Proxy fences between the generic proxy and the async proxy (TMA and wgmma).
 //!
-//! Law: in shared memory, a fence is made by the thread that stored, and must be known to the
-//! thread that issues the access. In global memory, it is made by a thread of the block that issues
-//! the access, which must know of the store when it makes it; the access is issued by a thread that
-//! knows of the fence.
+//! Law: in shared memory, the thread that stored executes the fence, and the thread that issues the
+//! access must know of it. In global memory, a thread of the block that issues the access executes
+//! the fence, and must know of the store at that time; the access is issued by a thread that knows
+//! of the fence.
 
 use std::ops::Range;
 
 use super::{Agent, Clocks, Event, Known, MAX_COUNT, Work};
 
 impl Clocks {
-    /// Orders the past of a thread before asynchronous accesses of threads that it tells from now
-    /// on.
+    /// Orders what a thread has done before asynchronous accesses of threads that learn of the
+    /// fence.
     pub(in crate::interpret) fn fence(&mut self, thread: usize) -> Option<()> {
         let copies = self.done[0].get(thread).copied().unwrap_or(0);
         self.fences[thread].push((self.counts[thread], copies));
         self.advance(thread)
     }
 
-    /// Orders accesses to global memory that a thread has made or knows of before asynchronous
-    /// accesses of its block that follow.
+    /// Orders accesses to global memory that a thread has made or knows of before later
+    /// asynchronous accesses of its block.
     pub(in crate::interpret) fn fence_global(&mut self, thread: usize) -> Option<()> {
         let known = Known { count: self.counts[thread], ..self.known_to(thread) };
         self.global_fences.entry(thread).or_default().push(known);
@@ -39,19 +39,19 @@ impl Clocks {
         found.filter_map(|(other, fences)| fences.get(last((other, fences))?)).collect()
     }
 
-    /// The number of blocks of the launch that a thread had been told of when it made the fence.
+    /// The number of counted blocks of the launch that a thread knew of when it executed the fence.
     pub(in crate::interpret) fn arrivals_at(&self, fence: &Known) -> u32 {
         fence.told.get(self.grid_agent()).copied().unwrap_or(0)
     }
 
-    /// Barriers that a thread has initialised are published to those that it tells from now on.
+    /// Publishes mbarriers that a thread has initialised to threads that learn of this.
     pub(in crate::interpret) fn publish(&mut self, thread: usize) -> Option<()> {
         self.published[thread].push((self.counts[thread], 0));
         self.advance(thread)
     }
 
-    /// Whether the write of an event was followed by a fence of its thread that the given thread
-    /// knows of. Writes of bulk copies need none.
+    /// Whether a fence that the given thread knows of follows the write of an event, by the same
+    /// thread. Writes of bulk copies need none.
     pub(in crate::interpret) fn fenced(&self, event: Event, thread: usize) -> bool {
         match self.agent(event.agent()) {
             Agent::Thread(writer) => {
@@ -66,8 +66,8 @@ impl Clocks {
         }
     }
 
-    /// Whether the initialisation of a barrier was followed by its publication, of which the given
-    /// thread knows.
+    /// Whether a publication that the given thread knows of follows the initialisation of an
+    /// mbarrier.
     pub(in crate::interpret) fn is_published(&self, event: Event, thread: usize) -> bool {
         let writer = event.agent();
         let Some(published) = self.published.get(writer) else { return true };

@@ -2,15 +2,15 @@
 //! (`phases.rs`).
 //!
 //! Law: a wait or an arrival is known to a thread exactly if a chain leads from it to what the
-//! thread does now, of barriers, of arrivals and waits, of arrivals that publish no data, and of
-//! bulk loads from the issuing thread to those that wait for it. So more of them are known than
-//! accesses are.
+//! thread does now. The links are barriers, arrivals and waits, arrivals that publish no data, and
+//! bulk loads, from the issuing thread to those that wait for them. So more waits and arrivals are
+//! known than accesses.
 
 use std::rc::Rc;
 
 use super::{Clock, Clocks, Event, Work};
 
-/// The knowledge and the past of a thread at some moment.
+/// The knowledge and the past of a thread at some time.
 #[derive(Debug, Clone)]
 pub(in crate::interpret) struct Known {
     pub(super) told: Clock,
@@ -20,21 +20,21 @@ pub(in crate::interpret) struct Known {
 }
 
 impl Known {
-    /// Whether what a thread did itself, or issued, was known to be over.
+    /// Whether an event of the thread, or of its asynchronous work, was known to be over.
     pub(in crate::interpret) fn covers(&self, event: Event) -> bool {
         let agent = event.agent();
         let told = self.told.get(agent).is_some_and(|known| *known >= event.count());
         told || (agent == self.thread && event.count() <= self.count)
     }
 
-    /// Whether another is the same.
+    /// Whether it equals another.
     pub(in crate::interpret) fn is_same(&self, other: &Known) -> bool {
         Rc::ptr_eq(&self.told, &other.told) && (self.thread, self.count) == (other.thread, other.count)
     }
 }
 
 impl Clocks {
-    /// A thread has waited for a phase at a place; later events come after it. None if a count
+    /// A thread has waited for a phase at a node; later events come after it. None if a count
     /// overflows.
     pub(in crate::interpret) fn wait(&mut self, thread: usize, place: usize) -> Option<Event> {
         let event = self.background(thread, Work::Phase, self.counts[thread], place);
@@ -42,7 +42,7 @@ impl Clocks {
         Some(event)
     }
 
-    /// The arrival at a barrier in memory that a thread has just made by a release.
+    /// The event of an arrival with release that a thread has just made at an mbarrier.
     pub(in crate::interpret) fn arrival(&self, thread: usize, place: usize) -> Event {
         self.background(thread, Work::Phase, self.counts[thread] - 1, place)
     }
@@ -57,7 +57,7 @@ impl Clocks {
         Known { told: Rc::clone(&self.told[thread]), thread, count: self.counts[thread] - 1 }
     }
 
-    /// Whether a thread knows that this many phases of an object are over.
+    /// Whether a thread knows that this many phases of an mbarrier have completed.
     pub(in crate::interpret) fn knows_phases(&self, thread: usize, object: usize, count: u32) -> bool {
         count == 0 || self.told[thread].get(self.phase_agent(object)).is_some_and(|known| *known >= count)
     }

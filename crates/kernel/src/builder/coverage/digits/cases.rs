@@ -1,15 +1,15 @@
-//! Ranges of a number, in each of which coordinates are sums of its digits.
+//! Ranges of a number, called cases, in each of which coordinates are sums of its digits.
 //!
 //! Law: let `x = n mod X` be a digit of a number, and let `floor(x / d)` be multiplied by other
-//! terms of a coordinate, as a flag that selects one of several places. For `x` from `v * d` to `(v
-//! + 1) * d`, or to `X`, that quotient is `v`. So these ranges are cases, and in each
+//! terms of a coordinate, as a flag that selects one of several positions. For `x` from `v * d` up
+//! to `(v + 1) * d`, or up to `X`, that quotient is `v`. So these ranges are cases, and in each
 //!
 //! ```text
 //! n = v * d + y + X * z,   y below u = min(d, X - v * d),   m = y + u * z
 //! ```
 //!
-//! where `m` takes each value from 0 to below `u * units / X` once. If coordinates are sums of
-//! digits of `m` in each case, the places of all numbers are covered if those of the cases are
+//! where `m` takes each value from 0 up to `u * units / X` once. If the coordinates are sums of
+//! digits of `m` in each case, the positions of all numbers are covered if those of the cases are
 //! disjoint and fill the tensor (`coverage.rs`).
 
 use std::cell::RefCell;
@@ -21,7 +21,7 @@ use super::super::super::core::Core;
 use super::super::super::lower::with;
 use super::{Case, DigitSource, InParts, Start, digit, limited, natural, share};
 
-/// The most ranges into which a number is cut.
+/// The most cases of a number.
 const MOST: i64 = 4;
 
 /// The cases of a number, in each of which the coordinates are sums of digits.
@@ -44,8 +44,8 @@ pub(super) fn cases(number: &DigitSource, core: &Core, starts: &[Start]) -> Opti
     })
 }
 
-/// The digits that are multiplied by something that is not known, in an expression and in the
-/// limited indices of it: numbers, and what they are divided by.
+/// The digits in an expression, and in its clamped indices, that are multiplied by something
+/// unknown: their numbers and divisors.
 fn multiplied(core: &Core, node: &Node, found: &mut dyn FnMut((&Expr, i64))) {
     match node {
         Node::Integer(_) => {}
@@ -74,7 +74,7 @@ fn multiplied(core: &Core, node: &Node, found: &mut dyn FnMut((&Expr, i64))) {
 }
 
 impl DigitSource {
-    /// The divisor and the modulus of a quotient of this number, or of what is left of it.
+    /// The divisor and the modulus of a quotient of this number, or of a remainder of it.
     fn cut(&self, dividend: &Expr, divisor: i64) -> Option<(i64, i64)> {
         let own = Expr::from(self.own.clone());
         let mut moduli = vec![Expr::from(1), self.units.clone()];
@@ -88,7 +88,7 @@ impl DigitSource {
         (0 < divisor && divisor < modulus && (modulus - 1) / divisor < MOST).then_some((divisor, modulus))
     }
 
-    /// The case from a multiple of a divisor on.
+    /// The case that begins at a multiple of a divisor.
     fn from(&self, core: &Core, starts: &[Start], begin: i64, (divisor, modulus): (i64, i64)) -> Option<Case> {
         let times = self.units.floor_div(&Expr::from(modulus))?;
         let count = divisor.min(modulus - begin);
@@ -96,7 +96,7 @@ impl DigitSource {
             Some(count) => natural()?.at_most(count - 1).ok().map(Parameter::anonymous),
             None => natural().map(Parameter::anonymous),
         };
-        // First both parts as they are, so that quotients become simple; then as digits of one
+        // First with both parts as they are, so that quotients become simple; then as digits of one
         // number.
         let (own, inner, outer) = (below(None)?, below(Some(count))?, below(times.known())?);
         let far = Stride::times(&Expr::from(outer.clone()), &Expr::from(modulus))?;
@@ -120,7 +120,7 @@ impl DigitSource {
             starts.iter().map(|start| of_one(&self.in_terms(core, share, start, Some(&parts))?)).collect()
         };
         let mut starts: Vec<Vec<Expr>> = starts.iter().map(place).collect::<Option<_>>()?;
-        // After the coordinates come clamped indices: as sums of digits, they can be compared with
+        // Clamped indices follow the coordinates. As sums of digits, they can be compared with
         // their limits.
         let (indices, limits): (Vec<Expr>, Vec<i64>) = parts.limits.into_inner().into_iter().unzip();
         starts.push(indices.iter().map(of_one).collect::<Option<_>>()?);

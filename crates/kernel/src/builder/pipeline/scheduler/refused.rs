@@ -9,7 +9,8 @@ use crate::program::Program;
 use crate::program::WARP_LANES;
 
 impl Core {
-    /// The warps of a block and the blocks of a cluster, if the kernel may have a scheduler.
+    /// The number of warps of a block and of blocks of a cluster; an error if the kernel cannot
+    /// have a scheduler.
     pub(super) fn may_schedule(&mut self, known: usize) -> Result<(u32, u32), Reason> {
         if self.tile_counter.is_some() {
             return Err(refuse("a kernel has one dynamic scheduler"));
@@ -34,7 +35,7 @@ impl Core {
         Ok((threads.div_ceil(WARP_LANES as u32), x))
     }
 
-    /// Refuses a loop over claimed indices that not every cluster runs exactly once.
+    /// Refuses a loop over claimed indices, unless every cluster runs it exactly once.
     pub(super) fn runs_once(&mut self) -> Result<(), Reason> {
         let outside = self.team.is_none() && self.depth() == 0;
         match &mut self.tile_counter {
@@ -56,7 +57,7 @@ impl Core {
 }
 
 impl Program {
-    /// Refuses what a tile counter cannot be combined with.
+    /// Refuses features that cannot be combined with a tile counter.
     fn tile_counter_is_alone(&self) -> Result<(), Reason> {
         if self.tile_counter.is_none() {
             return Ok(());
