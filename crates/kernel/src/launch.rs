@@ -1,7 +1,8 @@
-//! The arguments of a launch: numbers in place of sizes.
+//! The arguments of a launch, at given sizes.
 //!
-//! Law: grid and numbers have the values of their expressions at the sizes, and each size is one
-//! that its facts admit. So what was shown for every admissible size holds for the launch.
+//! Law: the grid and the scalars have the values of their expressions at the given sizes, and each
+//! size is admitted by its facts. So what was proved for every admissible size holds for the
+//! launch.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -14,34 +15,34 @@ use crate::element::Element;
 use crate::program::scalar::{Scalar, reciprocal};
 use crate::program::{Program, Source};
 
-/// Why a program cannot be interpreted.
+/// Why a program cannot be launched or interpreted with these arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SetupError {
-    /// E1001: a program that breaks a rule of programs.
+    /// E1001: a malformed program.
     Malformed {
         /// The rule, and what breaks it.
         what: String,
-        /// The statement, where one did.
+        /// The statement, if a statement breaks it.
         source: Option<Source>,
     },
-    /// E1002: a size that is missing, that nothing has, or that its facts do not admit.
+    /// E1002: a size that is missing, unknown, or not admitted by its facts.
     Size {
         /// The size, and the reason.
         what: String,
     },
-    /// E1003: contents of a tensor, or a number, that do not fit the program.
+    /// E1003: contents of a tensor, or a scalar argument, that do not match the program.
     Argument {
-        /// The number, and the reason.
+        /// The argument, and the reason.
         what: String,
     },
-    /// E1004: a grid or tensors larger than the interpreter takes.
+    /// E1004: a grid or tensors that are too large for the interpreter.
     TooLarge {
         /// The quantity.
         what: &'static str,
-        /// How large.
+        /// The value.
         size: u64,
-        /// The most.
+        /// The limit.
         limit: u64,
     },
 }
@@ -51,36 +52,36 @@ tilewright_layout::refusal! {
     Malformed "E1001", Size "E1002", Argument "E1003", TooLarge "E1004",
 }
 
-/// A launch of a program at sizes.
+/// A launch of a program at given sizes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launch {
-    /// How many blocks there are along each axis.
+    /// The number of blocks along each axis.
     pub grid: [u32; 3],
-    /// The arguments after the tensors, in the order of [`Program::scalars`]: the low bits count.
+    /// The arguments after the tensors, in the order of [`Program::scalars`], as their lowest bits.
     pub scalars: Vec<u64>,
-    /// How many bytes each tensor has, in the order in which they are passed.
+    /// The number of bytes of each tensor, in the order in which they are passed.
     pub bytes: Vec<u64>,
     /// The arguments after the scalars, in the order of [`Program::maps`].
     pub maps: Vec<BoxMap>,
 }
 
-/// A tensor map of a launch: how a tensor is cut into boxes for TMA.
+/// A tensor map of a launch: a tensor, and its division into boxes for TMA.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BoxMap {
     /// The tensor, by its index among the arguments.
     pub tensor: usize,
-    /// The dimensions, that of adjacent elements first; strides in bytes.
+    /// The dimensions, the contiguous one first; strides in bytes.
     pub dimensions: Vec<Dimension>,
-    /// How shared memory is permuted.
+    /// The swizzle in shared memory.
     pub swizzle: SwizzleMode,
 }
 
 /// The most blocks of a launch along each axis.
 const MAX_BLOCKS: [i64; 3] = [(1 << 31) - 1, 65_535, 65_535];
 
-/// The blocks of a launch along each axis, where `number` says what an expression is.
+/// The blocks of a launch along each axis. `number` evaluates an expression.
 ///
-/// Errors: there are more than a launch takes, fewer than none, or no whole clusters.
+/// Errors: there are too many blocks, or a negative number; clusters do not divide the grid.
 pub(crate) fn grid_of(
     program: &Program,
     number: impl Fn(&Expr, &str) -> Result<i64, SetupError>,
@@ -99,12 +100,12 @@ pub(crate) fn grid_of(
     }
 }
 
-/// The bits of a number of a launch by its name and its type, in the lowest places; `None` for a
-/// number that is not given.
+/// Returns the bits of a scalar argument, lowest first, by its name and type; `None` if it is not
+/// given.
 pub type NumbersByName<'a> = dyn Fn(&str, Element) -> Option<u64> + 'a;
 
-/// The arguments of a launch: sizes, each by its name, and numbers that are no sizes. A list of
-/// sizes is the arguments of a kernel that takes no other numbers.
+/// The arguments of a launch: sizes, each with its name, and scalar arguments. A list of sizes
+/// converts to the arguments of a kernel without scalar arguments.
 ///
 /// ```
 /// use tilewright_kernel::{Element, ElementType, Kernel, LaunchArguments};
@@ -129,9 +130,9 @@ pub type NumbersByName<'a> = dyn Fn(&str, Element) -> Option<u64> + 'a;
 /// ```
 #[derive(Clone, Copy, Default)]
 pub struct LaunchArguments<'a> {
-    /// Sizes, each by its name, in elements.
+    /// The sizes, each with its name, in elements.
     pub sizes: &'a [(&'a str, i64)],
-    /// The numbers that the kernel takes besides sizes; `None` if it takes none.
+    /// The scalar arguments of the kernel; `None` if it has none.
     pub numbers: Option<&'a NumbersByName<'a>>,
 }
 
@@ -181,8 +182,8 @@ impl Program {
     /// # }
     /// ```
     ///
-    /// Errors: a size is missing, unknown or not admitted by its facts; a number does not fit; the
-    /// number is not given.
+    /// Errors: a size is missing, unknown or not admitted by its facts; a number does not fit; a
+    /// scalar argument is missing.
     pub fn launch<'a>(&self, arguments: impl Into<LaunchArguments<'a>>) -> Result<Launch, SetupError> {
         let LaunchArguments { sizes, numbers: given } = arguments.into();
         let given = |name: &str, element| given.and_then(|given| given(name, element));
@@ -198,7 +199,7 @@ impl Program {
         Ok(Launch { grid, scalars, bytes, maps })
     }
 
-    /// The numbers of a launch that sizes determine.
+    /// The numbers of a launch that follow from sizes.
     pub(crate) fn launch_numbers(&self, sizes: &[(&str, i64)]) -> Result<LaunchNumbers, SetupError> {
         let values = values_of(self, sizes)?;
         let refuse = |what: String| SetupError::Size { what };
@@ -227,7 +228,7 @@ impl Program {
         Ok(LaunchNumbers { grid, scalars, bytes, maps })
     }
 
-    /// The layouts of the tensors at these sizes, in the order in which they are passed: offsets
+    /// The layouts of the tensors at these sizes, in the order in which they are passed. Offsets
     /// count elements.
     ///
     /// ```
@@ -262,7 +263,7 @@ impl Program {
     }
 }
 
-/// As [`Launch`], without the numbers that the caller gives.
+/// As [`Launch`], without the scalar arguments of the caller.
 pub(crate) struct LaunchNumbers {
     pub(crate) grid: [u32; 3],
     pub(crate) scalars: Vec<Option<u64>>,
@@ -307,9 +308,9 @@ pub(crate) fn values_of(program: &Program, sizes: &[(&str, i64)]) -> Result<Valu
     Ok(values)
 }
 
-/// Whether a number fits into 32 bits with a sign, as threads count.
+/// Checks that a number fits in a signed 32-bit integer, in which threads count.
 ///
-/// Errors: it does not, said by the expression that it is the value of.
+/// Errors: it does not fit; the error has the number's expression.
 fn fits_narrow(value: i64, of: &Expr) -> Result<(), SetupError> {
     if i32::try_from(value).is_ok() {
         return Ok(());
@@ -318,9 +319,9 @@ fn fits_narrow(value: i64, of: &Expr) -> Result<(), SetupError> {
     Err(size_error(format!("{what}, from -2147483648 to 2147483647")))
 }
 
-/// Whether the extent of a tensor map is one whose coordinates have 32 bits with a sign.
+/// Checks that the coordinates along an extent of a tensor map fit in signed 32-bit integers.
 ///
-/// Errors: it is not, said by the tensor and the mode.
+/// Errors: they do not fit; the error has the tensor and the mode.
 pub(crate) fn mapped_extent(extent: i64, tensor: &str, mode: usize) -> Result<i64, SetupError> {
     if (1..=1 << 31).contains(&extent) {
         return Ok(extent);
@@ -355,7 +356,7 @@ pub(crate) fn scalars_of(
             }
             Scalar::Multiplier { divisor: by } => Some(divisor(by)?.0.into()),
             Scalar::Shift { divisor: by } => Some(divisor(by)?.1.into()),
-            // Launches that follow one another have the same count.
+            // Consecutive launches use the same counter.
             Scalar::Count => Some(0),
             Scalar::Given { .. } => None,
         });

@@ -1,6 +1,6 @@
 //! Kernels: programs for many threads, written with layouts.
 //!
-//! A kernel is a Rust function that is called once, with a [`Build`]. It declares tensors, cuts
+//! A kernel is a Rust function that is called once, with a [`Build`]. It declares tensors, tiles
 //! them with layouts, and issues copies, computations and waits. These calls become a [`Program`]
 //! for one thread, and everything else reads that program: [`interpret`] executes it on any machine
 //! and checks every access, [`ptx`] prints it for a GPU. So the checked program is the one that
@@ -19,8 +19,8 @@
 //! | launches | [`Build::wait_launches`], [`Build::launch_next`] |
 //!
 //! Sizes known at launch are names in the layouts of tensors, with facts in braces:
-//! `(M{div=64},N)`. For every size that the facts allow, an access is proved to stay inside its
-//! tensor while the kernel is written, or the statement is refused with its line; predicated
+//! `(M{div=64},N)`. While the kernel is built, each access is proved to stay inside its tensor for
+//! every size that the facts allow; otherwise the statement is refused with its line. Predicated
 //! statements skip elements that may not exist instead. It is also proved that each element of an
 //! output is written by one thread ([`Kernel::outputs`] says where this is undecided). The
 //! interpreter checks, for given sizes, that no two threads access the same memory without a
@@ -75,7 +75,7 @@ pub use launch::{BoxMap, Launch, LaunchArguments, NumbersByName};
 pub use program::Program;
 pub use program::scalar::reciprocal;
 
-/// The page about an error code of this crate: a refusal while a kernel is written or printed, or a
+/// The page about an error code of this crate: an error of building or printing a kernel, or a
 /// finding of the interpreter. None for a code of another crate.
 ///
 /// ```

@@ -1,11 +1,11 @@
 //! The properties of a GPU that plans and costs depend on.
 //!
 //! Law: each number of a card of the [table](Machine::all) is that of the document named beside it.
-//! A card that is not in the table has the numbers that its driver gives, and rates that follow
-//! from its compute capability, its multiprocessors and its clock. What no document says is `None`
-//! unless it was measured, and the measurement is described where its number stands.
+//! A card that is not in the table has the numbers that its driver reports, and rates that follow
+//! from its compute capability, its multiprocessors and its clock. A number that no document states
+//! is `None` unless it was measured; the measurement is described beside the number.
 //!
-//! Nothing outside of this module names a number of a card.
+//! No other module contains numbers of a card.
 
 mod table;
 
@@ -20,24 +20,23 @@ use crate::target::Target;
 pub struct Machine {
     /// Its name.
     pub name: String,
-    /// The compute capability: 9 and 0 of an H200.
+    /// The compute capability: (9, 0) for an H200.
     pub capability: (u32, u32),
-    /// The compilation target for it: the latest one that runs there.
+    /// The compilation target: the latest one that runs on the card.
     pub target: Target,
-    /// Multiprocessors.
+    /// The number of multiprocessors.
     pub multiprocessors: u32,
     /// The limits of a multiprocessor.
     pub multiprocessor: Multiprocessor,
     /// Bytes of the L2 cache.
     pub l2_bytes: u64,
-    /// The boost clock, in cycles a second.
+    /// The boost clock, in cycles per second.
     pub clock: f64,
-    /// Bytes a second from and to device memory.
+    /// The bandwidth of device memory, in bytes per second.
     pub bandwidth: f64,
-    /// Seconds from a load to its value, out of idle device memory; none if nobody has measured
-    /// it.
+    /// The latency of a load from idle device memory, in seconds; None if it was not measured.
     pub latency: Option<f64>,
-    /// Operations a second; a multiplication and an addition are two.
+    /// Operations per second; a multiply-add counts as two.
     pub rates: Rates,
 }
 
@@ -58,12 +57,12 @@ pub struct Multiprocessor {
     pub reserved_bytes: u32,
 }
 
-/// Operations a second. A multiplication and an addition are two operations.
+/// Operations per second. A multiply-add counts as two.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rates {
-    /// On f32, by ordinary instructions.
+    /// Ordinary instructions on f32.
     pub f32: f64,
-    /// On f64, by ordinary instructions.
+    /// Ordinary instructions on f64.
     pub f64: f64,
     /// Matrix instructions on f16 and bf16 with f32 accumulators.
     pub matrix_16: f64,
@@ -73,17 +72,17 @@ pub struct Rates {
     pub matrix_tf32: f64,
     /// Matrix instructions on 8-bit integers.
     pub matrix_i8: f64,
-    /// Matrix instructions on 8-bit floats with f32 accumulators; 0 where there are none.
+    /// Matrix instructions on 8-bit floats with f32 accumulators; 0 if there are none.
     pub matrix_f8: f64,
-    /// Matrix instructions on 4-bit floats with block scales and f32 accumulators; 0 where there
-    /// are none.
+    /// Matrix instructions on 4-bit floats with block scales and f32 accumulators; 0 if there are
+    /// none.
     pub matrix_f4: f64,
     /// Matrix instructions on f64.
     pub matrix_f64: f64,
 }
 
 impl Rates {
-    /// The rates of a number of multiprocessors of a compute capability at a clock: for a card that
+    /// The rates of this many multiprocessors of a compute capability at a clock: for a card that
     /// is not in the table.
     ///
     /// If cards of one capability differ, these are the rates of the fastest one, so that a bound
@@ -122,8 +121,8 @@ impl Multiprocessor {
     /// in a cycle.
     pub const SCHEDULERS: u32 = 4;
 
-    /// The resources of a multiprocessor of a target. Code for `sm_80` runs on later GPUs too, some
-    /// of which have less shared memory: the device then refuses the launch.
+    /// The resources of a multiprocessor of a target. Code for `sm_80` also runs on later GPUs,
+    /// some of which have less shared memory; such a device may refuse the launch.
     ///
     /// ```
     /// use tilewright_kernel::machine::Multiprocessor;
@@ -146,7 +145,7 @@ impl Multiprocessor {
 }
 
 impl Machine {
-    /// The schedulers of all multiprocessors: as many blocks, or warps, keep the machine busy.
+    /// The warp schedulers of all multiprocessors. This many warps keep the machine busy.
     ///
     /// ```
     /// use tilewright_kernel::machine::Machine;
@@ -173,8 +172,8 @@ impl Machine {
         table::CARDS.iter().map(table::Card::machine)
     }
 
-    /// The card of this name: in upper or lower case, with or without spaces, `-`, `_` and the
-    /// words NVIDIA and GeForce. Behind an `@` may stand the target that plans are held to.
+    /// The card with this name. Case, spaces, `-`, `_`, and the words NVIDIA and GeForce do not
+    /// matter. After an `@` may follow an earlier target to which plans are restricted.
     ///
     /// ```
     /// use tilewright_kernel::machine::Machine;
@@ -200,8 +199,8 @@ impl Machine {
         table::CARDS.iter().find(|card| plain(card.name) == own).map(table::Card::machine)
     }
 
-    /// The same card for plans of an earlier target, whose code it runs too; none if it does
-    /// not. So a new card shows how plans for older ones perform.
+    /// The same card with plans for an earlier target, whose code it also runs; None if it does not
+    /// run that code. So a new card shows how plans for older ones perform.
     pub fn held_to(self, target: Target) -> Option<Machine> {
         if !target.runs_on(self.capability) {
             return None;
@@ -210,7 +209,7 @@ impl Machine {
         Some(Machine { name, target, ..self })
     }
 
-    /// The card for which plans are made where a target is all that is known.
+    /// The card for which plans are made if only a target is known.
     ///
     /// ```
     /// use tilewright_kernel::machine::Machine;
@@ -237,8 +236,9 @@ impl Machine {
         }
     }
 
-    /// The machine that a driver describes: the card of the table with its name, if the driver
-    /// gives it the same multiprocessors; else what the driver says.
+    /// The machine that a driver describes. If the table has a card with its name and the driver
+    /// reports the same number of multiprocessors, it is that card. Otherwise it consists of what
+    /// the driver reports.
     ///
     /// ```
     /// use tilewright_kernel::machine::Machine;
@@ -268,10 +268,10 @@ impl Machine {
         table::CARDS.iter().find(same).map_or(driver.clone(), table::Card::machine)
     }
 
-    /// How many bytes of loads a multiprocessor must have in flight to keep device memory busy by
-    /// loads alone, by Little's law: the bandwidth times the latency, shared by all
-    /// multiprocessors. It takes more where many loads wait for each other, and less where a part
-    /// of the traffic is stores. None if the latency is not known.
+    /// The bytes of loads that a multiprocessor must have in flight to saturate device memory by
+    /// loads alone, by Little's law: the bandwidth times the latency, divided by the number of
+    /// multiprocessors. It takes more if many loads wait for each other, and less if a part of the
+    /// traffic is stores. None if the latency is not known.
     ///
     /// ```
     /// use tilewright_kernel::machine::Machine;
@@ -286,7 +286,7 @@ impl Machine {
     }
 }
 
-/// A name that no card of the table has.
+/// The error for a name that no card of the table has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownMachine {
     /// The name.

@@ -1,13 +1,13 @@
-//! A kernel as instructions: what one thread does, for all threads.
+//! A kernel as instructions: the program of one thread, which all threads execute.
 //!
 //! Law: there is one program, and everything reads it: the interpreter executes it, the PTX writer
 //! prints it, the cost report counts it. So the checked program is the one that runs.
 //!
-//! It is in SSA form with structured control flow: a register is written by one instruction, or is
-//! a loop-carried value, or one that a condition selects; a register that is written inside a body
-//! is read only there. The memory operand of an instruction is a buffer of the program, and
-//! addresses are in bytes from the beginning of the buffer ([`memory`]). Values that depend only on
-//! sizes known at launch are numbers that the host passes ([`scalar`]). Each instruction knows the
+//! It is in SSA form with structured control flow. A register is written by one instruction, or is
+//! a loop-carried value, or is selected by a condition; a register that is written inside a body is
+//! read only there. The memory operand of an instruction is a buffer of the program, and addresses
+//! are in bytes from the beginning of the buffer ([`memory`]). Values that depend only on sizes
+//! known at launch are numbers that the host passes ([`scalar`]). Each instruction has the
 //! statement of the kernel's author that it came from ([`Source`]).
 
 mod location;
@@ -41,12 +41,12 @@ pub const BULK_CHUNK_BYTES: u32 = 16;
 /// The registers of one instruction.
 pub type Registers = SmallVec<[Register; 4]>;
 
-/// A statement of the kernel's author, by its place in [`Program::sources`].
+/// A statement of the kernel's author, by its index in [`Program::sources`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SourceId(pub(crate) u32);
 
 impl SourceId {
-    /// Its place in [`Program::sources`].
+    /// Its index in [`Program::sources`].
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -57,12 +57,12 @@ impl SourceId {
 pub struct Source {
     /// The kind of statement: `copy`, `mma`, `barrier`, ...
     pub statement: &'static str,
-    /// The line that asked.
+    /// The location of the author's call.
     pub location: Location,
 }
 
 impl Source {
-    /// Whether another statement is written in the same line.
+    /// Whether another statement is written on the same line.
     ///
     /// ```
     /// use tilewright_kernel::program::{Location, Source};
@@ -90,8 +90,8 @@ pub struct Instruction {
     pub inputs: Registers,
     /// The output registers.
     pub outputs: Registers,
-    /// It does nothing in threads where this predicate is false; then its outputs are 0. Loads,
-    /// stores, atomics, copies and arrivals alone have one.
+    /// A predicate. In threads in which it is false, the instruction does nothing, and its outputs
+    /// are 0. Only loads, stores, atomic operations, copies and arrivals have one.
     pub guard: Option<Register>,
     /// The statement that it came from.
     pub source: SourceId,
@@ -100,24 +100,24 @@ pub struct Instruction {
 /// A value that a loop carries from one iteration to the next.
 #[derive(Debug, Clone, Copy)]
 pub struct Carried {
-    /// Before the first iteration.
+    /// Its value before the first iteration.
     pub initial: Register,
-    /// At the beginning of an iteration.
+    /// Its value at the beginning of an iteration.
     pub current: Register,
-    /// At the end of an iteration; written inside, or from outside.
+    /// Its value at the end of an iteration; written inside of the loop, or before it.
     pub next: Register,
-    /// After the last iteration.
+    /// Its value after the last iteration.
     pub result: Register,
 }
 
-/// A value that a condition chooses.
+/// A value that a condition selects.
 #[derive(Debug, Clone, Copy)]
 pub struct Chosen {
-    /// Where the condition is true.
+    /// The value if the condition is true.
     pub then: Register,
-    /// Where it is false.
+    /// The value if it is false.
     pub otherwise: Register,
-    /// The one or the other.
+    /// The selected value.
     pub result: Register,
 }
 
@@ -126,64 +126,65 @@ pub struct Chosen {
 pub enum Step {
     /// An instruction.
     Instruction(Instruction),
-    /// Iterations of a body. The number of iterations is the same for all threads of the block, as
-    /// it comes from numbers that are; the interpreter checks it.
+    /// A loop. Its number of iterations must be the same for all threads of the block. The
+    /// interpreter checks that.
     Loop(Loop),
-    /// One of two bodies, for each thread by itself.
+    /// A condition: each thread executes one of two bodies.
     Branch(Branch),
 }
 
-/// Iterations of a body: `for index in (from..to).step_by(step)`.
+/// A loop: `for index in (from..to).step_by(step)`.
 #[derive(Debug, Clone)]
 pub struct Loop {
-    /// The number of the iteration, 32 bits.
+    /// The loop variable, 32 bits.
     pub index: Register,
     /// Its first value.
     pub from: Register,
-    /// It stays below this one; signed comparison.
+    /// The end: the loop variable is less than this, by signed comparison.
     pub to: Register,
-    /// The increment of each iteration, positive.
+    /// The increment, which is positive.
     pub step: u32,
     /// The loop-carried values.
     pub carried: Vec<Carried>,
-    /// An iteration.
+    /// The body.
     pub body: Vec<Step>,
-    /// A predicate at the end of an iteration, the same in all threads of the block: where it is
-    /// true, it was the last one. Written inside, or from outside.
+    /// A predicate at the end of an iteration, the same in all threads of the block: if it is true,
+    /// this was the last iteration. Written inside of the loop, or before it.
     pub until: Option<Register>,
     /// The statement that it came from.
     pub source: SourceId,
 }
 
-/// One of two bodies, by a predicate of each thread.
+/// Two bodies, of which each thread executes one by its predicate.
 #[derive(Debug, Clone)]
 pub struct Branch {
     /// The condition.
     pub condition: Register,
-    /// Where it is true.
+    /// The body if it is true.
     pub then: Vec<Step>,
-    /// Where it is false.
+    /// The body if it is false.
     pub otherwise: Vec<Step>,
-    /// The values that come out.
+    /// The values that the condition selects.
     pub chosen: Vec<Chosen>,
     /// The statement that it came from.
     pub source: SourceId,
 }
 
-/// The counter from which clusters claim indices ([`Operation::Claim`]), for what predicts a run:
-/// the cost report assumes that clusters claim them in order.
+/// The counter from which clusters claim indices ([`Operation::Claim`]). The cost report needs it:
+/// it assumes that clusters claim indices in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TileCounter {
-    /// The shared array from which the threads of a block read indices: an element for each index
-    /// of a message.
+    /// The shared array from which the threads of a block read indices, with an element for each
+    /// index of a message.
     pub numbers: BufferId,
-    /// How many indices of the first message are valid; of each later message, the first one is.
+    /// The number of valid indices of the first message. In each later message, only the first
+    /// index is valid.
     pub first: u32,
-    /// The end of the indices, 32 bits: a message holds it where no index is left.
+    /// The end of the indices, 32 bits. A message holds it if no index is left.
     pub count: Register,
 }
 
-/// The program of one thread, for all threads of a grid.
+/// The program of one thread, which all threads of a grid execute.
 ///
 /// [`Kernel::build`](crate::Kernel::build) makes it. [`interpret`](crate::interpret) executes it,
 /// [`ptx::write`](crate::ptx::write) prints it, [`Program::cost`] counts it.
@@ -211,7 +212,7 @@ pub struct TileCounter {
 pub struct Program {
     /// The name of the kernel.
     pub name: String,
-    /// The numbers that become known at launch, with what is promised about each.
+    /// The sizes that become known at launch, with their facts.
     pub sizes: Vec<Parameter>,
     /// Global tensors first, in the order in which a launch passes them; then shared arrays.
     pub buffers: Vec<Buffer>,
@@ -219,27 +220,27 @@ pub struct Program {
     pub scalars: Vec<Scalar>,
     /// The tensor maps that a launch passes after the numbers.
     pub maps: Vec<TensorMap>,
-    /// Expressions that threads compute as signed 32-bit integers, at their minimum or maximum: a
+    /// Expressions that threads compute as signed 32-bit integers, at their minimum or maximum. A
     /// launch in which one of these does not fit is refused.
     pub narrow: Vec<Expr>,
-    /// How many blocks there are along each axis.
+    /// The number of blocks along each axis.
     pub grid: [Expr; 3],
-    /// How many threads a block has.
+    /// The number of threads of a block.
     pub threads: u32,
-    /// The wanted number of resident blocks on a multiprocessor: the assembler limits registers
-    /// accordingly.
+    /// The requested number of resident blocks of a multiprocessor, which limits the registers of a
+    /// thread.
     pub resident: u32,
-    /// How many blocks along each axis make a cluster.
+    /// The number of blocks of a cluster along each axis.
     pub cluster: [u32; 3],
-    /// How many bytes of shared memory a block takes.
+    /// The bytes of shared memory of a block.
     pub shared_bytes: u32,
-    /// The numbers that clusters take of a count, where they do.
+    /// The counter from which clusters claim indices, if they do.
     pub tile_counter: Option<TileCounter>,
-    /// Where blocks are counted ([`Operation::CountBlock`]), the shared array from which the
-    /// threads of a block read how many came before it: the cost report takes blocks as counted in
-    /// order.
+    /// If blocks are counted ([`Operation::CountBlock`]), the shared array from which the threads
+    /// of a block read how many blocks were counted before. The cost report assumes that blocks are
+    /// counted in order.
     pub counted: Option<BufferId>,
-    /// How many bits each register has.
+    /// The width of each register.
     pub widths: Vec<Width>,
     /// The code of a thread.
     pub body: Vec<Step>,
@@ -247,20 +248,20 @@ pub struct Program {
     pub sources: Vec<Source>,
 }
 
-/// Registers of a multiprocessor: as many on every target.
+/// The registers of a multiprocessor, which are the same number on every target.
 const REGISTERS: u32 = Multiprocessor::of(Target::Sm80).registers;
-/// The most of a thread, of multiples of 8.
+/// The most registers of a thread, a multiple of 8.
 const THREAD_REGISTERS: u32 = 248;
 
-/// How many registers a thread has when a block begins, by the threads of a block and the blocks of
-/// a processor.
+/// The registers of a thread when a block starts, by the threads of a block and the resident blocks
+/// of a multiprocessor.
 pub(crate) fn entry_registers(threads: u32, resident: u32) -> u32 {
     let share = REGISTERS / (threads.next_multiple_of(WARP_LANES as u32) * resident).max(1);
     (share / 8 * 8).min(THREAD_REGISTERS)
 }
 
 impl Program {
-    /// All instructions; those of loops and conditions come after those around them.
+    /// All instructions. Those of loops and conditions come after those around them.
     pub(crate) fn instructions(&self) -> impl Iterator<Item = &Instruction> {
         let (mut open, mut steps) = (Vec::new(), self.body.iter());
         std::iter::from_fn(move || {
@@ -275,59 +276,59 @@ impl Program {
         })
     }
 
-    /// The buffer of this number.
+    /// The buffer with this index.
     pub fn buffer(&self, id: BufferId) -> &Buffer {
         &self.buffers[id.index()]
     }
 
-    /// The map of this number.
+    /// The map with this index.
     pub fn map(&self, id: MapId) -> &TensorMap {
         &self.maps[id.index()]
     }
 
-    /// The statement of this number.
+    /// The statement with this index.
     pub fn source(&self, id: SourceId) -> &Source {
         &self.sources[id.index()]
     }
 
-    /// How many bits a register has.
+    /// The width of a register.
     pub fn width(&self, register: Register) -> Width {
         self.widths[register.index()]
     }
 
-    /// The registers of a thread at launch, if roles reallocate them: an equal share of the
-    /// resident blocks, a multiple of 8.
+    /// The registers of a thread at launch, if roles reallocate them: an equal share among the
+    /// resident blocks, rounded down to a multiple of 8.
     pub(crate) fn entry_registers(&self) -> u32 {
         entry_registers(self.threads, self.resident)
     }
 
-    /// The most registers of a thread where no role reallocates them. A quarter of a multiprocessor
+    /// The most registers of a thread if no role reallocates them. A quarter of a multiprocessor
     /// has a quarter of the registers, and every fourth warp of the resident blocks.
     pub(crate) fn quarter_registers(&self) -> u32 {
         let warps = self.threads.div_ceil(WARP_LANES as u32) * self.resident;
         entry_registers(warps.next_multiple_of(4) * WARP_LANES as u32, 1)
     }
 
-    /// How many blocks a cluster has.
+    /// The number of blocks of a cluster.
     pub fn cluster_size(&self) -> u32 {
         self.cluster.iter().product()
     }
 
-    /// Where the block of a rank is in its cluster: ranks count the first axis fastest.
+    /// The coordinate of the block with a rank in its cluster. Ranks count the first axis fastest.
     pub(crate) fn place_in_cluster(&self, rank: u32) -> [u32; 3] {
         let [x, y, _] = self.cluster;
         [rank % x, rank / x % y, rank / x / y]
     }
 
-    /// Along which axis clusters do not divide a grid, in words; none if they do.
+    /// The axis along which clusters do not divide a grid, as text; None if they divide it.
     pub(crate) fn undivided(&self, grid: [u32; 3]) -> Option<String> {
         let axes = ["x", "y", "z"].into_iter().zip(grid.into_iter().zip(self.cluster));
         let (axis, (blocks, cluster)) = axes.into_iter().find(|(_, (blocks, cluster))| blocks % cluster != 0)?;
         Some(format!("the grid has {blocks} blocks along {axis}, in clusters of {cluster}"))
     }
 
-    /// Whether a launch may begin before those before it on the stream are over, as the program
-    /// waits for them itself.
+    /// Whether a launch may begin before the previous launches on the stream have finished, because
+    /// the program itself waits for them.
     ///
     /// ```
     /// use tilewright_kernel::Kernel;
@@ -344,12 +345,13 @@ impl Program {
         self.has(|operation| matches!(operation, Operation::WaitLaunches))
     }
 
-    /// Whether a launch has a count, of which clusters take numbers or at which blocks are counted.
+    /// Whether a launch needs a counter, from which clusters claim indices or at which blocks are
+    /// counted.
     pub(crate) fn has_count(&self) -> bool {
         self.has(|operation| matches!(operation, Operation::Claim | Operation::CountBlock))
     }
 
-    /// Whether some instruction has an operation of a kind.
+    /// Whether some instruction has an operation that satisfies `kind`.
     pub(crate) fn has(&self, kind: impl Fn(&Operation) -> bool) -> bool {
         fn any(steps: &[Step], kind: &dyn Fn(&Operation) -> bool) -> bool {
             steps.iter().any(|step| match step {
@@ -388,7 +390,7 @@ impl Program {
         };
         for instruction in self.instructions() {
             match &instruction.operation {
-                // The other access is of shared memory.
+                // The other access is to shared memory.
                 Operation::BulkLoad { map, .. } => used(self.map(*map).buffer, true, false, BULK_CHUNK_BYTES),
                 Operation::BulkStore { map, .. } => used(self.map(*map).buffer, false, true, BULK_CHUNK_BYTES),
                 Operation::CopyAsync { from, .. } => used(from.buffer, true, false, from.bytes()),

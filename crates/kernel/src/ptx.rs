@@ -1,11 +1,11 @@
-//! Programs as PTX, the assembly language of NVIDIA's driver.
+//! Writes programs as PTX.
 //!
-//! Law: the text has the meaning of the program, instruction by instruction. Nothing is chosen here
-//! but spelling: what the program does not say, the text does not do.
+//! Law: the text has the meaning of the program, instruction by instruction. Only the spelling is
+//! chosen here: the text does nothing that the program does not state.
 //!
-//! Registers are declared by their width alone (`.b32`), as the instructions say how they read
-//! them. Constants are operands where an instruction takes them. The version is the least that has
-//! every instruction, so that older drivers load it.
+//! Registers are declared only by their width (`.b32`), because the instructions say how they
+//! interpret them. Constants are operands if an instruction accepts them. The version is the lowest
+//! that has every instruction, so that older drivers load the text.
 
 mod arithmetic;
 mod asynchronous;
@@ -25,31 +25,31 @@ use crate::program::Program;
 pub use crate::target::{Feature, Target};
 use writer::Writer;
 
-/// Why a program has no text for a target.
+/// Why a program cannot be written for a target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PtxError {
-    /// E0921: an instruction that the target does not have.
+    /// E0921: the target lacks an instruction.
     Target {
         /// The instruction.
         what: String,
-        /// For which target.
+        /// The target.
         target: Target,
         /// What the target lacks.
         feature: Feature,
         /// The statement that it came from.
         statement: String,
     },
-    /// E0926: more shared memory than a block of the target has.
+    /// E0926: a block of the target has too little shared memory.
     Shared {
-        /// How many bytes a block of the program takes.
+        /// The bytes of shared memory of a block of the program.
         asked: u64,
-        /// How many a block of the target has.
+        /// The bytes of shared memory that a block of the target may have.
         limit: u64,
-        /// For which target.
+        /// The target.
         target: Target,
     },
-    /// E0922: an operation that no target has for these numbers.
+    /// E0922: an operation that no target has for this type.
     Operation {
         /// The feature.
         what: String,
@@ -119,13 +119,13 @@ fn most_shared(target: Target) -> u64 {
     Multiprocessor::of(target).block_shared_bytes.into()
 }
 
-/// The text of a program for a target.
+/// The PTX of a program for a target.
 ///
 /// The entry has the name of the program. Its parameters are the addresses of the tensors (64 bits
 /// each), the scalars, and the tensor maps (128 bytes each), in the order of the program.
 ///
-/// Errors: the target lacks an instruction (E0921); an operation has no instruction on any (E0922);
-/// a block of the target has less shared memory (E0926).
+/// Errors: the target lacks an instruction (E0921); no target has an instruction for an operation
+/// (E0922); a block of the target has too little shared memory (E0926).
 pub fn write(program: &Program, target: Target) -> Result<String, PtxError> {
     let own = sums::in_place(program)?;
     let text = Writer::new(own.as_ref().unwrap_or(program), target).module()?;
@@ -136,7 +136,7 @@ pub fn write(program: &Program, target: Target) -> Result<String, PtxError> {
     Ok(text)
 }
 
-/// The least processor that has every instruction of a program.
+/// The first target that has every instruction of a program.
 ///
 /// ```
 /// use tilewright_kernel::{Kernel, ptx};
@@ -146,13 +146,13 @@ pub fn write(program: &Program, target: Target) -> Result<String, PtxError> {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Errors: an operation has no instruction on any.
+/// Errors: no target has an instruction for an operation.
 pub fn least(program: &Program) -> Result<Target, PtxError> {
     let mut last = None;
     for target in Target::ALL {
         match write(program, target) {
             Ok(_) => return Ok(target),
-            // Of targets that lack something, the last that lacks shared memory alone says most.
+            // Among the errors, that of the last target which only lacks shared memory says most.
             Err(error @ PtxError::Shared { .. }) => last = Some(error),
             Err(error @ PtxError::Target { .. }) => last = last.or(Some(error)),
             Err(error) => return Err(error),

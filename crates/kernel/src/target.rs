@@ -1,8 +1,8 @@
-//! The processors that kernels are written for, and what each of them has.
+//! The compilation targets, and the features of each.
 //!
-//! Law: what a target has stands in one table here, and its limits in
-//! [`Multiprocessor::of`](crate::machine::Multiprocessor::of). Nothing else compares targets: code
-//! asks for a [`Feature`]. Text for a target runs where [`Target::runs_on`] says.
+//! Law: one table in this file says which features a target has;
+//! [`Multiprocessor::of`](crate::machine::Multiprocessor::of) has its limits. Nothing else compares
+//! targets: code asks for a [`Feature`]. [`Target::runs_on`] says where PTX for a target runs.
 //!
 //! | target | cards | PTX | 8-bit floats | bulk copies, TMA | clusters | `setmaxnreg` | wgmma | block scales |
 //! |---|---|---|---|---|---|---|---|---|
@@ -16,13 +16,14 @@
 //! | sm_120 | RTX 5060 to 5090 | 8.7 | yes | yes | | yes | | yes |
 //! | sm_121 | GB10 | 8.8 | yes | yes | | yes | | yes |
 //!
-//! (PTX ISA: the notes on targets of each instruction.) The table claims clusters where a document
-//! gives the sizes that run: none does for 12.0 and 12.1, so no kernel for them has any.
+//! (PTX ISA: the notes on targets of each instruction.) The table claims clusters only if a
+//! document gives the sizes that run. No document does for 12.0 and 12.1, so kernels for them have
+//! no clusters.
 
-/// A processor to write for.
+/// A compilation target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Target {
-    /// Ampere, and what runs its code: everything since.
+    /// Ampere; its code runs on all later cards.
     Sm80,
     /// Ampere for desktops: less shared memory.
     Sm86,
@@ -30,11 +31,11 @@ pub enum Target {
     Sm87,
     /// Ada: 8-bit floats.
     Sm89,
-    /// What Hopper and everything since have: TMA and clusters, but not wgmma.
+    /// What Hopper and all later cards have: TMA and clusters, but not wgmma.
     Sm90,
-    /// Hopper, and nothing else: what is particular to it.
+    /// Hopper only, with its architecture-specific features.
     Sm90a,
-    /// Blackwell for servers, and what runs its code: everything since.
+    /// Blackwell for servers; its code runs on all later cards.
     Sm100,
     /// Blackwell for desktops.
     Sm120,
@@ -42,41 +43,41 @@ pub enum Target {
     Sm121,
 }
 
-/// What some targets have and others lack.
+/// A feature that some targets have and others lack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Feature {
-    /// `mma.sync` on 8-bit floats, and their conversions.
+    /// `mma.sync` on 8-bit floats, and conversions of these.
     Float8,
-    /// Additions of bf16 by atomics, and of vectors of 8 and 16 bytes.
+    /// Atomic additions of bf16, and of vectors of 8 and 16 bytes.
     WideAtomics,
-    /// Bulk copies, with tensor maps (TMA) and without, the barriers in shared memory that count
-    /// their bytes, proxy fences, and an elected lane.
+    /// Bulk copies, with tensor maps (TMA) and without; mbarriers that count their bytes; proxy
+    /// fences; and an elected lane.
     BulkCopies,
     /// `stmatrix`.
     StoreMatrix,
-    /// `mma.sync` of 16 rows on f64; all targets have that of 8 rows.
+    /// `mma.sync` with 16 rows on f64. All targets have that with 8 rows.
     TallDoubles,
-    /// Waiting for the launch before, and starting the next one (programmatic dependent launch).
+    /// Waiting for the previous launch, and starting the next one (programmatic dependent launch).
     DependentLaunches,
     /// Clusters of blocks, and shared memory of other blocks of the cluster.
     Clusters,
-    /// Registers that move between the warps of a block (`setmaxnreg`).
+    /// Register reallocation between the warps of a block (`setmaxnreg`).
     RegisterReallocation,
-    /// Products of warpgroups (`wgmma`).
+    /// `wgmma`.
     Wgmma,
-    /// `mma.sync` with factors for blocks of operands.
+    /// `mma.sync` with block scales.
     BlockScaledMma,
 }
 
 impl Feature {
-    /// Whether text with it runs on one family of cards alone, and says so: `sm_120f`.
+    /// Whether PTX with it runs only on one family of cards, and has a target such as `sm_120f`.
     pub(crate) fn is_of_family(self) -> bool {
         matches!(self, Feature::RegisterReallocation | Feature::BlockScaledMma)
     }
 
-    /// The names of the targets that have it, as `sm_100, sm_120 or sm_121`.
+    /// The names of the targets that have it, such as `sm_100, sm_120 or sm_121`.
     pub(crate) fn target_names(self) -> String {
-        // A target that has more for the same cards stands for both.
+        // If several targets are for the same cards, the latest represents them.
         let is_most = |target: &Target| Target::latest(target.capability()) == Some(*target);
         let names: Vec<&str> = self.targets().filter(is_most).map(Target::name).collect();
         match names.split_last() {
@@ -98,28 +99,28 @@ impl Feature {
     }
 }
 
-/// Where the text of a target runs.
+/// The compute capabilities on which PTX for a target runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Runs {
-    /// On its compute capability and all later ones.
+    /// Its own and all later ones.
     AndLater,
-    /// On its compute capability and later ones with the same first number.
+    /// Its own and later ones with the same major number.
     InFamily,
-    /// On its compute capability alone.
+    /// Only its own.
     Alone,
 }
 
-/// What a target has.
+/// The row of a target in the table.
 struct TargetRow {
     name: &'static str,
     capability: (u32, u32),
     runs: Runs,
-    /// The least version of PTX with the target.
+    /// The lowest version of PTX that has the target.
     version: (u32, u32),
     features: Features,
 }
 
-/// A set of features, a bit for each.
+/// A set of features, as a bit mask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Features(u32);
 
@@ -131,7 +132,7 @@ impl Features {
     }
 }
 
-/// What every target from 9.0 on has.
+/// The features that every target from 9.0 on has.
 const SINCE_90: Features = Features::NONE
     .with(Feature::Float8)
     .with(Feature::WideAtomics)
@@ -141,8 +142,8 @@ const SINCE_90: Features = Features::NONE
     .with(Feature::DependentLaunches);
 
 impl Target {
-    /// All of them, those for which plans are made unless another one is asked for in front: plans
-    /// for Hopper are for `sm_90a`.
+    /// All targets. Among those for the same cards, the one for which plans are made by default
+    /// comes first: plans for Hopper are for `sm_90a`.
     pub const ALL: [Target; 9] = [
         Target::Sm80,
         Target::Sm86,
@@ -175,12 +176,12 @@ impl Target {
         TargetRow { name, capability, runs, version, features }
     }
 
-    /// The name: `sm_80`.
+    /// The name, such as `sm_80`.
     pub fn name(self) -> &'static str {
         self.row().name
     }
 
-    /// The target of this name.
+    /// The target with this name.
     ///
     /// ```
     /// use tilewright_kernel::ptx::Target;
@@ -203,7 +204,8 @@ impl Target {
         Target::ALL.map(Target::name).join(", ")
     }
 
-    /// The latest target that runs on a compute capability; none if it is older than every target.
+    /// The latest target that runs on a compute capability; None if the capability is older than
+    /// every target.
     ///
     /// ```
     /// use tilewright_kernel::ptx::Target;
@@ -219,7 +221,7 @@ impl Target {
         Target::ALL.into_iter().filter(|target| target.runs_on(capability)).max()
     }
 
-    /// Whether text for this target runs on a compute capability.
+    /// Whether PTX for this target runs on a compute capability.
     ///
     /// ```
     /// use tilewright_kernel::ptx::Target;
@@ -244,13 +246,13 @@ impl Target {
         self.row().capability
     }
 
-    /// The least version of PTX with the target, as major and minor number.
+    /// The lowest version of PTX that has the target, as major and minor number.
     pub(crate) fn version(self) -> (u32, u32) {
         self.row().version
     }
 
-    /// What `.target` says where features of the family are used, and the least version of PTX with
-    /// it; none if the name says it all.
+    /// The `.target` for features of the family, and the lowest version of PTX that has it; None if
+    /// the name itself is enough.
     pub(crate) fn of_family(self) -> Option<(&'static str, (u32, u32))> {
         match self {
             Target::Sm120 => Some(("sm_120f", (8, 8))),
@@ -271,12 +273,12 @@ impl Target {
         own == own.with(feature)
     }
 
-    /// Whether it has products of warpgroups (`wgmma`).
+    /// Whether it has `wgmma`.
     pub fn has_wgmma(self) -> bool {
         self.has(Feature::Wgmma)
     }
 
-    /// Whether it has bulk copies, with tensor maps (TMA) and without, and barriers that count
+    /// Whether it has bulk copies, with tensor maps (TMA) and without, and mbarriers that count
     /// their bytes.
     pub fn has_tma(self) -> bool {
         self.has(Feature::BulkCopies)
@@ -287,12 +289,12 @@ impl Target {
         self.has(Feature::Clusters)
     }
 
-    /// Whether it has products of 8-bit floats by warps.
+    /// Whether it has `mma.sync` on 8-bit floats.
     pub fn has_float8(self) -> bool {
         self.has(Feature::Float8)
     }
 
-    /// Whether it has `mma.sync` with factors for blocks of operands.
+    /// Whether it has `mma.sync` with block scales.
     pub fn has_block_scaled_mma(self) -> bool {
         self.has(Feature::BlockScaledMma)
     }

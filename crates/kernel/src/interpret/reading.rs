@@ -54,8 +54,9 @@ impl Reading {
 }
 
 impl Element {
-    /// The number with these bits in decimal, in the fewest digits that give it back when they are
-    /// read as an `f32`, or as an `f64` for f64 and for floats of 8 bits. Higher bits are left out.
+    /// The number with these bits in decimal, with the fewest digits that give the same number when
+    /// they are parsed as an `f32`, or as an `f64` for f64 and for floats of 8 bits. Higher bits
+    /// are ignored.
     ///
     /// ```
     /// use tilewright_kernel::Element;
@@ -113,7 +114,7 @@ fn of_format(format: Format) -> Reading {
     }
 }
 
-/// The sums of a matrix instruction of one warp.
+/// How the accumulators of a matrix instruction of one warp are displayed.
 fn of_sums(matrix: Matrix) -> Reading {
     match matrix {
         Matrix::F16F16 => Reading::Elements(Element::F16, 2),
@@ -125,7 +126,7 @@ fn of_sums(matrix: Matrix) -> Reading {
     }
 }
 
-/// The reading of each register of a program.
+/// How each register of a program is displayed.
 pub(super) struct Readings<'p> {
     program: &'p Program,
     known: Vec<Option<Reading>>,
@@ -135,7 +136,7 @@ impl<'p> Readings<'p> {
     /// How the registers of a program are read.
     pub(super) fn new(program: &'p Program) -> Readings<'p> {
         let mut readings = Readings { program, known: vec![None; program.widths.len()] };
-        // The second walk carries readings around loops.
+        // The second walk propagates the types around loops.
         readings.walk(&program.body);
         readings.walk(&program.body);
         readings
@@ -259,7 +260,7 @@ impl<'p> Readings<'p> {
         self.taken(instruction);
     }
 
-    /// The readings that an instruction gives its operands.
+    /// Records the types that an instruction implies for its operands.
     fn taken(&mut self, instruction: &Instruction) {
         let reading = match &instruction.operation {
             Operation::Unary(_, number)

@@ -1,7 +1,7 @@
-//! Registers that warps give back and take, and launches that overlap.
+//! Register reallocation between warps, and launches that overlap.
 //!
-//! Law: the warps of a block share the registers that it had at launch. A warp that takes more
-//! waits until others have returned enough. If that never happens, no warp can proceed, which is
+//! Law: the warps of a block share the registers that it had at launch. A warp that requests more
+//! waits until others have released enough. If that never happens, no warp can proceed, which is
 //! reported. In a program that waits for previous launches, a thread may access global memory only
 //! after it knows that these have finished.
 
@@ -11,7 +11,7 @@ use super::warp::{State, Warp};
 use crate::program::WARP_LANES;
 
 impl InterpretedRun<'_> {
-    /// A warp gives registers back, or takes some.
+    /// A warp releases registers, or requests some.
     pub(super) fn set_registers(
         &mut self,
         warp: &mut Warp,
@@ -52,7 +52,7 @@ impl InterpretedRun<'_> {
         warp.state = State::Ready;
     }
 
-    /// Threads wait for the launches before this one.
+    /// Threads wait for the previous launches.
     pub(super) fn wait_for_launches(&mut self, warp: &Warp) {
         self.block.clocks.wait_for_launches(warp.threads(warp.mask));
     }

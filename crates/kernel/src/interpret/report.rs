@@ -1,7 +1,7 @@
 //! The data of a finding: its location, its thread, and the earlier thread.
 //!
-//! Law: a statement has one finding of a kind, the first; a run stops after as many findings as it
-//! may keep.
+//! Law: each statement has at most one finding of a kind, the first. A run stops after the limit of
+//! findings.
 
 use super::clock::{Agent, Event};
 use super::finding::{Defect, Finding, Party, Place, Thread};
@@ -12,14 +12,14 @@ use crate::program::Source;
 use crate::program::memory::BufferId;
 
 impl InterpretedRun<'_> {
-    /// Keeps a finding, one of a kind for each node.
+    /// Keeps a finding, one of each kind for each node.
     pub(super) fn report(&mut self, defect: Defect, place: usize, thread: Option<usize>) -> Result<(), Stop> {
         let finding = self.finding(defect, place, thread);
         self.findings.extend(finding);
         if self.findings.len() >= MAX_FINDINGS { Err(Stop) } else { Ok(()) }
     }
 
-    /// A finding, unless its node has one of the kind.
+    /// Makes a finding, unless its node already has one of this kind.
     pub(super) fn finding(&mut self, defect: Defect, place: usize, thread: Option<usize>) -> Option<Finding> {
         if !self.seen.insert((defect.code(), place)) {
             return None;
@@ -39,7 +39,7 @@ impl InterpretedRun<'_> {
         self.place(span.memory.buffer, span.address, span.bytes)
     }
 
-    /// Bytes of a buffer, by their numbers.
+    /// Bytes of a buffer, given by numbers.
     pub(super) fn place(&self, buffer: BufferId, byte: i64, bytes: u64) -> Place {
         let buffer = self.program.buffer(buffer);
         Place { buffer: buffer.name.clone(), layout: buffer.layout.clone(), element: buffer.element, byte, bytes }
@@ -49,7 +49,7 @@ impl InterpretedRun<'_> {
         *self.program.source(self.code.sources[place])
     }
 
-    /// A thread of the cluster whose first block is at a coordinate.
+    /// A thread of the cluster whose first block has this index.
     fn thread_in(&self, first: [u32; 3], thread: usize) -> Thread {
         let within = self.program.place_in_cluster(self.rank_of(thread) as u32);
         Thread { block: std::array::from_fn(|axis| first[axis] + within[axis]), thread: self.in_block(thread) }
@@ -76,8 +76,8 @@ impl InterpretedRun<'_> {
         self.party_of(foreign.event, self.coordinates(number))
     }
 
-    /// Reports what a cluster has read before it was written. Where the write is in a race with the
-    /// read, that was reported: the read came first by chance.
+    /// Reports bytes that a cluster has read before they were written. If the write races with the
+    /// read, that was reported instead: the read came first by chance.
     pub(super) fn report_unwritten(&mut self) -> Result<(), Stop> {
         for (place, (cell, thread, defect)) in std::mem::take(&mut self.block.unwritten) {
             if !self.block.raced.contains(&cell) {

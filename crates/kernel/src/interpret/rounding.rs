@@ -1,22 +1,22 @@
 //! Numbers in narrow formats.
 //!
-//! Law: a number is rounded once, from its exact value, to a number of the format by the given
-//! rounding mode. If it is too large for the format, it becomes infinity, or the largest number if
-//! the conversion saturates. NaN becomes the one NaN of the format with all bits but the sign set,
-//! as in the hardware.
+//! Law: a number is rounded once, from its exact value, to the format by the given rounding mode.
+//! If it is too large for the format, it becomes infinity, or the largest number if the conversion
+//! saturates. NaN becomes the NaN of the format in which all bits except the sign are set, as in
+//! the hardware.
 
 use crate::program::operation::Rounding;
 
 /// A binary floating-point format.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Narrow {
-    /// Bits of the exponent.
+    /// The number of exponent bits.
     exponent: u32,
-    /// Bits after the point.
+    /// The number of fraction bits.
     mantissa: u32,
-    /// The greatest number, without its sign.
+    /// The bits of the greatest finite number, without the sign.
     greatest: u64,
-    /// Infinity; none if numbers saturate.
+    /// The bits of infinity; None if numbers saturate.
     infinity: Option<u64>,
 }
 
@@ -33,12 +33,12 @@ impl Narrow {
         (1 << (self.exponent - 1)) - 1
     }
 
-    /// How many bits a number has.
+    /// The number of bits.
     pub(super) fn bits(self) -> u32 {
         1 + self.exponent + self.mantissa
     }
 
-    /// The bit of the sign.
+    /// The sign bit of a number.
     fn sign(self, negative: bool) -> u64 {
         u64::from(negative) << (self.exponent + self.mantissa)
     }
@@ -54,12 +54,12 @@ impl Narrow {
             return sign;
         }
         let top = exponent + 63 - magnitude.leading_zeros() as i32;
-        // The weight of the last bit that is kept: below the least normal number it stays.
+        // The weight of the last kept bit. Below the smallest normal number, it stays the same.
         let mut last = top.max(1 - self.bias()) - self.mantissa as i32;
         let dropped = last - exponent;
         let mut kept = if dropped <= 0 {
-            // All bits are kept, and fit: the highest is at the position of the leading one, or
-            // below.
+            // All bits are kept and fit: the highest is at or below the position of the leading
+            // one.
             magnitude << dropped.unsigned_abs()
         } else {
             let dropped = dropped.unsigned_abs().min(66);
@@ -85,7 +85,7 @@ impl Narrow {
         if bits <= self.greatest { sign | bits } else { sign | self.beyond(negative, rounding) }
     }
 
-    /// The result for numbers that are too large.
+    /// The result for a number that is too large.
     fn beyond(self, negative: bool, rounding: Rounding) -> u64 {
         let away = match rounding {
             Rounding::Nearest => true,
@@ -117,7 +117,7 @@ impl Narrow {
         self.round(value < 0, magnitude, 0, rounding)
     }
 
-    /// The number with these bits, exactly.
+    /// The value of these bits, which is exact.
     pub(super) fn to_f64(self, bits: u64) -> f64 {
         let sign = if bits & self.sign(true) == 0 { 1.0 } else { -1.0 };
         let bits = bits & self.not_a_number();
@@ -150,8 +150,7 @@ pub(super) fn to_bf16(value: f32) -> u16 {
         return 0x7fff;
     }
     let bits = value.to_bits();
-    // Half of the last kept bit, less one where that bit is 0: what is exactly between goes to the
-    // even one.
+    // Adds half of the last kept bit, less one if that bit is 0: so ties go to even.
     ((bits + 0x7fff + (bits >> 16 & 1)) >> 16) as u16
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Law: a schedule picks the warp that proceeds among those that can, and decides when asynchronous
 //! work completes. Each is an order that the hardware may choose. Races are found from the ordering
-//! of accesses, so under every schedule; schedules differ in the values that a defective kernel
+//! of accesses, so under every schedule. Schedules differ in the values that a defective kernel
 //! computes, and in where it deadlocks.
 
 use std::fmt;
@@ -10,11 +10,11 @@ use std::fmt;
 /// The order of warps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// In iteration, some instructions each.
+    /// Round-robin, some instructions each.
     InTurn,
-    /// The last one that can, as far as it can.
+    /// The last warp that can proceed, as far as it can.
     Backward,
-    /// By chance, from this seed.
+    /// At random, with this seed.
     Random(u64),
 }
 
@@ -25,7 +25,7 @@ impl Order {
             Order::InTurn => iteration,
             Order::Backward => count - 1 - iteration,
             Order::Random(seed) => {
-                // Steps without a divisor in common with the count come to each cluster once.
+                // Steps of a length that is coprime to the count visit each cluster once.
                 let mut random = Random::new(seed);
                 let first = random.below(count);
                 let step = (random.below(count)..).find(|step| divisor(*step, count) == 1).unwrap_or(1);
@@ -41,12 +41,12 @@ fn divisor(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { divisor(b, a % b) }
 }
 
-/// When asynchronous work is done.
+/// When asynchronous work completes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Completion {
-    /// At once.
+    /// At its issue.
     Early,
-    /// When a warp waits for it, and no other can proceed.
+    /// When a warp waits for it, and no other warp can proceed.
     Late,
 }
 
@@ -55,7 +55,7 @@ pub enum Completion {
 pub struct Schedule {
     /// The order of warps and of blocks.
     pub order: Order,
-    /// When asynchronous work is done.
+    /// When asynchronous work completes.
     pub completion: Completion,
 }
 
@@ -83,7 +83,7 @@ impl fmt::Display for Schedule {
     }
 }
 
-/// Random numbers (SplitMix64).
+/// A random number generator (SplitMix64).
 #[derive(Debug, Clone)]
 pub(super) struct Random(u64);
 

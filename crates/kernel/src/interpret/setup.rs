@@ -1,7 +1,7 @@
-//! The fixed numbers of a launch: sizes and arguments.
+//! The numbers of a launch: sizes and arguments.
 //!
-//! Law: every expression of a program has a value for the sizes that are given, each size is one
-//! that its facts admit, and what the interpreter keeps in memory has a bound.
+//! Law: every expression of a program has a value for the given sizes, each size is admitted by its
+//! facts, and the interpreter's memory is bounded.
 
 use tilewright_layout::symbolic::{Expr, Symbolic, Values};
 use tilewright_layout::{Composed, Layout};
@@ -19,56 +19,56 @@ use crate::program::operation::Operation;
 /// The most bytes that the interpreter keeps for tensors and their history.
 pub const MAX_MEMORY: u64 = 4 << 30;
 
-/// A tensor map with numbers.
+/// A tensor map at given sizes.
 #[derive(Debug)]
 pub(super) struct MapBoxes {
     pub(super) buffer: BufferId,
     pub(super) extents: Vec<i64>,
-    /// In bytes.
+    /// The strides in bytes.
     pub(super) strides: Vec<i64>,
     pub(super) boxed: Vec<u32>,
-    /// How many bytes an element has.
+    /// The number of bytes of an element.
     pub(super) element: u32,
-    /// How many bytes a box has.
+    /// The number of bytes of a box.
     pub(super) bytes: u32,
-    /// The bits of an address, moved down by three, that flip bits of it.
+    /// The address bits that the swizzle reads, shifted down by three to the bits that it flips.
     pub(super) flips: i64,
 }
 
-/// A buffer with numbers.
+/// A buffer at given sizes.
 #[derive(Debug)]
 pub(super) struct Extent {
-    /// How many bytes it has.
+    /// The number of its bytes.
     pub(super) bytes: u64,
     /// A cell of its history has `2^shift` bytes.
     pub(super) shift: u32,
-    /// The elements that an output has to have written, where they are not all from the first to
-    /// the last.
+    /// The elements of an output that must be written; None if these are all from the first to the
+    /// last.
     pub(super) elements: Option<Vec<u64>>,
 }
 
-/// A program with numbers.
+/// A program at given sizes.
 #[derive(Debug)]
 pub(super) struct Setup {
     pub(super) grid: [u32; 3],
     pub(super) blocks: u64,
     pub(super) extents: Vec<Extent>,
     pub(super) maps: Vec<MapBoxes>,
-    /// The launch arguments; None for numbers that the caller must set.
+    /// The launch arguments; None for scalar arguments that the caller must set.
     pub(super) scalars: Vec<Option<u64>>,
     /// A cell of the history of shared memory has `2^shift` bytes.
     pub(super) shared_shift: u32,
-    /// How many bytes of shared memory a block has, of whole cells.
+    /// The number of bytes of shared memory of a block, rounded up to whole cells.
     pub(super) shared_bytes: usize,
-    /// Whether threads have work done in the background.
+    /// Whether threads issue asynchronous work.
     pub(super) background: bool,
-    /// Whether the program has arrivals that pass on reads and not writes.
+    /// Whether the program has arrivals that publish reads and not writes.
     pub(super) reads: bool,
-    /// Whether the program waits for the launches before it.
+    /// Whether the program waits for the previous launches.
     pub(super) waits: bool,
     /// For each buffer, whether it receives atomic operations that do not all commute.
     pub(super) mixed: Vec<bool>,
-    /// How many threads a block would have, were its warps full.
+    /// The number of threads of a block, rounded up to full warps.
     pub(super) padded: usize,
 }
 
@@ -84,7 +84,7 @@ impl Setup {
         }
         let grid = grid_of(program, number)?;
         let blocks = grid.iter().map(|count| u64::from(*count)).product();
-        // Sizes that no launch takes are said before those that take too much memory here.
+        // Sizes that no launch supports are refused before those that take too much memory here.
         let maps = maps_of(program, &number)?;
         let scalars = scalars_of(program, &number)?;
         let (shifts, shared_shift) = shifts(program, code);
@@ -187,8 +187,8 @@ fn maps_of(
     Ok(maps)
 }
 
-/// For each buffer, and for shared memory, the logarithm of the bytes of a cell: the least that any
-/// access takes.
+/// For each buffer, and for shared memory, the logarithm to base 2 of the bytes of a cell: the size
+/// of the narrowest access.
 fn shifts(program: &Program, code: &Code<'_>) -> (Vec<u32>, u32) {
     let mut shifts: Vec<u32> = vec![4; program.buffers.len()];
     let mut shared = 4;
@@ -211,7 +211,7 @@ fn shifts(program: &Program, code: &Code<'_>) -> (Vec<u32>, u32) {
             }
         }
         if let Operation::BulkLoad { map, .. } | Operation::BulkStore { map, .. } = &instruction.operation {
-            // Elements past the edges are skipped, one by one.
+            // Elements past the edges are skipped one by one.
             let buffer = program.map(*map).buffer;
             let shift = program.buffer(buffer).element.bytes().ilog2();
             shifts[buffer.index()] = shifts[buffer.index()].min(shift);
@@ -235,7 +235,7 @@ fn program_has_background(code: &Code<'_>) -> bool {
     })
 }
 
-/// The elements of a layout with holes, in order; none if there are no holes.
+/// The elements of a layout with holes, in order; None if there are no holes.
 fn written_elements(layout: &str, elements: u64, values: &Values) -> Option<Vec<u64>> {
     let mut found: Vec<u64> = if layout.contains(" o ") {
         let layout: Composed<Expr> = layout.parse().ok()?;
@@ -244,7 +244,7 @@ fn written_elements(layout: &str, elements: u64, values: &Values) -> Option<Vec<
     } else {
         let layout: Layout<Expr> = layout.parse().ok()?;
         let layout = layout.numbers(values).ok()?;
-        // As many distinct elements as places.
+        // The layout has as many distinct elements as the buffer.
         if u64::try_from(layout.size()).ok()? == elements && layout.is_injective().is_ok_and(|injective| injective) {
             return None;
         }

@@ -1,13 +1,13 @@
 //! Shadow memory: the accesses to each byte, and whether they are ordered.
 //!
-//! Law: two accesses to a byte, of which one is a write and which are not both atomic, must be
-//! ordered; otherwise the later one conflicts with the earlier one, and this is found in any order
-//! of execution. A cell stands for as many bytes as the narrowest access to its memory, and every
-//! access covers whole cells.
+//! Law: two accesses to a byte must be ordered if one of them is a write and they are not both
+//! atomic. Otherwise the later one conflicts with the earlier one, and this is found in any order
+//! of execution. A cell has as many bytes as the narrowest access to its memory, and every access
+//! covers whole cells.
 //!
-//! A cell remembers its last write, and the reads and atomic operations since. What a later one is
-//! ordered after is forgotten, because every access that is ordered after the later one is ordered
-//! after both.
+//! A cell stores its last write, and the reads and atomic operations since. Entries before which a
+//! later entry is ordered are dropped, because every access that is ordered after the later one is
+//! ordered after both.
 
 use super::arrivals::{Arrivals, Others};
 use super::clock::{Clocks, Event};
@@ -22,7 +22,7 @@ pub(super) struct ShadowCell {
 }
 
 impl ShadowCell {
-    /// The last write that was no atomic operation.
+    /// The last write that was not an atomic operation.
     pub(super) fn last_write(&self) -> Event {
         self.write
     }
@@ -33,7 +33,7 @@ impl ShadowCell {
     }
 }
 
-/// Several events: none, one, or an index into [`Groups`], marked by the highest bit.
+/// A set of events: none, one, or an index into [`Groups`], marked by the highest bit.
 #[derive(Debug, Clone, Copy, Default)]
 struct Group(u64);
 
@@ -45,7 +45,7 @@ impl Group {
     }
 }
 
-/// Above this number of events a group is a table by agent.
+/// A group with more events than this is a table by agent.
 const MAX_LISTED: usize = 16;
 
 /// The events of cells that have several.
@@ -56,7 +56,7 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    /// An event of the group that is not ordered before what a thread does now.
+    /// An event of the group that is not ordered before what a thread does next.
     fn unordered(&self, group: Group, thread: usize, clocks: &Clocks) -> Option<Event> {
         if group.0 & MARK == 0 {
             let event = Event::from_bits(group.0);
@@ -80,11 +80,11 @@ impl Groups {
         std::iter::once(one).chain(list.iter().copied()).filter(|event| event.is_some())
     }
 
-    /// Adds an event of a thread, and drops those that it is ordered after.
+    /// Adds an event of a thread, and drops those that are ordered before it.
     fn add(&mut self, group: &mut Group, event: Event, thread: usize, clocks: &Clocks) {
         if group.0 & MARK == 0 {
             let other = Event::from_bits(group.0);
-            // Asynchronous work is not ordered before later events of its thread, but after earlier
+            // Asynchronous work is ordered after earlier events of its thread, but not before later
             // ones.
             if !other.is_some() || other == event || clocks.ordered(other, thread) {
                 *group = Group(event.bits());
@@ -120,8 +120,8 @@ impl Groups {
         list[event.agent()] = event;
     }
 
-    /// An ordinary store to a cell, known to the given thread, after which its thread has made no
-    /// fence that is known as well.
+    /// An ordinary store to a cell that the given thread knows of, without a later fence of the
+    /// storing thread that it also knows of.
     pub(super) fn unfenced(&self, cell: &ShadowCell, thread: usize, clocks: &Clocks) -> Option<Event> {
         let open = |event: &Event| event.is_some() && clocks.ordered(*event, thread) && !clocks.fenced(*event, thread);
         let listed = if cell.atomics.0 & MARK == 0 {
@@ -142,14 +142,14 @@ impl Groups {
         *group = Group::default();
     }
 
-    /// Forgets everything.
+    /// Removes all groups.
     pub(super) fn reset(&mut self) {
         self.lists.clear();
         self.free.clear();
     }
 
-    /// Records what a thread does to a cell; the earlier event that it conflicts with. The event
-    /// may be of work that the thread issues now.
+    /// Records an access of a thread to a cell, and returns an earlier event that conflicts with
+    /// it. The access may be asynchronous work that the thread issues now.
     #[inline]
     pub(super) fn touch(
         &mut self,
@@ -180,18 +180,18 @@ impl Groups {
     }
 }
 
-/// An access by some block.
+/// An access by a block of some cluster.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Foreign {
-    /// The access; none for a block that did not.
+    /// The event; none for a block without an access.
     pub(super) event: Event,
-    /// The number of the block.
+    /// The number of the block's cluster.
     pub(super) block: u64,
 }
 
-/// The history of a cell of global memory: for the last cluster that accessed it, and for the
-/// others as many events of each kind as are needed to find every conflict with them. Clusters of
-/// one launch are ordered only by the counter of the launch.
+/// The history of a cell of global memory: all of it for the last cluster that accessed it, and for
+/// other clusters as many events of each kind as are needed to find every conflict with them. Only
+/// the counter of the launch orders clusters of one launch.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct GlobalCell {
     block: u64,
@@ -204,14 +204,15 @@ pub(super) struct GlobalCell {
 /// The earlier access of a conflict.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Conflict {
-    /// An access of the same block.
+    /// An access of the same cluster.
     Block(Event),
-    /// An access of another block.
+    /// An access of another cluster.
     Grid(Foreign),
 }
 
 impl Groups {
-    /// A cluster begins to access a cell: the events of others are kept as theirs.
+    /// A cluster begins to access a cell. The events of the previous cluster become those of
+    /// another cluster.
     fn enter(&mut self, cell: &mut GlobalCell, block: u64, arrivals: &Arrivals) {
         if cell.block == block {
             return;
@@ -229,9 +230,9 @@ impl Groups {
         cell.block = block;
     }
 
-    /// A write to a cell that an access of TMA may not see: the cluster's own writes for which
-    /// `crosses` holds, and those of others that were unknown to every thread when it made its
-    /// fence, given the arrivals that it knew of.
+    /// A write to a cell that an access of TMA may not see: a write of the cluster itself for which
+    /// `crosses` holds, or a write of another cluster that each thread did not know of when it
+    /// executed its fence, given the arrivals that it knew of.
     pub(super) fn crossed(
         &mut self,
         cell: &mut GlobalCell,

@@ -1,5 +1,5 @@
-//! A block, statement by statement: the accesses of each statement, and the contents of memory and
-//! registers after it.
+//! Runs a block statement by statement, and shows the accesses of each statement, and the contents
+//! of memory and registers after it.
 //!
 //! Law: the steps are a run of the interpreter under one schedule, so an order that the hardware
 //! may choose, with all checks. In a step, each warp that can proceed executes the rest of its
@@ -22,24 +22,24 @@ use crate::program::operation::Operation;
 use crate::program::register::Register;
 use crate::program::{Instruction, Source};
 
-/// Bytes that a thread touches, or that are touched on its behalf.
+/// Bytes that a thread accesses, or that TMA accesses for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Touched {
     /// The thread. For a TMA copy, the thread that issued it.
     pub thread: Thread,
-    /// The memory, by its place in [`Program::buffers`](crate::Program::buffers).
+    /// The memory, by its index in [`Program::buffers`](crate::Program::buffers).
     pub buffer: usize,
     /// The block whose shared memory it is; that of the thread for global memory.
     pub block: [u32; 3],
-    /// The first byte, from where the buffer begins.
+    /// The first byte, counted from the beginning of the buffer.
     pub byte: u64,
-    /// How many bytes.
+    /// The number of bytes.
     pub bytes: u64,
-    /// How.
+    /// The kind of access.
     pub kind: AccessKind,
-    /// By which statement.
+    /// The statement.
     pub source: Source,
-    /// The index of its instruction among those of the warp in this step; accesses of one
+    /// The index of its instruction among those of the warp in this step. Accesses of one
     /// instruction to shared memory are served together, in wavefronts.
     pub request: usize,
     /// Whether it is asynchronous.
@@ -51,11 +51,11 @@ pub struct Touched {
 pub struct Executed {
     /// The last of its statements.
     pub source: Source,
-    /// The warps, by their numbers in the cluster: those of a block are adjacent.
+    /// The indices of the warps in the cluster. Those of a block are adjacent.
     pub warps: Vec<u32>,
-    /// How many instructions, counted once a warp.
+    /// The number of warp instructions.
     pub instructions: u64,
-    /// Wavefronts of shared memory that its loads and stores take.
+    /// The wavefronts of shared memory of its loads and stores.
     pub wavefronts: u64,
     /// Wavefronts without bank conflicts.
     pub least_wavefronts: u64,
@@ -77,7 +77,7 @@ pub struct Held<'p> {
     pub register: Register,
     /// The operation that wrote it.
     pub operation: &'p Operation,
-    /// The interpretation of its bits.
+    /// How its bits are displayed.
     pub reading: Reading,
     /// Its bits after the step.
     pub bits: u64,
@@ -89,7 +89,8 @@ impl fmt::Display for Held<'_> {
     }
 }
 
-/// A block that is run line by line, with the others of its cluster; no other block runs.
+/// A block that is run line by line, together with the other blocks of its cluster. No other block
+/// runs.
 ///
 /// ```
 /// use tilewright_kernel::Kernel;
@@ -124,9 +125,9 @@ pub struct Stepper<'i> {
     machine: InterpretedRun<'i>,
     warps: Vec<Warp>,
     readings: Readings<'i>,
-    /// In this step: the warp, its active lanes, and the node.
+    /// The instructions of this step: the warp, its active lanes, and the node.
     executed: Vec<(usize, u32, usize)>,
-    /// The length of the trail before each of them.
+    /// The length of the trail before each of these instructions.
     begins: Vec<usize>,
     /// The ranges that copies in flight have not yet written.
     under_way: Vec<(u64, u64)>,
@@ -140,7 +141,7 @@ impl fmt::Debug for Stepper<'_> {
 }
 
 impl<'i> Stepper<'i> {
-    /// The cluster of this number, before its first statement.
+    /// The cluster with this number, before its first statement.
     pub(super) fn new(mut machine: InterpretedRun<'i>, cluster: u64) -> Stepper<'i> {
         let mut warps = machine.warps();
         machine.begin_cluster(0, cluster, &mut warps);
@@ -157,10 +158,10 @@ impl<'i> Stepper<'i> {
         }
     }
 
-    /// Goes on by a step; none if all threads have ended.
+    /// Executes a step. None if all threads have exited.
     ///
-    /// Errors: what was found so far. Nothing can be run after it; contents and registers can be
-    /// looked at.
+    /// Errors: the findings so far. Nothing can be run after that, but contents and registers can
+    /// still be inspected.
     pub fn step(&mut self) -> Result<Option<StepEvents>, Findings> {
         self.executed.clear();
         self.begins.clear();
@@ -214,7 +215,7 @@ impl<'i> Stepper<'i> {
         Ok(true)
     }
 
-    /// A warp executes the rest of the statement that it stands at.
+    /// A warp executes the rest of its current statement.
     fn statement(&mut self, warp: &mut Warp) -> Result<(), Stop> {
         let code = self.machine.code;
         let mut current: Option<Source> = None;
@@ -223,7 +224,7 @@ impl<'i> Stepper<'i> {
             let here = code.sources.get(place).map(|source| *self.machine.program.source(*source));
             match code.nodes.get(place) {
                 Some(_) if current.is_some_and(|current| here.is_none_or(|here| !here.is_beside(&current))) => break,
-                // The next iteration of a loop is another step.
+                // The next iteration of a loop belongs to another step.
                 Some(Node::LoopEnd(_)) if current.is_some() => break,
                 Some(Node::Instruction(_)) => {
                     current = here;
@@ -282,7 +283,7 @@ impl<'i> Stepper<'i> {
         self.trail().get(begin..end).unwrap_or_default()
     }
 
-    /// The wavefronts of shared memory that an instruction takes, and the least that would do.
+    /// The wavefronts of shared memory of an instruction, and their least number.
     fn wavefronts(&self, request: usize, place: usize) -> (u64, u64) {
         let mut tally = Tally::default();
         let counted = |operation: &Operation| {
@@ -315,7 +316,7 @@ impl<'i> Stepper<'i> {
         (tally.wavefronts, tally.least)
     }
 
-    /// Where a shared array begins; none for a tensor in global memory.
+    /// The first byte of a shared array; None for a tensor in global memory.
     fn shared_start(&self, buffer: BufferId) -> Option<i64> {
         let own = self.machine.program.buffer(buffer);
         (own.space == Space::Shared).then_some(own.start.into())
@@ -338,7 +339,7 @@ impl<'i> Stepper<'i> {
         }
     }
 
-    /// The rank in the cluster of a block that runs; none for other blocks.
+    /// The rank of a block in the running cluster; None for other blocks.
     fn rank(&self, block: [u32; 3]) -> Option<usize> {
         (0..self.machine.program.cluster_size() as usize).find(|rank| self.machine.block_of(*rank) == block)
     }
@@ -357,8 +358,9 @@ impl<'i> Stepper<'i> {
         }
     }
 
-    /// Whether a byte has contents: of a shared array or of an output, whether this run has written
-    /// it, and no copy that is to write it is under way; of other tensors, always.
+    /// Whether a byte has contents. A byte of a shared array or of an output has contents if this
+    /// run has written it, and no copy in flight is about to write it. A byte of another tensor
+    /// always has.
     pub fn is_written(&self, buffer: usize, block: [u32; 3], byte: u64) -> bool {
         let Some(own) = self.machine.program.buffers.get(buffer) else { return false };
         match (own.space, own.role) {

@@ -2,7 +2,7 @@
 
 use crate::launch::SetupError;
 
-/// A tensor of a kernel: by its name, or by its number in the order in which a launch passes them.
+/// A tensor of a kernel, given by its name, or by its index in launch order.
 ///
 /// ```
 /// use tilewright_kernel::interpret::TensorName;
@@ -12,9 +12,9 @@ use crate::launch::SetupError;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TensorName<'a> {
-    /// As the kernel declares it.
+    /// The name that the kernel declares.
     Name(&'a str),
-    /// From 0 on.
+    /// The index, from 0.
     Number(usize),
 }
 
@@ -40,9 +40,9 @@ impl std::fmt::Display for TensorName<'_> {
 }
 
 impl TensorName<'_> {
-    /// Its number among tensors of these names.
+    /// The index among tensors with these names.
     ///
-    /// Errors: there is none.
+    /// Errors: there is no such tensor.
     pub(crate) fn index<'n>(self, names: impl Iterator<Item = &'n str>) -> Result<usize, SetupError> {
         let names: Vec<&str> = names.collect();
         let found = match self {

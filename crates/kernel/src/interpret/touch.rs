@@ -3,21 +3,21 @@
 use super::clock::Event;
 use crate::program::memory::BufferId;
 
-/// A thread, and the instruction at which it is, by its place in the code.
+/// A thread, and the node of its current instruction.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Actor {
     pub(super) place: usize,
     pub(super) thread: usize,
 }
 
-/// A buffer: that of the block of a rank, if it is in shared memory.
+/// A buffer. For shared memory, with the rank of the block.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Memory {
     pub(super) buffer: BufferId,
     pub(super) rank: usize,
 }
 
-/// Neighbouring bytes of a buffer, from an address on that counts from where the buffer begins.
+/// Contiguous bytes of a buffer. The address counts from the beginning of the buffer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Span {
     pub(super) memory: Memory,
@@ -25,14 +25,14 @@ pub(super) struct Span {
     pub(super) bytes: u64,
 }
 
-/// How memory is touched.
+/// The kind of an access to memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AccessKind {
     /// It is read.
     Read,
     /// It is written.
     Write,
-    /// It is read and written indivisibly.
+    /// An atomic read and write.
     Atomic,
 }
 
@@ -43,6 +43,6 @@ pub(super) struct Touch {
     pub(super) by: Actor,
     pub(super) span: Span,
     pub(super) kind: AccessKind,
-    /// Its event for the clocks: an action of the thread, or asynchronous work.
+    /// Its event: an action of the thread, or asynchronous work.
     pub(super) event: Event,
 }

@@ -1,13 +1,14 @@
 //! Turns: blocks that do something one after another, in the order of a word in global memory.
 //!
-//! Law: the word says how many turns are over. A thread that waits for turn `n` goes on when it is
-//! `n`, and a thread that passes its turn adds 1. A device begins blocks in the order of their
-//! index. So a block that waits only for turns that blocks of smaller index pass comes to an end:
-//! of the blocks that have begun and not ended, the first one waits for none. Here blocks run one
-//! after another in this order, and a turn that has not come when it is waited for is a deadlock.
+//! Law: the word counts the turns that are over. A thread that waits for turn `n` proceeds when the
+//! word is `n`, and a thread that passes its turn adds 1. A device starts blocks in the order of
+//! their indices. So if each block only waits for turns that blocks with smaller indices pass, all
+//! blocks finish: among the blocks that have started and not exited, the first one waits for none.
+//! Here blocks run one after another in this order, and a turn that has not come when it is waited
+//! for is a deadlock.
 //!
-//! Turns order nothing else here: what blocks do in their turns must commute, as sums do. What the
-//! order gives is the same rounding in each launch.
+//! Turns order nothing else here: what blocks do in their turns must commute, as sums do. The order
+//! ensures the same rounding in each launch.
 
 use super::access::{addresses, read_bytes, write_bytes};
 use super::finding::{Defect, Waiting};

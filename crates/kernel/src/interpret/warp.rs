@@ -1,8 +1,8 @@
-//! A warp: 32 threads that go through the program together, some of them at a time.
+//! A warp: 32 threads that execute the program together, or only some of them at a time.
 //!
 //! Law: a condition splits the active lanes. The lanes of one branch execute its body, then those
-//! of the other branch execute theirs, and then all continue together. Lanes of one branch do not
-//! wait for the other branch in between.
+//! of the other branch execute theirs, and then all continue together. The lanes of one branch
+//! never wait for the other branch in between.
 
 use super::code::{Choice, Looped, Node};
 use super::finding::Defect;
@@ -12,58 +12,59 @@ use super::products::WgmmaSums;
 use super::schedule::Order;
 use crate::program::WARP_LANES;
 
-/// A body that a warp is inside of.
+/// An enclosing body of the warp's current node.
 #[derive(Debug)]
 enum Frame {
-    /// A loop: its iterations, and how many are finished.
+    /// A loop: the number of its iterations, and of the finished ones.
     Loop { iterations: u64, done: u64 },
-    /// A condition: all lanes, those of the current branch, and those of the branch that follows.
+    /// A condition: all lanes, those of the current branch, and those of the other branch if it is
+    /// still to come.
     Branch { outer: u32, then: u32, left: u32 },
 }
 
 /// The state of a warp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum State {
-    /// Ready.
+    /// It can proceed.
     #[default]
     Ready,
     /// It waits at a barrier of the block.
     Barrier { number: usize, place: usize },
-    /// Waits until the block has this many registers for each thread.
+    /// It waits until the block has this many registers for each thread.
     Registers { place: usize, count: u32 },
-    /// It waits at the barrier of the cluster.
+    /// It waits at the cluster barrier.
     Cluster { place: usize },
-    /// Some of its lanes wait for a phase of a barrier in memory.
+    /// Some of its lanes wait for a phase of an mbarrier.
     Phase { place: usize, lanes: u32 },
-    /// It has ended.
+    /// It has exited.
     Done,
 }
 
 /// A warp of the cluster.
 #[derive(Debug, Default)]
 pub(super) struct Warp {
-    /// Its number in the cluster: the warps of a block have adjacent ones.
+    /// Its index in the cluster. The warps of a block are adjacent.
     pub(super) number: usize,
     /// The rank of its block.
     pub(super) rank: usize,
-    /// Its number in its block.
+    /// Its index in its block.
     pub(super) local: usize,
     /// The lanes that have a thread.
     pub(super) exists: u32,
     /// The lanes that are active.
     pub(super) mask: u32,
-    /// The node that is next.
+    /// The next node.
     pub(super) place: usize,
     pub(super) state: State,
     pub(super) registers: Vec<Lanes>,
     frames: Vec<Frame>,
-    /// The iterations of the loops that it is inside of.
+    /// The iterations of the enclosing loops.
     path: Vec<u32>,
-    /// The state of its accumulators of wgmma.
+    /// The state of its wgmma accumulators.
     pub(super) sums: WgmmaSums,
-    /// The phase of the barrier of the cluster at which it has arrived, if it has not waited since.
+    /// The phase of the cluster barrier at which it has arrived, if it has not waited since.
     pub(super) arrived: Option<u32>,
-    /// How many registers a thread has, once that was changed.
+    /// The registers of a thread, if they were reallocated.
     pub(super) held: Option<u32>,
 }
 
@@ -77,7 +78,7 @@ impl Warp {
         Warp { number, rank, local, exists, registers: vec![[0; WARP_LANES]; registers], ..Warp::default() }
     }
 
-    /// At the beginning of the program.
+    /// Resets the warp to the beginning of the program.
     pub(super) fn restart(&mut self) {
         self.mask = self.exists;
         self.place = 0;
@@ -89,12 +90,12 @@ impl Warp {
         self.held = None;
     }
 
-    /// The number in the cluster of a lane's thread: blocks count as if their warps were full.
+    /// The index of a lane's thread in the cluster. Blocks count as if their warps were full.
     pub(super) fn thread(&self, lane: usize) -> usize {
         self.number * WARP_LANES + lane
     }
 
-    /// The numbers in the cluster of the threads of some lanes.
+    /// The indices in the cluster of the threads of some lanes.
     pub(super) fn threads(&self, mask: u32) -> impl Iterator<Item = usize> + Clone {
         let first = self.number * WARP_LANES;
         (0..WARP_LANES).filter(move |lane| mask >> lane & 1 == 1).map(move |lane| first + lane)
@@ -108,7 +109,7 @@ impl Warp {
 }
 
 impl InterpretedRun<'_> {
-    /// Takes a warp on by at most this many nodes, or until it waits or ends.
+    /// Advances a warp by at most this many nodes, or until it waits or exits.
     pub(super) fn advance(&mut self, warp: &mut Warp, most: u64) -> Result<(), Stop> {
         let code = self.code;
         for _ in 0..most {
@@ -148,11 +149,12 @@ impl InterpretedRun<'_> {
         let own = count(first);
         let mut others = lanes(warp.mask).map(|lane| (lane, count(lane)));
         let differing = others.find(|(_, count)| *count != own).map(|(lane, count)| (lane, Some(count.unsigned_abs())));
-        // Other warps that are here in the same iterations of the enclosing loops.
+        // Other warps of the block that execute this loop in the same iterations of the enclosing
+        // loops.
         let key = (number, warp.rank, warp.path.as_slice().into());
         let before = self.block.iterations.entry(key).or_insert(own.unsigned_abs());
         let others = (*before != own.unsigned_abs()).then_some((first, Some(*before)));
-        // After the last iteration the variable is added to once more, and compared.
+        // After the last iteration, the variable is incremented once more, and compared.
         let leaves = |lane: usize| signed(from[lane], 32) + own * step > i64::from(i32::MAX);
         let too_far = lanes(warp.mask).find(|lane| own > 0 && leaves(*lane)).map(|lane| (lane, None));
         if let Some((lane, others)) = differing.or(others).or(too_far) {
@@ -186,8 +188,8 @@ impl InterpretedRun<'_> {
         };
         let holds = warp.holds(until.index()) & warp.mask;
         let last = holds != 0;
-        // Other warps at the end of the same iteration. The end of a loop has a number of its own,
-        // so that its key is not that of the loop.
+        // Other warps at the end of the same iteration. The end of a loop has a separate number, so
+        // that its key differs from that of the loop.
         let key = (number + self.code.loops.len(), warp.rank, warp.path.as_slice().into());
         let others = *self.block.iterations.entry(key).or_insert(last.into()) != u64::from(last);
         if others || (last && holds != warp.mask) {
@@ -204,7 +206,7 @@ impl InterpretedRun<'_> {
     fn split(&mut self, warp: &mut Warp, choice: &Choice<'_>) {
         let then = warp.holds(choice.step.condition.index()) & warp.mask;
         let otherwise = warp.mask & !then;
-        // Either side may be first.
+        // Either branch may come first.
         let backward = self.schedule.order == Order::Backward;
         let second = if backward || then == 0 { otherwise != 0 } else { false };
         let (first, left) = if second { (otherwise, then) } else { (then, otherwise) };
@@ -213,7 +215,7 @@ impl InterpretedRun<'_> {
         warp.place = if second { choice.middle } else { choice.start } + 1;
     }
 
-    /// After one side of a condition: the other, or the end.
+    /// After one branch of a condition: the other branch, or the end.
     fn rejoin(&mut self, warp: &mut Warp, choice: &Choice<'_>) {
         let Some(Frame::Branch { outer, then, left }) = warp.frames.last_mut() else { return };
         if *left != 0 {
@@ -239,7 +241,7 @@ impl InterpretedRun<'_> {
     }
 }
 
-/// Goes on to the next iteration of a loop, or behind it.
+/// Begins the next iteration of a loop, or continues after the loop.
 fn next_iteration(warp: &mut Warp, looped: &Looped<'_>, last: bool) {
     let Some(Frame::Loop { iterations: all, done }) = warp.frames.last_mut() else { return };
     *done += 1;

@@ -1,12 +1,12 @@
 //! The cards that are known by name.
 //!
 //! Law: each number is that of the document named beside it, or follows from such numbers as the
-//! comment says. Rates of matrix instructions are those of dense operands.
+//! comment says. Rates of matrix instructions are those for dense operands.
 
 use super::{Machine, Multiprocessor, Rates};
 use crate::target::Target;
 
-/// A card, with the names of the documents that its numbers are from.
+/// A card. Its comment names the documents of its numbers.
 pub(super) struct Card {
     pub(super) name: &'static str,
     capability: (u32, u32),
@@ -23,7 +23,7 @@ impl Card {
     pub(super) fn machine(&self) -> Machine {
         let Card { name, capability, multiprocessors, multiprocessor, l2_bytes, clock, bandwidth, latency, rates } =
             *self;
-        // No card here is older than every target: see the tests.
+        // The tests check that no card here is older than every target.
         let target = Target::latest(capability).unwrap_or(Target::Sm80);
         let name = name.to_string();
         Machine {
@@ -103,8 +103,8 @@ pub(super) const A100: Card = Card {
     },
 };
 
-/// NVIDIA GeForce RTX 3090. NVIDIA Ampere GA102 GPU Architecture whitepaper, appendix A: all but
-/// f64, which has 1/64 of the rate of f32, by matrix instructions too.
+/// NVIDIA GeForce RTX 3090. NVIDIA Ampere GA102 GPU Architecture whitepaper, appendix A: all
+/// numbers except f64, which has 1/64 of the rate of f32, also for matrix instructions.
 pub(super) const RTX_3090: Card = Card {
     name: "RTX 3090",
     capability: (8, 6),
@@ -127,9 +127,9 @@ pub(super) const RTX_3090: Card = Card {
     },
 };
 
-/// NVIDIA A10. Bandwidth and rates: A10 data sheet. Multiprocessors follow from its f32 rate, 256
-/// operations a cycle of each; the clock (1695 MHz) and the L2 cache (6,291,456 bytes) are what the
-/// driver gives. f64 as on the RTX 3090, the same chip.
+/// NVIDIA A10. Bandwidth and rates: A10 data sheet. The number of multiprocessors follows from its
+/// f32 rate, 256 operations per cycle each; the clock (1695 MHz) and the L2 cache (6,291,456 bytes)
+/// are what the driver reports. f64 as on the RTX 3090, the same chip.
 const A10: Card = Card {
     name: "A10",
     capability: (8, 6),
@@ -153,9 +153,9 @@ const A10: Card = Card {
 };
 
 /// NVIDIA Jetson AGX Orin (64 GB). Bandwidth and clock: its data sheet. Multiprocessors (2048
-/// cores, 128 of each), L2 cache, and rates: Jetson AGX Orin technical brief, 5.3 TFLOPS on f32,
-/// 170 TOPS on sparse 8-bit integers, and half of that for each doubling of bits. f64 as on other
-/// cards of 8.6 and later.
+/// cores, 128 each), L2 cache, and rates: Jetson AGX Orin technical brief, 5.3 TFLOPS on f32, 170
+/// TOPS on sparse 8-bit integers, and half of that for each doubling of bits. f64 as on other cards
+/// of 8.6 and later.
 pub(super) const ORIN: Card = Card {
     name: "Orin",
     capability: (8, 7),
@@ -178,8 +178,8 @@ pub(super) const ORIN: Card = Card {
     },
 };
 
-/// NVIDIA GeForce RTX 4090. NVIDIA Ada GPU Architecture whitepaper: all; f64 has 1/64 of the rate
-/// of f32.
+/// NVIDIA GeForce RTX 4090. NVIDIA Ada GPU Architecture whitepaper: all numbers; f64 has 1/64 of
+/// the rate of f32.
 pub(super) const RTX_4090: Card = Card {
     name: "RTX 4090",
     capability: (8, 9),
@@ -241,7 +241,7 @@ const HOPPER_RATES: Rates = Rates {
 };
 
 /// NVIDIA H100 (SXM). Multiprocessors and L2 cache: NVIDIA H100 Tensor Core GPU Architecture
-/// whitepaper. Clock: the one at which its matrix rates hold, of 4096 operations a cycle on f16.
+/// whitepaper. Clock: the one that gives its matrix rates with 4096 operations per cycle on f16.
 /// Bandwidth and rates: H100 data sheet.
 const H100: Card = Card {
     name: "H100",
@@ -255,12 +255,12 @@ const H100: Card = Card {
     rates: HOPPER_RATES,
 };
 
-/// NVIDIA H200 (SXM). The chip is that of the H100, with other memory: bandwidth by the H200 data
+/// NVIDIA H200 (SXM). The chip is that of the H100, with other memory: bandwidth from the H200 data
 /// sheet.
 ///
-/// Latency: one thread followed 20,000 pointers, a line of 128 bytes each, in random order through
-/// 4 GiB: 354 ns or 700 cycles each, in the median of four runs (2026-11-28). The last pointer was
-/// the right one. Through 8 MiB, in the cache, it took 160 ns.
+/// Latency: one thread followed 20,000 pointers, one 128-byte line each, in random order through 4
+/// GiB. Each took 354 ns or 700 cycles, in the median of four runs (2026-11-28). The last pointer
+/// was the right one. Through 8 MiB, in the L2 cache, it took 160 ns.
 pub(super) const H200: Card = Card { name: "H200", bandwidth: 4.8e12, latency: Some(354e-9), ..H100 };
 
 /// NVIDIA B200 (SXM). L2 cache: Blackwell Tuning Guide. Multiprocessors: from the driver.
@@ -313,11 +313,11 @@ pub(super) const RTX_5090: Card = Card {
     },
 };
 
-/// NVIDIA GB10, of DGX Spark. Cores (6144, 128 of each multiprocessor) and bandwidth: DGX Spark
+/// NVIDIA GB10, of DGX Spark. Cores (6144, 128 for each multiprocessor) and bandwidth: DGX Spark
 /// data sheet. Its petaflop on sparse 4-bit floats is 500 TFLOPS on dense ones, and half of that
-/// for each doubling of bits. f32 and L2 cache: what NVIDIA showed of GB10 at Hot Chips 2025.
-/// Clock: the one that gives its f32 rate with 256 operations a cycle and multiprocessor. f64 as on
-/// the RTX 5090.
+/// for each doubling of bits. f32 and L2 cache: NVIDIA's presentation of GB10 at Hot Chips 2025.
+/// Clock: the one that gives its f32 rate with 256 operations per cycle and multiprocessor. f64 as
+/// on the RTX 5090.
 pub(super) const GB10: Card = Card {
     name: "GB10",
     capability: (12, 1),
@@ -343,9 +343,9 @@ pub(super) const GB10: Card = Card {
 /// All cards.
 pub(super) const CARDS: [Card; 11] = [A100, RTX_3090, A10, ORIN, RTX_4090, L4, H100, H200, B200, RTX_5090, GB10];
 
-/// Operations a cycle of a multiprocessor, by compute capability: CUDA C++ Programming Guide,
+/// Operations per cycle of a multiprocessor, by compute capability: CUDA C++ Programming Guide,
 /// "Throughput of Native Arithmetic Instructions", and the rates of the fastest card of the
-/// capability over its multiprocessors and its clock.
+/// capability divided by its multiprocessors and its clock.
 pub(super) fn cycle(capability: (u32, u32)) -> Rates {
     let ampere = Rates {
         f32: 128.0,
@@ -406,9 +406,9 @@ pub(super) fn cycle(capability: (u32, u32)) -> Rates {
 mod tests {
     use super::*;
 
-    /// A data sheet that claims more than its multiprocessors can do at its clock has an error of
-    /// copying. Rates of Hopper's f32 and f64 are of a clock that its matrix instructions do not
-    /// reach; hence 1.1.
+    /// Law: no data sheet claims more than its multiprocessors can do at its clock; otherwise a
+    /// number was copied wrongly. Hopper's f32 and f64 rates are for a clock that its matrix
+    /// instructions do not reach; hence the factor 1.1.
     #[test]
     fn no_rate_is_above_that_of_the_capability() {
         for card in &CARDS {
@@ -420,7 +420,7 @@ mod tests {
             };
             for (own, most) in all(&card.rates).into_iter().zip(all(&most)) {
                 assert!(own <= 1.1 * most, "{}: {own} of {most}", card.name);
-                // GeForce cards have half of the rate of others with f32 accumulators.
+                // GeForce cards have half of the rate of other cards with f32 accumulators.
                 assert!(own >= 0.45 * most, "{}: {own} of {most}", card.name);
             }
         }
@@ -433,7 +433,7 @@ mod tests {
             assert!(Target::latest(card.capability).is_some(), "{name}");
             assert_eq!(Machine::named(name).unwrap(), card.machine());
             assert_eq!(name.parse(), Ok(card.machine()));
-            // The name that a driver reports names the card too.
+            // The name that a driver reports also names the card.
             let driver = Machine { name: format!("NVIDIA {name} PCIe"), latency: None, clock: 1.0, ..card.machine() };
             assert_eq!(Machine::described(driver), card.machine());
         }

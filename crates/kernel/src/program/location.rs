@@ -1,35 +1,36 @@
-//! Where statements of a kernel are written.
+//! The location of a kernel's statements in the source.
 
 use std::cell::Cell;
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-/// Where a statement is written: a file, a line and a column, and where the statement ends, if that
+/// The location of a statement: a file, a line and a column, and the end of the statement, if that
 /// is known. Lines and columns count from 1, columns in characters.
 ///
-/// In Rust, it is the line of the call. A front end for another language sets which of its lines
-/// the following calls stand for: [`Location::during`].
+/// In Rust, it is the line of the call. A front end for another language sets the location in its
+/// source to which the following calls belong: [`Location::during`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Location {
     file: &'static str,
     line: u32,
     column: u32,
-    /// The line and the column behind its last character.
+    /// The line and the column after its last character.
     end: Option<(u32, u32)>,
 }
 
 thread_local! {
-    /// Where the statements of this thread are written, where a front end says so.
+    /// The location of the statements that this thread adds, if a front end has set one.
     static WRITTEN: Cell<Option<Location>> = const { Cell::new(None) };
 }
 
-/// The names of the files that front ends have named. Each is kept once, for as long as the process
-/// lives, as those of Rust are; so a location is a few numbers and is copied.
+/// The names of the files that front ends have named. Each is stored once, for as long as the
+/// process lives, like the file names of Rust; so a location consists of a few numbers and can be
+/// copied.
 static FILES: LazyLock<Mutex<HashSet<&'static str>>> = LazyLock::new(Mutex::default);
 
 fn written<R>(location: Option<Location>, statements: impl FnOnce() -> R) -> R {
-    /// Puts back what was said before, also when `statements` panics.
+    /// Restores the previous location, even if `statements` panics.
     struct Before(Option<Location>);
     impl Drop for Before {
         fn drop(&mut self) {
@@ -41,7 +42,7 @@ fn written<R>(location: Option<Location>, statements: impl FnOnce() -> R) -> R {
 }
 
 impl Location {
-    /// A place in a file.
+    /// A location in a file.
     pub fn new(file: &str, line: u32, column: u32, end: Option<(u32, u32)>) -> Location {
         let mut files = FILES.lock().unwrap_or_else(PoisonError::into_inner);
         let file = match files.get(file) {
@@ -55,8 +56,8 @@ impl Location {
         Location { file, line, column, end }
     }
 
-    /// Runs `statements` as if they were written at this location: statements that this thread adds
-    /// to a kernel meanwhile, and refusals, get this location.
+    /// Runs `statements` with this location: statements that this thread adds to a kernel
+    /// meanwhile, and refusals, get it.
     ///
     /// ```
     /// use tilewright_kernel::program::Location;
@@ -71,13 +72,13 @@ impl Location {
         written(Some(self), statements)
     }
 
-    /// Runs `statements` inside of [`Location::during`] without its location: the body of a loop,
-    /// whose statements have locations of their own.
+    /// Runs `statements` inside of [`Location::during`] without its location. Use it for the body
+    /// of a loop, whose statements have locations of their own.
     pub fn elsewhere<R>(statements: impl FnOnce() -> R) -> R {
         written(None, statements)
     }
 
-    /// The place of the statement that is being written.
+    /// The location of the statement that is being added.
     #[track_caller]
     pub(crate) fn caller() -> Location {
         let own = std::panic::Location::caller();

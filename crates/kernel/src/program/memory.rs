@@ -1,41 +1,41 @@
 //! Memory that a kernel reads and writes.
 //!
-//! Law: an access names a buffer, and its address counts bytes from where the buffer begins. So
-//! whether it stays inside is a question about two numbers, and no instruction holds a pointer.
+//! Law: an access names a buffer, and its address counts bytes from the beginning of the buffer. So
+//! whether it is inside is a comparison of two numbers, and no instruction holds a pointer.
 
 use tilewright_layout::atoms::SwizzleMode;
 use tilewright_layout::symbolic::Expr;
 
 use crate::element::Element;
 
-/// A buffer, by its place in [`super::Program::buffers`].
+/// A buffer, by its index in [`super::Program::buffers`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BufferId(pub(crate) u32);
 
 impl BufferId {
-    /// Its place in [`super::Program::buffers`].
+    /// Its index in [`super::Program::buffers`].
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// A tensor map, by its place in [`super::Program::maps`].
+/// A tensor map, by its index in [`super::Program::maps`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MapId(pub(crate) u32);
 
 impl MapId {
-    /// Its place in [`super::Program::maps`].
+    /// Its index in [`super::Program::maps`].
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// Where a buffer is.
+/// The state space of a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Space {
-    /// Memory of the device, given at launch.
+    /// Global memory, passed at launch.
     Global,
-    /// Memory of a block.
+    /// Shared memory of a block.
     Shared,
 }
 
@@ -53,11 +53,11 @@ pub enum Role {
 /// How the instructions of a program use a tensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Use {
-    /// Whether one reads it.
+    /// Whether an instruction reads it.
     pub read: bool,
-    /// Whether one writes it.
+    /// Whether an instruction writes it.
     pub written: bool,
-    /// The fewest bytes that one takes of it; 0 where none does.
+    /// The size in bytes of the narrowest access; 0 if there is none.
     pub fewest_bytes: u32,
 }
 
@@ -68,17 +68,17 @@ pub struct Buffer {
     pub name: String,
     /// The type of its elements.
     pub element: Element,
-    /// Where it is.
+    /// The state space.
     pub space: Space,
     /// How it is used; [`Role::Both`] for shared memory.
     pub role: Role,
-    /// How many elements it has, from its first to its last: the cosize of its layout.
+    /// The number of elements from the first to the last: the cosize of its layout.
     pub elements: Expr,
-    /// Its address is a multiple of this many bytes: promised by the launch for global memory.
+    /// The alignment of its address in bytes. For global memory, the launch guarantees it.
     pub alignment: u32,
-    /// Where it begins in the shared memory of the block, in bytes; 0 for global memory.
+    /// The offset in the shared memory of the block, in bytes; 0 for global memory.
     pub start: u32,
-    /// The layout as it was written, for messages.
+    /// The layout as the author wrote it, for messages.
     pub layout: String,
 }
 
@@ -88,20 +88,20 @@ pub enum Cache {
     /// The default behaviour.
     #[default]
     Default,
-    /// Through the path of data that nobody writes during the launch.
+    /// Through the read-only cache (`.nc`): no thread writes the data during the launch.
     ReadOnly,
-    /// Not kept in the first-level cache.
+    /// The data is not kept in L1.
     NoAllocate,
-    /// Read or written once: the first to go.
+    /// The data is read or written once: its lines are evicted first.
     Streaming,
-    /// A load brings the whole line of 128 bytes to the second-level cache: other sectors of it are
-    /// read soon.
+    /// A load prefetches the whole 128-byte line into L2, because other sectors of it are read
+    /// soon.
     WholeLines,
-    /// As `WholeLines`, and not kept in the first-level cache: these sectors are not read again.
+    /// As `WholeLines`, without keeping the data in L1, because these sectors are not read again.
     WholeLinesOnce,
 }
 
-/// A place in memory, and how much of it an instruction takes.
+/// The memory operand of an instruction: the location, and the number and size of its elements.
 ///
 /// An access moves `count` contiguous pieces of `bits` bits each, aligned to their total size. A
 /// piece of 8 bits is in the low half of a 16-bit register, whose other half is 0.
@@ -109,12 +109,12 @@ pub enum Cache {
 pub struct Access {
     /// The buffer.
     pub buffer: BufferId,
-    /// Whether the first input of the instruction is an address: bytes from where the buffer
-    /// begins, 64 bits for global memory, 32 for shared memory.
+    /// Whether the first input of the instruction is an address: bytes from the beginning of the
+    /// buffer, 64 bits for global memory, 32 for shared memory.
     pub addressed: bool,
-    /// Bytes that are added to it.
+    /// A constant number of bytes that is added to the address.
     pub offset: i64,
-    /// How many bits a piece has: 8, 16, 32 or 64.
+    /// The number of bits of a piece: 8, 16, 32 or 64.
     pub bits: u32,
     /// The number of pieces: 1, 2 or 4. All together have at most 128 bits.
     pub count: u32,
@@ -123,7 +123,7 @@ pub struct Access {
 }
 
 impl Access {
-    /// How many bytes it takes.
+    /// The number of bytes.
     pub fn bytes(&self) -> u32 {
         self.bits * self.count / 8
     }
@@ -132,25 +132,25 @@ impl Access {
 /// One dimension of a tensor map.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Dimension {
-    /// How many elements the tensor has along it.
+    /// The extent of the tensor along it.
     pub extent: Expr,
-    /// Bytes from one element to the next; that of the first dimension is the size of an element.
+    /// The stride in bytes. That of the first dimension is the size of an element.
     pub stride: Expr,
-    /// How many elements a box has along it, 1 to 256.
+    /// The extent of a box along it, 1 to 256.
     pub boxed: u32,
 }
 
-/// How a tensor in global memory is cut into boxes for TMA.
+/// A tensor map: a tensor in global memory, and its division into boxes for TMA.
 ///
-/// Elements of a box outside the extents are read as 0 and not written. Boxes are compact in shared
-/// memory, the first dimension fastest, with address bits permuted by the swizzle.
+/// Elements of a box outside of the tensor are read as 0 and not written. Boxes are compact in
+/// shared memory, the first dimension fastest, with the swizzle applied to address bits.
 #[derive(Debug, Clone)]
 pub struct TensorMap {
     /// The tensor.
     pub buffer: BufferId,
-    /// The dimensions, at most five, the one of adjacent elements first.
+    /// The dimensions, at most five, the contiguous one first.
     pub dimensions: Vec<Dimension>,
-    /// How the bits of shared addresses are permuted.
+    /// The swizzle of shared addresses.
     pub swizzle: SwizzleMode,
 }
 

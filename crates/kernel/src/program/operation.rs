@@ -1,8 +1,8 @@
 //! The operations of the instructions of a thread.
 //!
-//! Law: an operation has one meaning, said here. The interpreter executes it, the PTX writer prints
-//! an instruction that has it, the cost report counts it. Registers are bits; each operation says
-//! how it reads them.
+//! Law: an operation has one meaning, which is stated here. The interpreter executes it, the PTX
+//! writer prints an instruction that has it, the cost report counts it. Registers are bits; each
+//! operation says how it interprets them.
 
 mod arithmetic;
 mod matrix;
@@ -25,7 +25,7 @@ pub enum Operation {
     Constant(u64),
     /// -> value
     Special(Special),
-    /// A number that the launch passes, by its place in [`super::Program::scalars`]. -> value
+    /// A launch argument, by its index in [`super::Program::scalars`]. -> value
     Scalar(usize),
     /// a -> value
     Unary(Unary, Number),
@@ -33,42 +33,43 @@ pub enum Operation {
     Binary(Binary, Number),
     /// a, b, c -> `a * b + c`, rounded once for floating-point numbers, the low half for integers.
     MultiplyAdd(Number),
-    /// A function of three bits, bit by bit: bit `4a + 2b + c` of the table is what it gives.
-    /// 32 bits each. a, b, c -> value
+    /// A bitwise function of three operands of 32 bits: bit `4a + 2b + c` of the table is the
+    /// result for the bits `a`, `b` and `c`. a, b, c -> value
     Logic(u8),
     /// Two 32-bit integers and one of 64: `a * b + c`. a, b, c -> value
     MultiplyAddWide(Number),
     /// a, b -> predicate
     Compare(Comparison, Number),
-    /// predicate, a, b -> a where it is true, b elsewhere
+    /// predicate, a, b -> a if it is true, otherwise b
     Select,
-    /// a -> value. To a float from a wider float or an integer, or to an integer from a float, it
-    /// rounds; between integers it extends or cuts.
+    /// a -> value. A conversion to a float from a wider float or an integer, and one to an integer
+    /// from a float, rounds. A conversion between integers extends or truncates.
     Convert {
         /// The source format.
         from: Format,
         /// The destination format.
         to: Format,
-        /// How it rounds, where it must.
+        /// The rounding mode, if it rounds.
         rounding: Rounding,
     },
-    /// Two f32 to two narrower floats in one register, the first in the low half: 32 bits for f16
-    /// and bf16, 16 for e4m3 and e5m2, which saturate. low, high -> value
+    /// Converts two f32 to two narrower floats in one register, the first in the low half: 32 bits
+    /// for f16 and bf16, 16 for e4m3 and e5m2, which saturate. low, high -> value
     ConvertPair {
         /// [`Number::F16`], [`Number::Bf16`], [`Format::E4M3`] or [`Format::E5M2`].
         to: Format,
     },
-    /// Two e4m3 or e5m2 in 16 bits to two f16 in 32. pair -> value
+    /// Converts two e4m3 or e5m2 in 16 bits to two f16 in 32. pair -> value
     WidenPair {
         /// [`Format::E4M3`] or [`Format::E5M2`].
         from: Format,
     },
-    /// Registers side by side in a wider one, the first lowest: two or four of 16 bits, two of 32.
-    /// parts.. -> value
+    /// Packs registers in a wider one, the first in the lowest bits: two or four registers of 16
+    /// bits, or two of 32 bits. parts.. -> value
+    /// 32. parts.. -> value
     Pack,
     /// The opposite of [`Operation::Pack`]. value -> parts..
     Unpack,
-    /// Four bytes of eight: byte `i` of the result is the one that digit `i` of the selector names;
+    /// Selects four of eight bytes: byte `i` of the result is given by digit `i` of the selector;
     /// the bytes of `a` are 0 to 3 and those of `b` 4 to 7. a, b -> value
     Permute(u16),
     /// The high 32 bits of `(a,b) << (c mod 32)`, `b` the high half. a, b, c -> value
@@ -77,34 +78,36 @@ pub enum Operation {
     FunnelShiftRight,
     /// 32 bits of another lane. value, and the lane for [`Shuffle::Index`] -> value
     Shuffle(Shuffle),
-    /// Whose predicate is true, a bit for each lane. predicate -> 32 bits
+    /// A mask of the lanes whose predicate is true. predicate -> 32 bits
     Ballot,
-    /// Elements from memory, side by side in registers. address? -> registers..
+    /// Loads elements from memory to registers. address? -> registers..
     Load(Access),
-    /// Registers to memory. address?, registers.. ->
+    /// Stores registers to memory. address?, registers.. ->
     Store(Access),
     /// An atomic operation on one element in memory. address?, value, and for a compare-exchange
     /// the new value -> the old value
     Atomic(AtomicOperation, Number, Access),
-    /// The same without the old value, including vectors of up to four f32. address?, values.. ->
+    /// An atomic operation that does not return the old value, including vectors of up to four f32.
+    /// address?, values.. ->
     Reduce(AtomicOperation, Number, Access),
-    /// The next number of the counter of the launch (`atom.inc`): 0, 1, .. and, after `last`, 0
+    /// The next value of the counter of the launch (`atom.inc`): 0, 1, .. and, after `last`, 0
     /// again, in the order of arrival over all blocks. The index of the counter in the module is an
     /// input ([`Scalar::Count`](super::scalar::Scalar::Count)). counter, last (32 bits each) ->
     /// number
     Claim,
-    /// Counts a block in the counter of the launch; the result is the number of blocks before it.
+    /// Counts a block in the counter of the launch. The result is the number of blocks before it.
     /// Everything that its thread knows is known to threads that count a block later, and to those
-    /// that they tell (`atom.acq_rel.gpu.inc`). After `last`, the counter is 0 again. counter, last
-    /// (32 bits each) -> number
+    /// that synchronize with them (`atom.acq_rel.gpu.inc`). After `last`, the counter is 0 again.
+    /// counter, last (32 bits each) -> number
     CountBlock,
-    /// Waits until a word of global memory is the number of a turn, and sees what the threads knew
-    /// that passed the turns before (`ld.acquire.gpu`). address?, turn (32 bits) ->
+    /// Waits until a word of global memory equals the number of a turn, and then knows everything
+    /// that the threads knew that passed the earlier turns (`ld.acquire.gpu`). address?, turn (32
+    /// bits) ->
     AwaitTurn {
-        /// The word: how many turns are over.
+        /// The word, which counts the turns that are over.
         access: Access,
     },
-    /// Ends a turn: the word is one more, and everything that this thread knows is known to the
+    /// Ends a turn: increments the word. Everything that this thread knows is then known to the
     /// thread that waits for the next turn (`red.release.gpu.add`). address? ->
     PassTurn {
         /// The word.
@@ -118,31 +121,32 @@ pub enum Operation {
         to: Access,
         /// The source.
         from: Access,
-        /// Whether the last register is a predicate that chooses between bytes and zeros.
+        /// Whether the last register is a predicate. If it is false, zeros are written.
         or_zeros: bool,
     },
-    /// The copies since the last such instruction are a group.
+    /// Closes a group of this thread's asynchronous copies since the last such instruction.
     CommitAsync,
-    /// Waits until no more than this many groups of this thread are under way.
+    /// Waits until at most this many groups of this thread are in flight.
     WaitAsync(u32),
-    /// 8x8 matrices of 16 bits from shared memory to the fragments of a warp (`ldmatrix`), 1, 2 or
-    /// 4; lanes 8q to 8q+7 give the rows of matrix q. address? -> a register of 32 bits for each
+    /// Loads 1, 2 or 4 matrices of 8x8 elements of 16 bits from shared memory to the fragments of a
+    /// warp (`ldmatrix`). Lanes 8q to 8q+7 supply the rows of matrix q. address? -> a register of
+    /// 32 bits for each
     LoadMatrix {
         /// The addresses and the count; each row has 16 bytes.
         access: Access,
-        /// Whether rows and columns change places.
+        /// Whether the matrices are transposed.
         transposed: bool,
     },
-    /// The opposite (`stmatrix`, sm_90). address?, registers.. ->
+    /// The opposite of [`Operation::LoadMatrix`] (`stmatrix`, sm_90). address?, registers.. ->
     StoreMatrix {
-        /// As above.
+        /// The addresses and the count; each row has 16 bytes.
         access: Access,
-        /// Whether rows and columns change places.
+        /// Whether the matrices are transposed.
         transposed: bool,
     },
-    /// D = A B + C of one warp. a.., b.., c.. -> d..
+    /// D = A B + C by one warp. a.., b.., c.. -> d..
     Multiply(Matrix),
-    /// The same values in new registers, as accumulators need them. values.. -> values..
+    /// Copies values to new registers, as accumulators need them. values.. -> values..
     Move,
     /// D += A B, or D = A B, by a warpgroup: four warps, the first with an index that is a multiple
     /// of four (`wgmma`, sm_90a). It has 64 rows, 16 for each warp, and this many columns. It is
@@ -154,17 +158,17 @@ pub enum Operation {
         operands: WgmmaOperands,
         /// Columns: a multiple of 8, at most 256.
         columns: u32,
-        /// A, 64 rows in shared memory; none if each warp has its 16 rows in registers, as an
-        /// `mma.sync` of 16 rows takes them.
+        /// A, 64 rows in shared memory. None if each warp has its 16 rows in registers, in the
+        /// layout of an `mma.sync` of 16 rows.
         a: Option<Described>,
-        /// B, a row for each column of the sums.
+        /// B, with a row for each column of the accumulators.
         b: Described,
         /// Whether the product is added to the accumulators.
         adds: bool,
     },
     /// Orders register accesses of this thread before wgmma that follow (`wgmma.fence`).
     FenceRegisters,
-    /// The products of the warp since the last such instruction are a group.
+    /// Closes a group of the warp's wgmma since the last such instruction.
     CommitMultiply,
     /// Waits until at most this many wgmma groups of the warp are in flight.
     WaitMultiply(u32),
@@ -186,117 +190,122 @@ pub enum Operation {
         /// The number of threads that arrive, including those that wait.
         threads: u32,
     },
-    /// The threads of the warp wait for each other; their accesses before it come before those
-    /// after it.
+    /// The threads of the warp synchronize: their accesses before it are ordered before those after
+    /// it.
     WarpBarrier,
     /// A predicate that is true in one lane of the warp, always the same one. -> predicate
     Elect,
-    /// The warpgroup of this warp has this many registers a thread from here on: fewer, and
-    /// the rest goes back to the block, or more, when the block has them (`setmaxnreg`).
+    /// Reallocates the registers of each thread of this warpgroup from here on (`setmaxnreg`):
+    /// releases registers to the block, or waits until the block has more.
     SetRegisters {
-        /// How many: a multiple of 8, from 24 to 256.
+        /// The new number of registers: a multiple of 8, from 24 to 256.
         count: u32,
-        /// Whether these are more than before.
+        /// Whether this is more than before.
         more: bool,
     },
-    /// Waits until the launches before this one on the stream are over, and sees what they wrote
-    /// (`griddepcontrol.wait`). A program that has it may begin before that.
+    /// Waits until the previous launches on the stream have finished, and sees their writes
+    /// (`griddepcontrol.wait`). A program with it may start before that.
     WaitLaunches,
-    /// The next launch on the stream may begin, as far as this block is concerned.
+    /// Lets the next launch on the stream start, as far as this block is concerned.
     LaunchNext,
-    /// Arrives at the barrier of the cluster; a wait for it follows.
+    /// Arrives at the cluster barrier. A wait must follow.
     ClusterArrive,
-    /// Waits until all threads of the cluster that have not ended have arrived: their accesses
-    /// before it are ordered before those after the wait.
+    /// Waits until all threads of the cluster that have not exited have arrived: their accesses
+    /// before the arrival are ordered before those after the wait.
     ClusterWait,
-    /// Orders accesses.
+    /// Executes a fence.
     Fence(Fence),
-    /// An object in shared memory that counts arrivals and bytes (`mbarrier`) begins its phase 0.
+    /// Initialises an `mbarrier` in shared memory, which counts arrivals and bytes, in its phase 0.
     /// address? ->
     BarrierInit {
-        /// Its place: 8 bytes.
+        /// Its address: 8 bytes.
         access: Access,
-        /// How many arrivals complete a phase.
+        /// The number of arrivals that complete a phase.
         count: u32,
     },
-    /// One arrival, after which this many bytes more are expected in the phase. address? ->
+    /// Arrives once at an mbarrier, after adding this many bytes to those that the phase expects.
+    /// address? ->
     BarrierArrive {
-        /// Its place.
+        /// Its address.
         access: Access,
-        /// Bytes of asynchronous copies that the phase waits for besides.
+        /// Bytes of asynchronous copies that the phase expects in addition.
         expect: u32,
     },
-    /// Waits until the phase of this parity (32 bits, 0 or 1) is over. address?, parity ->
+    /// Waits until the phase with this parity (32 bits, 0 or 1) has completed. address?, parity ->
     BarrierWait {
-        /// Its place.
+        /// Its address.
         access: Access,
     },
-    /// Arrives once at the mbarrier at this place in the shared memory of a block of the cluster.
+    /// Arrives once at the mbarrier at this address in the shared memory of a block of the cluster.
     /// address?, rank of the block (32 bits) ->
     RemoteArrive {
-        /// Its place.
+        /// Its address.
         access: Access,
         /// Whether the arrival is a release: what this thread wrote and knows is visible after the
         /// wait. Otherwise it only says that the thread has finished reading.
         releases: bool,
     },
-    /// Elements from the shared memory of a block of the cluster. address?, rank -> registers..
+    /// Loads elements from the shared memory of a block of the cluster. address?, rank ->
+    /// registers..
     RemoteLoad(Access),
-    /// Registers to the shared memory of a block of the cluster. address?, rank, registers.. ->
+    /// Stores registers to the shared memory of a block of the cluster. address?, rank, registers..
+    /// ->
     RemoteStore(Access),
     /// [`Operation::Reduce`] in the shared memory of a block of the cluster. address?, rank, value
     /// ->
     RemoteReduce(AtomicOperation, Number, Access),
-    /// A box of a tensor from global to shared memory by TMA. shared address?, barrier address?,
-    /// coordinates.. (32 bits each, as many as the map has dimensions), mask? ->
+    /// Copies a box of a tensor from global to shared memory by TMA. shared address?, barrier
+    /// address?, coordinates.. (32 bits each, one for each dimension of the map), mask? ->
     BulkLoad {
         /// The tensor map.
         map: MapId,
-        /// Where the box goes.
+        /// The destination of the box.
         to: Access,
-        /// The barrier at which its bytes arrive.
+        /// The mbarrier at which its bytes arrive.
         barrier: Access,
-        /// Whether a last register (32 bits) has a bit for each rank of the cluster: the box goes
-        /// to the same place in each of these blocks, and its bytes arrive at the barrier of each.
+        /// Whether a last register (32 bits) is a mask of ranks of the cluster: the box is copied
+        /// to the same address in each of these blocks, and its bytes arrive at the mbarrier of
+        /// each.
         multicast: bool,
     },
-    /// Bytes from the shared memory of this block to that of a block of the cluster, by the copy
-    /// engine. destination address?, barrier address?, source address?, rank ->
+    /// Copies bytes from the shared memory of this block to that of a block of the cluster, by a
+    /// bulk copy. destination address?, barrier address?, source address?, rank ->
     BulkSend {
-        /// Where they go, in the other block.
+        /// The destination, in the other block.
         to: Access,
-        /// The barrier of the other block at which they arrive.
+        /// The mbarrier of the other block at which they arrive.
         barrier: Access,
         /// The source.
         from: Access,
-        /// How many: a multiple of 16.
+        /// The number of bytes: a multiple of 16.
         bytes: u32,
     },
-    /// A box of a tensor from shared to global memory by TMA. shared address?, coordinates.. ->
+    /// Copies a box of a tensor from shared to global memory by TMA. shared address?, coordinates..
+    /// ->
     BulkStore {
         /// The tensor map.
         map: MapId,
         /// The source of the box.
         from: Access,
     },
-    /// The bulk stores since the last such instruction are a group.
+    /// Closes a group of this thread's bulk stores since the last such instruction.
     CommitBulk,
-    /// Waits until no more than this many groups of this thread are under way: until their source
-    /// has been read, or until all is written.
+    /// Waits until at most this many groups of this thread's bulk stores are in flight: until the
+    /// others have read their source, or until all of them is written.
     WaitBulk {
-        /// How many may remain.
+        /// The number of groups that may remain.
         groups: u32,
-        /// Whether it is enough that shared memory has been read.
+        /// Whether it is enough that the others have read shared memory.
         read: bool,
     },
     /// Ends the launch with an error.
     Trap,
 }
 
-/// Registers of A of a wgmma, where A is in registers.
+/// The registers of A of a wgmma, if A is in registers.
 pub(crate) const OPERAND_REGISTERS: usize = 4;
 
-/// The accesses of an operation, the one that is written first, of a reference of either kind.
+/// The accesses of an operation, the written one first, as references of either kind.
 macro_rules! accesses {
     ($operation:expr) => {{
         let found = match $operation {
@@ -329,20 +338,20 @@ macro_rules! accesses {
     }};
 }
 
-/// The effect of an operation besides its outputs.
+/// The effects of an operation besides its outputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effect {
-    /// Nothing: its outputs depend on its inputs alone, lane by lane.
+    /// None. Its outputs depend only on its inputs, lane by lane.
     None,
-    /// Nothing, but its outputs depend on more than its inputs: on where the thread is, on memory,
+    /// None, but its outputs depend on more than its inputs: on the index of the thread, on memory,
     /// or on other lanes.
     Observes,
-    /// It changes memory, orders accesses, waits, or keeps asynchronous work: it is not dead code
+    /// It changes memory, orders accesses, waits, or issues asynchronous work: it is not dead code
     /// even if its outputs are not read.
     Acts,
 }
 
-/// The pattern of operations without effect whose outputs depend on their inputs alone.
+/// The pattern of operations without effects whose outputs depend only on their inputs.
 macro_rules! computes {
     () => {
         $crate::program::operation::Operation::Constant(_)
@@ -366,7 +375,7 @@ macro_rules! computes {
 pub(crate) use computes;
 
 impl Operation {
-    /// The effect besides outputs. There is no `_`, so that a new operation is not forgotten.
+    /// The effects besides outputs. The match has no `_`, so that a new operation is not forgotten.
     pub(crate) fn effect(&self) -> Effect {
         match self {
             computes!() => Effect::None,
@@ -428,12 +437,12 @@ impl Operation {
         )
     }
 
-    /// The accesses to memory, the one that is written first.
+    /// The accesses to memory, the written one first.
     pub fn accesses(&self) -> impl Iterator<Item = &Access> {
         accesses!(self)
     }
 
-    /// Gives the buffers that it names other numbers.
+    /// Renumbers the buffers that it names.
     pub(crate) fn rename(&mut self, numbers: &HashMap<BufferId, BufferId>) {
         for access in accesses!(self) {
             access.buffer = numbers.get(&access.buffer).copied().unwrap_or(access.buffer);

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-/// A register of each thread, written by one instruction (or by a loop that carries it).
+/// A register of each thread. One instruction writes it, or a loop that carries it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Register(pub(crate) u32);
 
 impl Register {
-    /// Its place in the tables of the program.
+    /// Its index in the tables of the program.
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -19,7 +19,7 @@ impl fmt::Display for Register {
     }
 }
 
-/// How many bits a register has. The instructions that use it define what they mean.
+/// The number of bits of a register. The instructions that use it define their meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Width {
     /// True or false.
@@ -33,7 +33,7 @@ pub enum Width {
 }
 
 impl Width {
-    /// All of them, in their order.
+    /// All widths, in ascending order.
     pub(crate) const ALL: [Width; 4] = [Width::Predicate, Width::Bits16, Width::Bits32, Width::Bits64];
 
     /// The number of bits; a predicate has one.
@@ -46,7 +46,7 @@ impl Width {
         }
     }
 
-    /// The register that holds this many bits side by side: 16, 32 or 64.
+    /// The width of a register with this many bits: 16, 32 or 64.
     pub fn of_bits(bits: u32) -> Option<Width> {
         match bits {
             1 => Some(Width::Predicate),

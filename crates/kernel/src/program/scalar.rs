@@ -1,15 +1,15 @@
 //! Numbers that the launch passes.
 //!
-//! Law: whatever depends on nothing but the sizes known at launch is computed once, by the host,
-//! and passed as a number. So a thread never multiplies strides, and divides by a size with a
+//! Law: a value that depends only on sizes known at launch is computed once, by the host, and
+//! passed as a number. So threads never compute strides, and a division by a size becomes a
 //! multiplication.
 
 use tilewright_layout::symbolic::Expr;
 
 use crate::element::Element;
 
-/// The number of counters of a module whose kernel claims numbers or counts blocks: as many streams
-/// and graphs may launch it.
+/// The number of counters of a module whose kernel claims indices or counts blocks: this many
+/// streams and graphs may launch it.
 pub const COUNTS: u32 = 1 << 16;
 
 /// A number that the launch passes to all threads.
@@ -19,7 +19,7 @@ pub enum Scalar {
     Size {
         /// The expression.
         value: Expr,
-        /// In how many bits it is passed: 32 or 64.
+        /// The number of bits in which it is passed: 32 or 64.
         bits: u32,
     },
     /// Replaces a division by an expression of sizes by a multiplication: for `0 <= n < 2^31`, `n /
@@ -42,7 +42,7 @@ pub enum Scalar {
     /// [`Operation::Claim`]: super::operation::Operation::Claim
     /// [`Operation::CountBlock`]: super::operation::Operation::CountBlock
     Count,
-    /// A number that the caller gives.
+    /// A scalar argument of the caller.
     Given {
         /// Its name.
         name: String,
@@ -52,7 +52,7 @@ pub enum Scalar {
 }
 
 impl Scalar {
-    /// In how many bits it is passed.
+    /// The number of bits in which it is passed.
     pub fn bits(&self) -> u32 {
         match self {
             Scalar::Size { bits, .. } => *bits,

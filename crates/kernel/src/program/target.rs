@@ -1,7 +1,7 @@
-//! The features of targets that the instructions of a program need.
+//! The features that the instructions of a program need.
 //!
-//! Law: text for a target can be written if and only if the target has all features of
-//! [`Program::features`], but for shared memory and operations that no target has.
+//! Law: the PTX for a target can be written if and only if the target has all features of
+//! [`Program::features`], apart from the limit of shared memory and operations that no target has.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ impl Rates {
             Matrix::F16F16 => self.matrix_16_in_16,
             Matrix::Tf32F32 => self.matrix_tf32,
             Matrix::F64 | Matrix::F64K4 | Matrix::F64K8 | Matrix::F64K16 => self.matrix_f64,
-            // No card is slower at four bits than at eight; cards before 9.0 are twice as fast.
+            // No card is slower at four bits than at eight. Cards before 9.0 are twice as fast.
             Matrix::I8I32 | Matrix::U8I32 | Matrix::S4I32 | Matrix::U4I32 => self.matrix_i8,
             Matrix::E4M3F32 | Matrix::E5M2F32 => self.matrix_f8,
             Matrix::Scaled(format, _) if format.packed() == 1 => self.matrix_f8,
@@ -39,7 +39,8 @@ impl Rates {
 }
 
 impl Instruction {
-    /// The feature that it needs, and what it is; none if every target has it.
+    /// The feature that the instruction needs, and a description of the instruction; None if every
+    /// target has it.
     pub(crate) fn needs(&self) -> Option<(Feature, &'static str)> {
         let bulk = |what| Some((Feature::BulkCopies, what));
         match &self.operation {
@@ -91,7 +92,7 @@ impl Instruction {
 }
 
 impl Program {
-    /// The features that the instructions of the program need of a target.
+    /// The features that the instructions of the program need.
     ///
     /// ```
     /// use tilewright_kernel::Kernel;
@@ -110,7 +111,8 @@ impl Program {
         self.instructions().filter_map(Instruction::needs).map(|(feature, _)| feature).chain(cluster).collect()
     }
 
-    /// The first target that has every instruction of the program; none if no target has them all.
+    /// The first target that has every instruction of the program; None if no target has all of
+    /// them.
     ///
     /// ```
     /// use tilewright_kernel::{Kernel, ptx::Target};
@@ -133,8 +135,7 @@ impl Program {
         Target::ALL.into_iter().find(|target| features.iter().all(|feature| target.has(*feature)))
     }
 
-    /// Whether a target has every instruction of the program, and as much shared memory for a
-    /// block.
+    /// Whether a target has every instruction of the program, and enough shared memory for a block.
     ///
     /// ```
     /// use tilewright_kernel::{Kernel, ptx::Target};

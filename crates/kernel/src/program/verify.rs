@@ -1,9 +1,9 @@
-//! The rules of programs.
+//! Verifies that a program is well-formed.
 //!
-//! Law: a program that passes names only registers, buffers, scalars and maps that it has; writes
+//! Law: a verified program names only registers, buffers, scalars and maps that it has. It writes
 //! each register once, before it is read, and reads it only inside the body in which it was
-//! written; and each instruction has as many registers of such widths as its operation says.
-//! Every later pass may rely on it.
+//! written. Each instruction has the number and the widths of registers that its operation
+//! requires. Every later pass may rely on this.
 
 mod fits;
 
@@ -17,7 +17,7 @@ use super::{Branch, Instruction, Loop, Program, SourceId, Step};
 pub struct Malformed {
     /// The rule, and what breaks it.
     pub what: String,
-    /// The statement; None for parts outside of all statements.
+    /// The statement; None for parts outside of statements.
     pub source: Option<SourceId>,
 }
 
@@ -27,7 +27,7 @@ const MAX_DEPTH: usize = 64;
 impl Program {
     /// Checks the rules of programs.
     ///
-    /// Errors: the first rule that is broken.
+    /// Errors: the first violated rule.
     pub fn verify(&self) -> Result<(), Malformed> {
         let mut checker = Checker { program: self, readable: vec![false; self.widths.len()], written: Vec::new() };
         checker.written.resize(self.widths.len(), false);
@@ -146,7 +146,7 @@ impl Checker<'_> {
         self.scoped(steps, depth, Vec::new())
     }
 
-    /// Checks a body; what it wrote remains readable, and is given back.
+    /// Checks a body. Registers that it wrote remain readable, and are returned.
     fn scoped(&mut self, steps: &[Step], depth: usize, mut scope: Vec<Register>) -> Result<Vec<Register>, Malformed> {
         if depth > MAX_DEPTH {
             return malformed(format!("more than {MAX_DEPTH} loops and conditions in one another"), None);

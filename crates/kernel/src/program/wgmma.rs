@@ -1,13 +1,13 @@
-//! Operands of wgmma products (`wgmma`).
+//! The operands of wgmma.
 //!
-//! Law: an operand is 32 bytes along K of all rows of the instruction, and a descriptor gives the
-//! byte of shared memory of each of its elements.
+//! Law: an operand consists of 32 bytes along K of all rows of the instruction. A descriptor gives
+//! the byte of shared memory of each of its elements.
 
 use tilewright_layout::atoms::{Major, SwizzleMode};
 
 use super::memory::Access;
 
-/// The types of operands of a wgmma (`wgmma`). Sums are f32, and i32 of integers.
+/// The operand types of a wgmma. Accumulators are f32, or i32 for integers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum WgmmaOperands {
     /// f16, 16 steps along K.
@@ -27,7 +27,7 @@ pub enum WgmmaOperands {
 }
 
 impl WgmmaOperands {
-    /// How many bytes an operand has.
+    /// The number of bytes of an element.
     pub fn bytes(self) -> u32 {
         match self {
             WgmmaOperands::F16 | WgmmaOperands::Bf16 => 2,
@@ -41,14 +41,15 @@ impl WgmmaOperands {
         matches!(self, WgmmaOperands::I8 | WgmmaOperands::U8)
     }
 
-    /// Whether there is an instruction of this many columns: multiples of 8 up to 256, of integers
-    /// above 32 only multiples of 16 (PTX ISA, "Asynchronous Warpgroup Level Matrix Shape").
+    /// Whether there is an instruction with this many columns: multiples of 8 up to 256; for
+    /// integers above 32, only multiples of 16 (PTX ISA, "Asynchronous Warpgroup Level Matrix
+    /// Shape").
     pub fn has(self, columns: u32) -> bool {
         let step = if self.is_integer() && columns > 24 { 16 } else { 8 };
         (8..=256).contains(&columns) && columns.is_multiple_of(step)
     }
 
-    /// Steps along K of one instruction: what 32 bytes hold.
+    /// The extent of one instruction along K: 32 bytes of elements.
     pub fn depth(self) -> u32 {
         32 / self.bytes()
     }
@@ -59,22 +60,22 @@ impl WgmmaOperands {
 /// an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Described {
-    /// Where it begins: before the swizzle, which permutes by the bits of addresses.
+    /// The first byte, before the swizzle, which is applied to address bits.
     pub access: Access,
     /// The contiguous dimension.
     pub major: Major,
     /// The swizzle.
     pub mode: SwizzleMode,
-    /// The leading distance in bytes.
+    /// The leading dimension byte offset.
     pub leading: u32,
-    /// The stride distance in bytes.
+    /// The stride dimension byte offset.
     pub stride: u32,
 }
 
 impl Described {
     /// The byte in shared memory of an element of `bytes` bytes, for an operand that begins at byte
-    /// `start`, counted from an address at which every swizzle begins (PTX ISA, "Asynchronous
-    /// Warpgroup Level Matrix Operation": canonical layouts).
+    /// `start`. It is counted from an address at which every swizzle pattern begins (PTX ISA,
+    /// "Asynchronous Warpgroup Level Matrix Operation": canonical layouts).
     pub fn byte(&self, start: i64, bytes: i64, [mn, k]: [i64; 2]) -> i64 {
         let (unit, line) = (16 / bytes, 16 * self.mode.units());
         let (leading, stride) = (i64::from(self.leading), i64::from(self.stride));

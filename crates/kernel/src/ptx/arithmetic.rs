@@ -1,4 +1,4 @@
-//! Arithmetic on one and two numbers.
+//! Arithmetic instructions with one and two operands.
 
 use super::PtxError;
 use super::writer::Writer;
@@ -90,8 +90,8 @@ impl Writer<'_> {
         Some(format!("{name} {{}}, {a};"))
     }
 
-    /// Computes on 16-bit floats by way of f32, which is wide enough that rounding twice is
-    /// rounding once for quotients and square roots.
+    /// Computes on 16-bit floats through f32. It is wide enough that rounding twice equals rounding
+    /// once for quotients and square roots.
     fn by_way_of_f32(
         &mut self,
         instruction: &Instruction,
@@ -185,8 +185,7 @@ impl Writer<'_> {
             }
             Binary::Multiply if !number.is_float() => format!("mul.lo.{name} {result}, {a}, {b};"),
             Binary::Add | Binary::Subtract | Binary::Multiply => {
-                // Before Hopper, bf16 has fused multiplications and additions alone: a*1+b, b*-1+a,
-                // a*b-0.
+                // Before Hopper, bf16 has only fused multiply-adds: a*1+b, b*-1+a, a*b-0.
                 let one = |writer: &mut Self, bits: &str| {
                     let register =
                         writer.temporary(if number == Number::Bf16x2 { Width::Bits32 } else { Width::Bits16 });

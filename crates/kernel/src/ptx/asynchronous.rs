@@ -1,4 +1,4 @@
-//! Copies behind a thread's back, and the barriers in shared memory that they arrive at.
+//! Asynchronous copies, and the mbarriers at which they arrive.
 
 use super::writer::Writer;
 use crate::program::Instruction;
@@ -48,7 +48,7 @@ impl Writer<'_> {
         let done = self.temporary(Width::Predicate);
         self.line("{");
         self.body.push_str("WAIT:\n");
-        // If other blocks publish data, both sides have cluster scope.
+        // If other blocks publish data, arrivals and waits have cluster scope.
         let given = |operation: &Operation| matches!(operation, Operation::RemoteArrive { releases: true, .. });
         let scope = if self.program.has(given) { ".acquire.cluster" } else { "" };
         self.line(&format!("mbarrier.try_wait.parity{scope}.shared::cta.b64 {done}, {at}, {parity};"));
@@ -76,8 +76,8 @@ impl Writer<'_> {
             None => ("", String::new()),
         };
         let (hint, policy) = self.hint_of(to);
-        // Where a target has no clusters for us, the block's own memory is named: for 12.0, ptxas
-        // (13.5) takes 8 bytes of the stack for the other form.
+        // On a target without clusters, the address is that of the block's own memory: for 12.0,
+        // ptxas (13.5) uses 8 bytes of stack for the other form.
         let window = if self.target.has_clusters() { "cluster" } else { "cta" };
         if !self.target.has_clusters() {
             self.needs(8, 6);
@@ -102,7 +102,7 @@ impl Writer<'_> {
         self.guarded(instruction.guard, &text);
     }
 
-    /// The address in a cluster of what is at an address of each block, in the block of a rank.
+    /// The cluster address, in the block with a rank, of an address that each block has.
     fn mapped(&mut self, address: &str, rank: Option<Register>) -> String {
         let rank = rank.map_or("0".to_string(), |rank| self.operand(rank, Number::U32));
         let mapped = self.temporary(Width::Bits32);
@@ -120,8 +120,8 @@ impl Writer<'_> {
 
     pub(super) fn remote_arrive(&mut self, instruction: &Instruction, access: &Access, releases: bool) {
         let at = self.remote(access, &mut instruction.inputs.iter().copied());
-        // Without a scope where it can be: what was read has been read, and a release in the
-        // cluster waits for all stores of the thread.
+        // Without a scope if possible: the reads have finished, and a release in the cluster would
+        // wait for all stores of the thread.
         let scope = if releases { ".release.cluster" } else { "" };
         self.guarded(instruction.guard, &format!("mbarrier.arrive{scope}.shared::cluster.b64 _, [{at}];"));
     }
@@ -146,7 +146,7 @@ impl Writer<'_> {
         (".L2::cache_hint", format!(", {policy}"))
     }
 
-    /// How many coordinates a box has, and the map with them, in brackets.
+    /// The number of coordinates of a box, and the map with the coordinates, in brackets.
     fn box_of(&mut self, map: MapId, inputs: impl Iterator<Item = Register>) -> (usize, String) {
         let coordinates: Vec<String> = inputs.map(|input| self.operand(input, Number::I32)).collect();
         let at = self.map_address(map.index());

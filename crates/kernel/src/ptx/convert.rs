@@ -6,7 +6,7 @@ use crate::program::Instruction;
 use crate::program::operation::{Format, Number, Rounding};
 use crate::program::register::Width;
 
-/// The type of a format in a conversion; none for those that only pairs have.
+/// The type of a format in a conversion; None for formats that only pairs have.
 fn kind(format: Format) -> Option<&'static str> {
     Some(match format {
         Format::I8 => "s8",
@@ -17,7 +17,7 @@ fn kind(format: Format) -> Option<&'static str> {
     })
 }
 
-/// Whether it is a floating-point number, and how many bits of it count.
+/// Whether it is a floating-point format, and its number of significant bits.
 fn float_bits(format: Format) -> Option<u32> {
     match format {
         Format::Number(Number::F16 | Number::Bf16) => Some(16),

@@ -1,4 +1,4 @@
-//! One instruction of a program as one or several of PTX.
+//! Prints one instruction of a program as one or several PTX instructions.
 
 use super::PtxError;
 use super::arithmetic::kind;
@@ -263,7 +263,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// A product of 16 rows on f64 as products of 8 rows and 4 of K, in the order of K.
+    /// An f64 product with 16 rows, as products with 8 rows and 4 along K, in the order of K.
     fn multiply_doubles(&mut self, instruction: &Instruction, matrix: Matrix) {
         let [a, b, c] = matrix.registers();
         let names: Vec<String> = instruction.inputs.iter().map(|input| self.register(*input)).collect();
@@ -281,8 +281,8 @@ impl Writer<'_> {
         }
     }
 
-    /// A product with block scales. Scales of A come from the first two lanes of each four, those
-    /// of B from the first one: thread 0 of both selectors.
+    /// A product with block scales. Scales of A come from the first two lanes of each group of
+    /// four, those of B from the first one: thread 0 of both selectors.
     fn multiply_scaled(&mut self, instruction: &Instruction, (format, byte): (BlockScaled, u8)) {
         self.needs(8, 7);
         let [a, b, c] = Matrix::Scaled(format, byte).registers();

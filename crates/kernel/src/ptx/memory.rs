@@ -1,4 +1,4 @@
-//! Accesses to memory: loads, stores, atomic operations and matrices.
+//! Memory accesses: loads, stores, atomic operations and matrices.
 
 use super::arithmetic::{is_half, kind};
 use super::writer::Writer;
@@ -8,13 +8,13 @@ use crate::program::operation::{AtomicOperation, Number};
 use crate::program::register::{Register, Width};
 
 impl Writer<'_> {
-    /// The address of an access, in brackets: its register is the next input, where it has one.
+    /// The address of an access, in brackets. Its register, if there is one, is the next input.
     pub(super) fn place(&mut self, access: &Access, inputs: &mut impl Iterator<Item = Register>) -> String {
         let register = access.addressed.then(|| inputs.next()).flatten();
         self.address(access, register)
     }
 
-    /// Registers by name.
+    /// The names of registers.
     pub(super) fn names(&mut self, registers: impl Iterator<Item = Register>) -> Vec<String> {
         registers.map(|register| self.register(register)).collect()
     }
@@ -129,8 +129,7 @@ impl Writer<'_> {
         self.guarded(instruction.guard, &format!("atom.{space}.{name}.{bits} {result}, {at}, {values};"));
     }
 
-    /// The next number of the count of the launch: it becomes 0 again by itself.
-    /// The count of the launch, one further by an instruction.
+    /// Updates the counter of the launch by the instruction `by`, which wraps it to 0 by itself.
     pub(super) fn counted(&mut self, instruction: &Instruction, by: &str) {
         let which = self.operand(instruction.inputs[0], Number::U32);
         let last = self.operand(instruction.inputs[1], Number::U32);
@@ -166,7 +165,7 @@ impl Writer<'_> {
         self.guarded(instruction.guard, &text);
     }
 
-    /// Reads the count of turns until it is that of this thread.
+    /// Polls the word that counts turns until it equals the turn of this thread.
     pub(super) fn await_turn(&mut self, instruction: &Instruction, access: &Access) {
         let mut inputs = instruction.inputs.iter().copied();
         let at = self.place(access, &mut inputs);
@@ -211,12 +210,12 @@ impl Writer<'_> {
     }
 }
 
-/// Name and type of an atomic operation.
+/// The name and the type of an atomic operation.
 fn atomic(operation: AtomicOperation, number: Number) -> (&'static str, String) {
     let bits = format!("b{}", number.bits());
     let unsigned = |number: Number| match number {
-        // Sums of signed and unsigned integers are the same bits; 64-bit ones have the unsigned
-        // name alone.
+        // Sums of signed and unsigned integers have the same bits; for 64 bits, only the unsigned
+        // type exists.
         Number::I64 => "u64".to_string(),
         number => kind(number).to_string(),
     };

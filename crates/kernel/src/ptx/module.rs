@@ -9,14 +9,14 @@ use crate::program::operation::Operation;
 use crate::program::register::Width;
 use crate::program::scalar::{COUNTS, Scalar};
 
-/// The size of a tensor map, and of the arguments that all PTX versions allow, minus padding of
-/// maps.
+/// The size of a tensor map; and the size of the arguments that all PTX versions allow, less the
+/// padding of maps.
 const MAP_BYTES: u64 = 128;
 const FEW_ARGUMENT_BYTES: u64 = 4352 - 64;
 
 impl Writer<'_> {
-    /// The text of the module. What stands before the instructions depends on them: which version
-    /// of the language they need, and which registers.
+    /// The text of the module. The instructions are printed first, because the text before them
+    /// depends on them: the version of the language, and the registers.
     pub(super) fn module(mut self) -> Result<String, PtxError> {
         let program = self.program;
         if program.cluster_size() > 1 {
@@ -40,14 +40,14 @@ impl Writer<'_> {
         Ok(text)
     }
 
-    /// How many bytes of arguments a launch passes.
+    /// The number of bytes of the launch arguments.
     fn argument_bytes(&self) -> u64 {
         let program = self.program;
         let numbers = program.scalars.iter().map(|scalar| u64::from(scalar.bits()) / 8).sum::<u64>();
         8 * program.tensors().count() as u64 + numbers + MAP_BYTES * program.maps.len() as u64
     }
 
-    /// The version, the target, and the memory that the module has.
+    /// The version, the target, and the module's variables.
     fn header(&self) -> String {
         let (target, least) = match self.target.of_family() {
             Some(family) if self.of_family => family,
@@ -64,7 +64,7 @@ impl Writer<'_> {
         text
     }
 
-    /// The parameters of the kernel: tensors, numbers and tensor maps, a line for each.
+    /// The parameters of the kernel: tensors, numbers and tensor maps, one line for each.
     fn parameters(&self) -> String {
         let mut parameters: Vec<(String, Option<String>)> = Vec::new();
         for (number, buffer) in self.program.tensors().enumerate() {
@@ -107,7 +107,7 @@ impl Writer<'_> {
         let by_warps = program.has(|operation| matches!(operation, Operation::NamedBarrier { .. }))
             && !program.has(|operation| matches!(operation, Operation::Wgmma { .. }));
         if shares {
-            // The registers that roles share must be known.
+            // If roles reallocate registers, the number at launch must be known.
             let _ = writeln!(text, ".maxnreg {}", program.entry_registers());
         } else if by_warps {
             let _ = writeln!(text, ".maxnreg {}", program.quarter_registers());
@@ -119,7 +119,7 @@ impl Writer<'_> {
         text
     }
 
-    /// The registers: those of values, and further ones, by width.
+    /// The declarations of registers: those of values, and temporary ones, by width.
     fn registers(&self) -> String {
         let mut text = String::new();
         for (width, further) in Width::ALL.into_iter().zip(self.further) {
@@ -132,7 +132,7 @@ impl Writer<'_> {
         text
     }
 
-    /// Where tensors and shared memory begin, in registers.
+    /// The base addresses of tensors and of shared memory, in registers.
     fn bases(&self) -> String {
         let mut text = String::new();
         let tensors = self.program.tensors().count();
@@ -149,7 +149,7 @@ impl Writer<'_> {
         text
     }
 
-    /// The constants that instructions want in registers.
+    /// The constants that instructions need in registers.
     fn wanted_constants(&self) -> String {
         let mut text = String::new();
         for register in &self.wanted {

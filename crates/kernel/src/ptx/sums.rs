@@ -1,9 +1,9 @@
-//! Register allocation of wgmma accumulators: they are updated in place.
+//! Register allocation of wgmma accumulators, which are updated in place.
 //!
-//! Law: a wgmma updates registers in place, and nothing may touch them while it is in flight. In a
+//! Law: a wgmma updates registers in place, and nothing may access them while it is in flight. In a
 //! program, its accumulators are SSA values: its inputs, its outputs, and loop-carried values
-//! between them. These are merged into one register, which is possible because each is read once,
-//! by the wgmma or the loop that defines the next one; a copy in between would read a register in
+//! between them. These are merged into one register. That is possible because each is read once, by
+//! the wgmma or the loop that defines the next one; a copy in between would read a register in
 //! flight. A wgmma that starts from zero reuses a register whose value was read before, in the same
 //! iteration.
 
@@ -17,7 +17,7 @@ use crate::program::{Program, SourceId, Step};
 /// Sets of merged registers.
 struct Classes {
     of: Vec<u32>,
-    /// Whether a product reads or writes it.
+    /// Whether a wgmma reads or writes it.
     summed: Vec<bool>,
 }
 
@@ -32,14 +32,14 @@ impl Classes {
 
     fn join(&mut self, a: Register, b: Register) {
         let (a, b) = (self.find(a), self.find(b));
-        // The first one stands for all.
+        // The smallest register represents the set.
         self.of[a.max(b) as usize] = a.min(b);
     }
 }
 
 /// The program with accumulators merged into one register; None if there is no wgmma.
 ///
-/// Errors: an accumulator that is read twice, or whose first value is not its own.
+/// Errors: an accumulator that is read twice, or whose initial value is also used elsewhere.
 pub(super) fn in_place(program: &Program) -> Result<Option<Program>, PtxError> {
     let mut classes =
         Classes { of: (0..program.widths.len() as u32).collect(), summed: vec![false; program.widths.len()] };
@@ -67,11 +67,11 @@ pub(super) fn in_place(program: &Program) -> Result<Option<Program>, PtxError> {
 /// Where and how often registers are read.
 struct Uses {
     count: HashMap<Register, u32>,
-    /// When it is read last, in the order of the program.
+    /// The position of the last read, in the order of the program.
     last: HashMap<Register, u32>,
-    /// Whether nothing but its writer has it.
+    /// Whether only its writer uses the register.
     own: Vec<bool>,
-    /// The loop in whose body it is written; 0 outside of all.
+    /// The loop whose body writes it; 0 outside of loops.
     home: Vec<u32>,
 }
 
@@ -82,23 +82,23 @@ impl Uses {
     }
 }
 
-/// A place in the order of the program, and the loop around it.
+/// A position in the order of the program, and the enclosing loop.
 #[derive(Clone, Copy, Default)]
 struct ProgramPlace {
     at: u32,
     iterations: u32,
-    /// How many loops there were.
+    /// The number of loops so far.
     loops: u32,
 }
 
 impl ProgramPlace {
-    /// Goes on to the next instruction.
+    /// Advances to the next instruction.
     fn next(&mut self) -> u32 {
         self.at += 1;
         self.at
     }
 
-    /// Goes through the body of a loop.
+    /// Visits the body of a loop.
     fn within<T>(&mut self, body: impl FnOnce(&mut ProgramPlace) -> T) -> T {
         let around = self.iterations;
         self.loops += 1;
@@ -159,7 +159,7 @@ fn gather(steps: &[Step], classes: &mut Classes, uses: &mut Uses, place: &mut Pr
     }
 }
 
-/// Refuses accumulators that cannot stay where they are.
+/// Refuses accumulators that cannot stay in their registers.
 fn check(program: &Program, steps: &[Step], uses: &Uses, place: &mut ProgramPlace) -> Result<(), PtxError> {
     let refuse = |source: SourceId| {
         let what = "accumulator of a wgmma that is read twice, or is not a register of its own";
@@ -171,8 +171,8 @@ fn check(program: &Program, steps: &[Step], uses: &Uses, place: &mut ProgramPlac
                 let at = place.next();
                 let Some(first) = instruction.operation.first_sum() else { continue };
                 let anew = matches!(instruction.operation, Operation::Wgmma { adds: false, .. });
-                // A wgmma that starts from zero is the last reader of these, and writes them in the
-                // same iteration.
+                // A wgmma that starts from zero is the last reader of these registers, and writes
+                // them in the same iteration.
                 let over = |sum: &Register| {
                     anew && uses.last.get(sum) == Some(&at) && uses.home[sum.index()] == place.iterations
                 };
@@ -212,9 +212,9 @@ fn carry(steps: &[Step], classes: &mut Classes, uses: &Uses) {
                     classes.join(carried.current, carried.next);
                     classes.join(carried.current, carried.result);
                     classes.summed[carried.result.index()] = true;
-                    // A value that several begin with is copied before the loop. One that this loop
-                    // alone takes stays where it is: products may be in flight, also in loops
-                    // around this one that carry it.
+                    // If several loops begin with the same value, it is copied before the loop. A
+                    // value that only this loop uses stays in its register: wgmma may be in flight,
+                    // also in enclosing loops that carry it.
                     let initial = carried.initial;
                     let is_taken_here = uses.count.get(&initial) == Some(&1)
                         && uses.home[initial.index()] == uses.home[carried.result.index()];

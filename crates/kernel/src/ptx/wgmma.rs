@@ -1,4 +1,4 @@
-//! wgmma products.
+//! Prints wgmma.
 
 use super::writer::Writer;
 use crate::program::Instruction;
@@ -37,12 +37,13 @@ impl Writer<'_> {
         };
         // Accumulators are read and written in the same registers (`sums.rs`).
         let sums = self.names(instruction.outputs.iter().copied()).join(", ");
-        // Operands of other widths than 16 bits are not turned, nor are registers, and nothing is
-        // said.
+        // Operands with a width other than 16 bits, and operands in registers, cannot be
+        // transposed, so they have no transposition argument.
         let turned = a.into_iter().chain([b]).map(|operand| format!(", {}", u32::from(operand.major == Major::MN)));
         let majors = if operands.bytes() == 2 { turned.collect() } else { String::new() };
         let depth = operands.depth();
-        // Whether it is added to the sums, and the signs of the operands, which integers keep.
+        // Whether the product is added to the accumulators; and the signs of the operands, which
+        // integers do not have.
         let (sum, signs) = if operands.is_integer() { ("s32", "") } else { ("f32", ", 1, 1") };
         let adds = u32::from(adds);
         self.line(&format!(
@@ -52,13 +53,13 @@ impl Writer<'_> {
 
     /// A register with the matrix descriptor of an operand.
     fn descriptor(&mut self, operand: &Described, register: Option<Register>) -> String {
-        // The address in units of 16 bytes, plus an offset: the addition to the start field has no
-        // carry, because shared memory ends before the field does. So the common part of all steps
-        // is computed once.
+        // The address in units of 16 bytes, plus an offset. The addition to the start field has no
+        // carry, because shared memory ends before the field does. So the part that all k-steps
+        // share is computed once.
         let begin = self.shared_address(&Access { offset: 0, ..operand.access }, None);
         let (low, wide) = (self.temporary(Width::Bits32), self.temporary(Width::Bits64));
         self.line(&format!("shr.u32 {low}, {begin}, 4;"));
-        // The higher bits of an address name the block in its cluster.
+        // The higher bits of an address contain the block in its cluster.
         self.line(&format!("and.b32 {low}, {low}, 0x3fff;"));
         self.line(&format!("or.b32 {low}, {low}, {:#x};", operand.leading >> 4 << 16));
         if let Some(register) = register {

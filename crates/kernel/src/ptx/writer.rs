@@ -1,4 +1,4 @@
-//! Bodies and operands.
+//! Prints bodies and operands.
 
 use std::collections::HashMap;
 
@@ -13,15 +13,15 @@ pub(super) struct Writer<'a> {
     pub(super) target: Target,
     /// The bits of the registers that are constants.
     pub(super) constants: HashMap<Register, u64>,
-    /// Constants that some instruction wants in a register.
+    /// Constants that some instruction needs in a register.
     pub(super) wanted: Vec<Register>,
     pub(super) body: String,
-    /// Further registers, by width.
+    /// The number of temporary registers, by width.
     pub(super) further: [u32; Width::ALL.len()],
     labels: u32,
-    /// The least version of the language, as major and minor number.
+    /// The lowest version of the language that the text needs, as major and minor number.
     pub(super) version: (u32, u32),
-    /// Whether an instruction is one of a family of cards.
+    /// Whether an instruction is specific to a family of cards.
     pub(super) of_family: bool,
     pub(super) uses_shared: bool,
 }
@@ -44,12 +44,12 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// The text needs at least this version of the language.
+    /// Records that the text needs at least this version of the language.
     pub(super) fn needs(&mut self, major: u32, minor: u32) {
         self.version = self.version.max((major, minor));
     }
 
-    /// Refuses an instruction that the target does not have.
+    /// Refuses an instruction that the target lacks.
     pub(super) fn has(&mut self, feature: Feature, what: &str, source: SourceId) -> Result<(), PtxError> {
         if self.target.has(feature) {
             self.of_family |= feature.is_of_family();
@@ -59,7 +59,7 @@ impl<'a> Writer<'a> {
         Err(PtxError::Target { what: what.to_string(), target: self.target, feature, statement })
     }
 
-    /// The name of the counts of the module.
+    /// The name of the module's counters.
     pub(super) fn counts(&self) -> String {
         format!("{}_counts", self.program.name)
     }
@@ -71,7 +71,7 @@ impl<'a> Writer<'a> {
         self.body.push('\n');
     }
 
-    /// Appends a line that only threads with a true predicate run.
+    /// Appends a line that is predicated on `guard`, if there is one.
     pub(super) fn guarded(&mut self, guard: Option<Register>, text: &str) {
         match guard {
             Some(guard) => {
@@ -82,7 +82,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// A register that no value of the program has.
+    /// A temporary register.
     pub(super) fn temporary(&mut self, width: Width) -> String {
         let further = &mut self.further[width as usize];
         *further += 1;
@@ -94,7 +94,7 @@ impl<'a> Writer<'a> {
         format!("{stem}_{}", self.labels)
     }
 
-    /// A register by name.
+    /// The name of a register.
     pub(super) fn register(&mut self, register: Register) -> String {
         if self.constants.contains_key(&register) {
             self.wanted.push(register);
@@ -102,7 +102,7 @@ impl<'a> Writer<'a> {
         name(register, self.program.width(register))
     }
 
-    /// An operand: the constant itself where it is one.
+    /// An operand: the constant itself if the register is one.
     pub(super) fn operand(&mut self, register: Register, number: Number) -> String {
         match (self.constants.get(&register), number) {
             (Some(bits), Number::I32) => (*bits as u32 as i32).to_string(),
@@ -148,7 +148,7 @@ impl<'a> Writer<'a> {
                 sum
             }
         };
-        // Offsets that do not fit into an instruction are added before.
+        // Offsets that do not fit in an instruction are added before.
         match i32::try_from(offset) {
             Ok(0) => format!("[{at}]"),
             Ok(offset) => format!("[{at}+{offset}]"),
@@ -207,11 +207,11 @@ impl<'a> Writer<'a> {
         self.line(&format!("setp.ge.s32 {done}, {index}, {to};"));
         self.line(&format!("@{done} bra {end};"));
         self.body.push_str(&format!("{head}:\n"));
-        // Unrolling is a choice of the program, and takes the assembler long.
+        // The program has decided about unrolling, and unrolling takes the assembler long.
         self.line(".pragma \"nounroll\";");
         self.steps(&looped.body)?;
-        // Compute the predicate before the registers it depends on are overwritten for the next
-        // iteration.
+        // Computes the predicate before the registers on which it depends are overwritten for the
+        // next iteration.
         let last = looped.until.map(|until| {
             let (until, last) = (self.register(until), self.temporary(Width::Predicate));
             self.line(&format!("not.pred {last}, {until};"));

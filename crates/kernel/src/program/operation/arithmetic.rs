@@ -1,6 +1,6 @@
-//! Words of arithmetic: the types of numbers, and what is done with one or two of them.
+//! Arithmetic: the types of numbers, and the operations on one or two of them.
 
-/// How an arithmetic operation reads the bits of its registers.
+/// How an arithmetic operation interprets the bits of its registers.
 ///
 /// Integers wrap. Floating-point numbers round to nearest, ties to even, and keep subnormal
 /// numbers, except where [`Unary`] names an approximation.
@@ -18,22 +18,22 @@ pub enum Number {
     I64,
     /// 64 bits.
     U64,
-    /// IEEE binary16, in 16 bits.
+    /// IEEE half precision, in 16 bits.
     F16,
-    /// Upper half of a binary32, in 16 bits.
+    /// bfloat16, the upper half of an f32, in 16 bits.
     Bf16,
     /// Two [`Number::F16`] in 32 bits.
     F16x2,
     /// Two [`Number::Bf16`] in 32 bits.
     Bf16x2,
-    /// IEEE binary32.
+    /// IEEE single precision.
     F32,
-    /// IEEE binary64.
+    /// IEEE double precision.
     F64,
 }
 
 impl Number {
-    /// How many bits a register of it has.
+    /// The number of bits of a register.
     pub fn bits(self) -> u32 {
         match self {
             Number::I16 | Number::U16 | Number::F16 | Number::Bf16 => 16,
@@ -48,22 +48,24 @@ impl Number {
     }
 }
 
-/// The source or destination format of a conversion: numbers in registers, and narrower ones in the
-/// low bits of registers.
+/// The source or destination format of a conversion: a number in a register, or a narrower one in
+/// the low bits of a register.
 ///
 /// A register of a type of 8 bits has 16: the byte is in the low half, and the high half is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Format {
-    /// As [`Number`] says. [`Number::F16x2`] and [`Number::Bf16x2`] are given by
-    /// [`super::Operation::ConvertPair`] alone.
+    /// As [`Number`]. Only [`super::Operation::ConvertPair`] produces [`Number::F16x2`] and
+    /// [`Number::Bf16x2`].
     Number(Number),
     /// 8 bits, signed, extended to 16.
     I8,
     /// 8 bits, extended by zeros to 16.
     U8,
-    /// 8 bits: 4 of exponent, 3 of mantissa. Target of [`super::Operation::ConvertPair`] alone.
+    /// 8 bits: 4 exponent bits, 3 mantissa bits. Only [`super::Operation::ConvertPair`] produces
+    /// it.
     E4M3,
-    /// 8 bits: 5 of exponent, 2 of mantissa. Target of [`super::Operation::ConvertPair`] alone.
+    /// 8 bits: 5 exponent bits, 2 mantissa bits. Only [`super::Operation::ConvertPair`] produces
+    /// it.
     E5M2,
 }
 
@@ -74,7 +76,7 @@ pub enum Unary {
     Negate,
     /// `|a|`.
     Magnitude,
-    /// Each bit flipped; of a predicate too.
+    /// Bitwise not; also for predicates.
     Not,
     /// `1/a`, f32 within 1 unit in the last place; exact rounding for f64.
     Reciprocal,
@@ -92,18 +94,18 @@ pub enum Unary {
     Cosine,
     /// `tanh(a)`, f32 within a relative error of 2^-11.
     HyperbolicTangent,
-    /// The greatest whole number up to `a`, f32 and f64, exact. Infinities and NaN stay.
+    /// The floor: the greatest whole number that is at most `a`; f32 and f64, exact. Infinities and
+    /// NaN stay.
     Floor,
-    /// The least whole number from `a` on, as [`Unary::Floor`].
+    /// The ceiling: the least whole number that is at least `a`; as [`Unary::Floor`].
     Ceiling,
     /// The nearest whole number, ties to even, as [`Unary::Floor`].
     RoundEven,
-    /// The nearest number of tf32, which has 10 bits behind the first one, as f32: of two that are
-    /// as near, the one of greater magnitude. Of f32 alone.
+    /// The nearest number of tf32 (10 fraction bits), as f32; ties away from 0. For f32 only.
     RoundTf32,
-    /// How many bits are set; 32 and 64 bits, gives 32.
+    /// The number of set bits, of 32 or 64 bits, as 32 bits.
     CountOnes,
-    /// The place of the highest set bit counted from the top (`clz`); gives 32 bits.
+    /// The number of leading zeros (`clz`), as 32 bits.
     CountLeadingZeros,
 }
 
@@ -125,33 +127,33 @@ pub enum Binary {
     Divide,
     /// The remainder of integers in [`Binary::Divide`].
     Remainder,
-    /// The lesser; the other one if one is NaN.
+    /// The minimum; the other one if one is NaN.
     Minimum,
-    /// The greater; the other one if one is NaN.
+    /// The maximum; the other one if one is NaN.
     Maximum,
-    /// The lesser; NaN if one is NaN. Integers have no NaN.
+    /// The minimum; NaN if one is NaN. Integers have no NaN.
     MinimumNan,
-    /// The greater; NaN if one is NaN.
+    /// The maximum; NaN if one is NaN.
     MaximumNan,
-    /// Bit by bit; of predicates too.
+    /// Bitwise and; also for predicates.
     And,
-    /// Bit by bit; of predicates too.
+    /// Bitwise or; also for predicates.
     Or,
-    /// Bit by bit; of predicates too.
+    /// Bitwise exclusive or; also for predicates.
     Xor,
-    /// `a` to the left by `b` (32 bits); 0 from the width on.
+    /// `a` shifted left by `b` (32 bits); 0 if `b` is at least the width.
     ShiftLeft,
-    /// `a` to the right by `b` (32 bits), filled with the sign of a signed number.
+    /// `a` shifted right by `b` (32 bits), filled with the sign of a signed number.
     ShiftRight,
 }
 
-/// Comparisons. Of floating-point numbers, all but [`Comparison::NotEqual`] are false where one is
+/// Comparisons. For floating-point numbers, all but [`Comparison::NotEqual`] are false if one is
 /// NaN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Comparison {
     /// `a = b`.
     Equal,
-    /// `a != b`; true where one is NaN.
+    /// `a != b`; true if one is NaN.
     NotEqual,
     /// `a < b`.
     Less,
@@ -163,16 +165,17 @@ pub enum Comparison {
     GreaterEqual,
 }
 
-/// How a conversion rounds.
+/// The rounding mode of a conversion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Rounding {
     /// To nearest, ties to even.
     Nearest,
-    /// Toward zero. A floating-point number beyond an integer type becomes its end. NaN becomes 0,
-    /// or the highest bit alone where one of both types is f64 or a 64-bit integer.
+    /// Toward zero. A floating-point number beyond an integer type becomes its least or greatest
+    /// number. NaN becomes 0, or only the highest bit set if one of both types is f64 or a 64-bit
+    /// integer.
     Zero,
-    /// Down.
+    /// Toward minus infinity.
     Down,
-    /// Up.
+    /// Toward plus infinity.
     Up,
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::element::Element;
 
-/// The types of operands and sums of a matrix instruction of one warp (`mma.sync`).
+/// The types of the operands and accumulators of a matrix instruction of one warp (`mma.sync`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Matrix {
     /// m16n8k16, f16 times f16, sums in f32.
@@ -35,16 +35,17 @@ pub enum Matrix {
     E4M3F32,
     /// m16n8k32, e5m2 times e5m2, sums in f32 (sm_89).
     E5M2F32,
-    /// The product of a block-scaled format, whose scales stand in a register from this byte on;
-    /// sums in f32 (sm_120).
+    /// The product of a block-scaled format, with its scales in a register from this byte on; sums
+    /// in f32 (sm_120).
     Scaled(BlockScaled, u8),
 }
 
 /// A format of operands with a scale for each block along K: see
 /// [`Build::mma_scaled`](crate::Build::mma_scaled).
 ///
-/// An operand is a byte for an element of 8 bits, or for two elements of e2m1, the one with the
-/// lesser index along K in the lower half. So 32 bytes along K are one instruction in each format.
+/// An operand consists of bytes: one for an element of 8 bits, or for two elements of e2m1, the one
+/// with the lower index along K in the lower half. So one instruction has 32 bytes along K in each
+/// format.
 ///
 /// | format | elements | scales | elements of a block |
 /// |---|---|---|---|
@@ -81,7 +82,7 @@ impl BlockScaled {
     pub const ALL: [BlockScaled; 4] =
         [BlockScaled::Mxf8E4M3, BlockScaled::Mxf8E5M2, BlockScaled::Mxf4, BlockScaled::Nvf4];
 
-    /// Elements in a byte of an operand.
+    /// The number of elements in a byte of an operand.
     ///
     /// ```
     /// use tilewright_kernel::program::operation::BlockScaled;
@@ -92,17 +93,18 @@ impl BlockScaled {
         if matches!(self, BlockScaled::Mxf4 | BlockScaled::Nvf4) { 2 } else { 1 }
     }
 
-    /// Elements along K that have one scale.
+    /// The number of elements along K that share a scale.
     pub fn block(self) -> u32 {
         if self == BlockScaled::Nvf4 { 16 } else { 32 }
     }
 
-    /// Scales of a row of A, or of a column of B, for one instruction: 1, 2 or 4 bytes.
+    /// The number of scales of a row of A, or of a column of B, for one instruction: 1, 2 or 4
+    /// bytes.
     pub fn scales(self) -> u32 {
         32 * self.packed() / self.block()
     }
 
-    /// The value of an element of an operand, by its bits. Higher bits are left out.
+    /// The value of an element of an operand with these bits. Higher bits are ignored.
     ///
     /// ```
     /// use tilewright_kernel::program::operation::BlockScaled;
@@ -122,8 +124,8 @@ impl BlockScaled {
         }
     }
 
-    /// The value of a scale, by its byte: a power of two (ue8m0, whose last value is NaN), or an
-    /// e4m3 without a sign, whose highest bit is left out.
+    /// The value of a scale byte: a power of two (ue8m0, whose last value is NaN), or an unsigned
+    /// e4m3, whose highest bit is ignored.
     ///
     /// ```
     /// use tilewright_kernel::program::operation::BlockScaled;
@@ -139,7 +141,8 @@ impl BlockScaled {
         }
     }
 
-    /// The name in PTX of elements, of scales, of the kind, and of the number of scales.
+    /// The PTX names of the element type, of the scale type, of the kind, and of the number of
+    /// scales.
     pub(crate) fn ptx(self) -> [&'static str; 4] {
         match self {
             BlockScaled::Mxf8E4M3 => ["e4m3", "ue8m0", "mxf8f6f4", "1X"],
@@ -151,7 +154,7 @@ impl BlockScaled {
 }
 
 impl Matrix {
-    /// Rows, columns and depth of the product.
+    /// M, N and K.
     pub fn shape(self) -> [u32; 3] {
         match self {
             Matrix::F16F32 | Matrix::F16F16 | Matrix::Bf16F32 => [16, 8, 16],
@@ -182,13 +185,14 @@ impl Matrix {
         }
     }
 
-    /// Whether operands and sums are f64, in registers of 64 bits.
+    /// Whether operands and accumulators are f64, in registers of 64 bits.
     pub fn is_double(self) -> bool {
         matches!(self, Matrix::F64 | Matrix::F64K4 | Matrix::F64K8 | Matrix::F64K16)
     }
 
-    /// The number of registers of a thread with scales, after those of C: one for A, of the row
-    /// `lane / 4`, or `lane / 4 + 8` in odd lanes, and one for B, of the column `lane / 4`.
+    /// The number of registers of a thread with scales, after those of C: one for A, with the
+    /// scales of row `lane / 4`, or of row `lane / 4 + 8` in odd lanes, and one for B, with those
+    /// of column `lane / 4`.
     pub fn scales(self) -> usize {
         if matches!(self, Matrix::Scaled(..)) { 2 } else { 0 }
     }

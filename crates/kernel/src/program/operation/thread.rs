@@ -5,7 +5,7 @@ use std::fmt;
 use super::Number;
 use crate::program::WARP_LANES;
 
-/// One coordinate of three.
+/// An axis of the grid or the block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Axis {
     /// The fastest.
@@ -31,31 +31,31 @@ impl fmt::Display for Axis {
     }
 }
 
-/// Where a thread is.
+/// A special register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Special {
-    /// The number of the thread in its block, 32 bits. Blocks have one axis.
+    /// The index of the thread in its block, 32 bits. Blocks have one axis.
     Thread,
-    /// The number of the block along an axis of the grid, 32 bits.
+    /// The index of the block along an axis of the grid, 32 bits.
     Block(Axis),
-    /// How many blocks the grid has along an axis, 32 bits.
+    /// The number of blocks of the grid along an axis, 32 bits.
     Blocks(Axis),
-    /// The number of the thread in its warp, 32 bits.
+    /// The index of the thread in its warp, 32 bits.
     Lane,
-    /// The number of the block in its cluster, 32 bits.
+    /// The rank of the block in its cluster, 32 bits.
     ClusterRank,
 }
 
-/// From which lane a shuffle takes. All 32 lanes of the warp take part.
+/// The lane from which a shuffle reads. All 32 lanes of the warp take part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Shuffle {
-    /// From the lane that the second register names (modulo 32).
+    /// The lane that the second register names (modulo 32).
     Index,
-    /// From the lane with one's own index XOR this mask.
+    /// The lane whose index is the lane's own index XOR this mask.
     Butterfly(u32),
-    /// From the lane this many below; a lane that has none keeps its own.
+    /// The lane this many below; a lane without such a lane keeps its own value.
     Up(u32),
-    /// From the lane this many above; a lane that has none keeps its own.
+    /// The lane this many above; a lane without such a lane keeps its own value.
     Down(u32),
 }
 
@@ -74,26 +74,26 @@ pub(crate) fn shuffled(shuffle: Shuffle, lane: usize, index: u64) -> usize {
 pub enum AtomicOperation {
     /// Adds.
     Add,
-    /// Keeps the lesser.
+    /// Stores the minimum.
     Minimum,
-    /// Keeps the greater.
+    /// Stores the maximum.
     Maximum,
-    /// Bit by bit.
+    /// Stores the bitwise and.
     And,
-    /// Bit by bit.
+    /// Stores the bitwise or.
     Or,
-    /// Bit by bit.
+    /// Stores the bitwise exclusive or.
     Xor,
-    /// Stores the register.
+    /// Stores the register, whatever memory holds.
     Exchange,
-    /// Stores the second register where memory is equal to the first.
+    /// Stores the second register if memory equals the first.
     CompareExchange,
 }
 
 impl AtomicOperation {
-    /// Whether the hardware does it in one step in shared memory of another block of the cluster.
-    /// For 64 bits it only adds integers there: other operations are compiled to a load and a
-    /// store, between which another thread may write.
+    /// Whether the hardware performs it atomically in shared memory of another block of the
+    /// cluster. For 64 bits, only additions of integers are atomic there: other operations are
+    /// compiled to a load and a store, between which another thread may write.
     pub(crate) fn reaches_other_blocks(self, number: Number) -> bool {
         match number {
             Number::I32 | Number::U32 => !matches!(self, AtomicOperation::Exchange | AtomicOperation::CompareExchange),
@@ -103,18 +103,18 @@ impl AtomicOperation {
     }
 }
 
-/// The accesses that a fence orders, and for whom.
+/// The accesses that a fence orders, and the threads for which it orders them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Fence {
-    /// This thread's accesses before it, for the threads of its block.
+    /// This thread's earlier accesses, for the threads of its block.
     Block,
-    /// For all threads of the device.
+    /// This thread's earlier accesses, for all threads of the device.
     Device,
-    /// Ordinary accesses of this thread to shared memory, before asynchronous ones (bulk copies,
-    /// `wgmma`) that follow.
+    /// This thread's earlier ordinary accesses to shared memory, before later asynchronous ones
+    /// (bulk copies, `wgmma`).
     AsyncShared,
-    /// Accesses to global memory that this thread has made or knows of, ordinary ones and those of
-    /// bulk copies of other blocks, before asynchronous ones of its block that follow.
+    /// Earlier accesses to global memory that this thread has made or knows of, ordinary ones and
+    /// those of bulk copies of other blocks, before later asynchronous ones of its block.
     AsyncGlobal,
     /// The initialisation of mbarriers, for the other threads and for TMA.
     BarrierInit,

@@ -1,4 +1,4 @@
-//! The registers that an operation must have.
+//! The number and the widths of the registers of an operation.
 
 use tilewright_layout::atoms::Major;
 
@@ -23,7 +23,7 @@ fn register_of(format: Format) -> Option<Width> {
 }
 
 impl Checker<'_> {
-    /// Whether an access is one of a space; the widths of its address and of its pieces.
+    /// If an access is to this space, the widths of its address and of its pieces.
     fn access(&self, access: &Access, space: Space) -> Option<(Vec<Width>, Vec<Width>)> {
         let buffer = self.program.buffers.get(access.buffer.index())?;
         let possible = matches!(access.bits, 8 | 16 | 32 | 64)
@@ -39,19 +39,20 @@ impl Checker<'_> {
         self.access(access, Space::Global).or_else(|| self.access(access, Space::Shared))
     }
 
-    /// Where matrices of 16 bits are: the width of the address, and a register for each.
+    /// The width of the address of matrices of 16 bits, and a register for each matrix.
     fn matrices(&self, access: &Access) -> Option<(Vec<Width>, Vec<Width>)> {
         let buffer = self.program.buffers.get(access.buffer.index())?;
         let address = if access.addressed { vec![Width::Bits32] } else { Vec::new() };
         (buffer.space == Space::Shared).then(|| (address, vec![Width::Bits32]))
     }
 
-    /// The width of the address of something in shared memory.
+    /// The width of the address of an object in shared memory.
     fn object(&self, access: &Access) -> Option<Vec<Width>> {
         self.matrices(access).map(|(address, _)| address)
     }
 
-    /// Whether registers of these widths fit an operation; none if it is no operation at all.
+    /// Whether registers of these widths match an operation; None if the operation itself is
+    /// invalid.
     pub(super) fn fits(&self, operation: &Operation, inputs: &[Width], outputs: &[Width]) -> Option<bool> {
         use Width::{Bits16, Bits32, Bits64, Predicate};
         let exactly = |wanted: &[Width], given: &[Width]| inputs == wanted && outputs == given;
@@ -192,7 +193,7 @@ impl Checker<'_> {
             Operation::Multiply(matrix) => {
                 let [a, b, c] = matrix.registers();
                 let width = if matrix.is_double() { Bits64 } else { Bits32 };
-                // The scales of an instruction stand in one register.
+                // The scales of an instruction are in one register.
                 let aligned = match matrix {
                     crate::program::operation::Matrix::Scaled(format, byte) => {
                         *byte < 4 && u32::from(*byte).is_multiple_of(format.scales())
@@ -251,7 +252,7 @@ impl Checker<'_> {
     }
 }
 
-/// Whether registers side by side make one.
+/// Whether the parts together have the width of the whole.
 fn packs(parts: &[Width], whole: &[Width]) -> Option<bool> {
     let (first, [whole]) = (parts.first()?, whole) else { return None };
     let alike = parts.iter().all(|part| part == first);
