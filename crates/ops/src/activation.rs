@@ -1,7 +1,6 @@
-//! Functions of each element, and gated products.
+//! Elementwise activation functions, and gated products of two matrices.
 //!
-//! Law: an element of the output depends on the element of the input at the same place, and of the
-//! gate and the factor at the same place, alone.
+//! Law: an element of the output depends only on the elements of the inputs at the same place.
 
 use tilewright_tile::{Element, GradientOptions, Sequence};
 
@@ -13,7 +12,8 @@ use crate::row_tiles::{check_float, narrowed, program, widened};
 /// The elements of a tile: 8 for each of 256 threads.
 const TILE: i64 = 2048;
 
-/// The functions by name: of `a`, in the language of tile programs.
+/// The activation functions, by name: each is an expression of `a` in the language of tile
+/// programs.
 ///
 /// `tanh.approx` has 11 bits, so the functions are written with `exp`, which has 22.
 const FUNCTIONS: [(&str, &str); 8] = [
@@ -50,13 +50,14 @@ options! {
         /// The function: `identity`, `relu`, `relu_squared`, `sigmoid`, `silu`, `tanh`, `gelu`
         /// (with the error function) or `gelu_tanh`.
         function: String = "silu".to_string(),
-        /// Whether a second matrix is multiplied by it.
+        /// Whether the result of the function is multiplied by the element of a second matrix,
+        /// `up`.
         gated: bool = false,
         /// The type of the elements.
         element: Element = Element::F32,
         /// A power of two that divides the pitches of all matrices and `N`, in elements.
         alignment: i64 = 1,
-        /// Whether the backward writes `y` too: who saves the inputs and not `y` needs both.
+        /// Whether the backward writes `y` too, for a caller that saves the inputs and not `y`.
         with_result: bool = false,
     }
 }

@@ -1,32 +1,34 @@
 //! Sorting by small integers: counting sort as tile programs.
 //!
-//! Law: keys are integers from 0, less than the number of bins; others are left out. The place of a
-//! key is the number of lesser keys, plus the number of equal keys before it: equal keys keep their
-//! order. With an alignment, the keys of each bin begin at the next multiple of it. All numbers are
-//! integers, so the places are the same in each run.
+//! Law: keys are integers from 0, less than the number of bins; other keys are skipped. The place
+//! of a key is the number of smaller keys, plus the number of equal keys before it: the sort is
+//! stable. With an alignment, the keys of each bin begin at the next multiple of it. All numbers
+//! are integers, so the places are the same in each run.
 //!
-//! Three programs: each block counts its 256 keys; one block adds the counts; each block finds the
-//! places of its keys among those before it and those beside it.
+//! There are three programs. In the first, each block counts the bins of its 256 keys. In the
+//! second, one block computes the prefix sums of the counts. In the third, each block computes the
+//! places of its keys from the counts of the blocks before it and by comparing its own keys.
 
 /// The keys of a block.
 pub(crate) const KEYS: i64 = 256;
-/// The keys beside a key that are compared with it at once.
+/// The number of keys of a block that a key is compared with at once.
 const COMPARED: i64 = 64;
-/// The elements of the tile of counts that is added at once.
+/// The elements of the tile of counts that is summed at once.
 const COUNTS: i64 = 16384;
 
 /// A counting sort.
 #[derive(Debug, Clone)]
 pub(crate) struct Counting<'t> {
-    /// What is behind the names of programs and workspaces.
+    /// The suffix of the names of the programs and workspaces.
     pub suffix: String,
-    /// The size that says how many keys there are.
+    /// The name of the size that is the number of keys.
     pub keys: &'t str,
-    /// The tensor that the keys are read of, of one mode.
+    /// The tensor that the keys are read from: it has one mode.
     pub source: &'t str,
     /// The number of bins.
     pub bins: i64,
-    /// Of `own`, a tile of what is read, its key; -1 for what is left out.
+    /// The expression for the keys of `own`, a tile of the source; -1 for an element that is
+    /// skipped.
     pub key: String,
 }
 
@@ -35,8 +37,8 @@ impl Counting<'_> {
         format!("({0},ceil({1}/{KEYS})):(1,{0})", self.bins, self.keys)
     }
 
-    /// The program that counts. `more` declares other tensors, and `also` has statements for the
-    /// block: `own` is its tile of what is read.
+    /// The program that counts. `more` declares other tensors, and `also` has further statements
+    /// for the block, in which `own` is its tile of the source.
     pub(crate) fn count_text(&self, more: &str, also: &str) -> String {
         let Counting { suffix, keys, source, bins, key } = self;
         format!(
@@ -54,9 +56,9 @@ impl Counting<'_> {
         )
     }
 
-    /// The program that finds where the keys of each bin in each block begin. `more` declares other
-    /// tensors, and `also` has statements: `parts` has the number of parts of each bin, of
-    /// `alignment` places each, and `begins` the number of parts before it.
+    /// The program that computes where the keys of each bin in each block begin. `more` declares
+    /// other tensors, and `also` has further statements, in which `parts` is the number of parts of
+    /// each bin, of `alignment` places each, and `begins` is the number of parts before the bin.
     pub(crate) fn begin_text(&self, alignment: i64, more: &str, also: &str) -> String {
         let Counting { suffix, bins, keys, .. } = self;
         let columns = (COUNTS / crate::row_blocks::power_from(*bins)).clamp(1, KEYS);
@@ -84,9 +86,9 @@ impl Counting<'_> {
         )
     }
 
-    /// The program that finds places. `more` declares other tensors, and `also` has statements:
-    /// `own` is the tile of what was read, and `place` that of places, -1 for what is left out,
-    /// both of a column of 256.
+    /// The program that computes the places. `more` declares other tensors, and `also` has further
+    /// statements, in which `own` is the tile of the source and `place` is the tile of places, -1
+    /// for an element that is skipped. Both are columns of 256 elements.
     pub(crate) fn place_text(&self, more: &str, also: &str) -> String {
         let Counting { suffix, keys, source, bins, key } = self;
         let column = format!("({KEYS},1)");

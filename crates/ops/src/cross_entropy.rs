@@ -1,4 +1,4 @@
-//! The cross entropy of rows of logits with the class that each row should have.
+//! The cross entropy of rows of logits with a target class for each row.
 //!
 //! Law: with `x` the logits of a row, after the softcap if there is one, `t` its target, `V` the
 //! number of classes and `s` the smoothing,
@@ -8,12 +8,12 @@
 //! loss = lse - (1 - s) x[t] - s/V (sum over c of x[c]) + z_loss lse^2
 //! ```
 //!
-//! A row whose target is the ignored index has the loss 0 and no derivative. A row is computed by
-//! one block, in an order that depends on `V` alone: a row has the same bits in any batch.
+//! A row whose target is the ignored index has the loss 0 and the derivative 0. One block computes
+//! a row, in an order that depends on `V` alone: a row has the same bits in any batch.
 //!
-//! Each thread keeps the greatest logit that it has seen and the sum of the powers against it, and
-//! corrects the sum when a greater one comes. So logits are read once, and threads exchange numbers
-//! only at the end of a row.
+//! This is an online softmax: each thread keeps the greatest logit so far and the sum of
+//! exponentials relative to it, and rescales the sum when a greater logit comes. So logits are read
+//! once, and threads exchange values only at the end of a row.
 
 use tilewright_tile::{Element, Sequence};
 
@@ -24,21 +24,21 @@ use crate::row_tiles::{LONGEST_ROW, check_float, narrowed, program, widened};
 
 /// The elements of a chunk of a row.
 const CHUNK: i64 = 4096;
-/// The neighbouring elements that one partial sum takes of a chunk: 16 bytes of 16-bit elements.
+/// The adjacent elements of a chunk that are added to one partial sum: 16 bytes of 16-bit elements.
 const BESIDE: i64 = 8;
-/// The bytes of a vector.
+/// The bytes of a vectorized access.
 const VECTOR_BYTES: i64 = 16;
-/// The longest row that stays in registers between the sums and the derivatives, as bytes.
+/// The longest row, in bytes, that stays in registers between the sums and the derivatives.
 const KEPT_BYTES: i64 = 1 << 16;
 /// log2(e).
 const LOG2_E: &str = "1.4426950408889634";
 
 options! {
-    /// The cross entropy of each row of `logits`, `(M,vocabulary):(logits_pitch,1)`, with the class
-    /// that `targets` has for it, `M:1` of i32. Outputs: `loss`, and `lse`, the logarithm of the
-    /// sum of the powers, both `M:1` of f32.
+    /// The cross entropy of each row of `logits`, `(M,vocabulary):(logits_pitch,1)`, with its class
+    /// in `targets`, `M:1` of i32. Outputs: `loss`, and `lse`, the logarithm of the sum of
+    /// exponentials, both `M:1` of f32.
     ///
-    /// The loss of a target that is no class, and is not the ignored index, is infinite.
+    /// The loss is infinite if the target is neither a class nor the ignored index.
     ///
     /// ```
     /// use tilewright_ops::{CrossEntropy, Operator};
@@ -58,29 +58,29 @@ options! {
         element: Element = Element::F32,
         /// A power of two that divides the pitch of the logits, in elements.
         alignment: i64 = 1,
-        /// The target of rows that do not count: no class, or one that never counts.
+        /// The target of rows that are ignored: either no class, or a class that is always ignored.
         ignored: i64 = -100,
-        /// The share of the loss that all classes have alike, from 0, and less than 1.
+        /// The label smoothing: the share of the loss that is distributed equally over all classes,
+        /// at least 0 and less than 1.
         smoothing: f64 = 0.0,
         /// The factor of `lse^2` in the loss.
         z_loss: f64 = 0.0,
         /// If it is not 0, logits become `softcap * tanh(logits / softcap)` first.
         softcap: f64 = 0.0,
-        /// Whether the forward writes `d_logits` too, and then no `lse`: it reads `d_loss`, which
-        /// is therefore known before the loss. Chunk after chunk of rows, this is the loss of a
-        /// linear layer whose logits are never all in memory.
+        /// Whether the forward writes `d_logits` too, and no `lse`. It then reads `d_loss`, which
+        /// must be known before the loss. Applied to chunks of rows, this computes the loss of a
+        /// linear layer without storing all of its logits.
         with_gradient: bool = false,
-        /// Whether derivatives are written over the logits: `logits` is then changed, and there is
-        /// no `d_logits`.
+        /// Whether the derivatives overwrite the logits: `logits` is then read and written, and
+        /// there is no `d_logits`.
         in_place: bool = false,
-        /// Whether a row lies in memory up to the next multiple of 16 bytes, so that rows of any
-        /// length are read and written in whole vectors. What the logits have there does not count,
-        /// and the derivatives become 0 there. The alignment is then one of 16 bytes.
+        /// Whether rows are padded in memory to the next multiple of 16 bytes, so that rows of any
+        /// length are read and written by whole vectors. Logits in the padding are ignored, and the
+        /// derivatives there become 0. The alignment must then be one of 16 bytes.
         padded: bool = false,
-        /// Whether the rows of the backward lie one after another, without a distance, and are
-        /// taken as one vector of `elements` logits, a multiple of 16 bytes: then whole vectors are
-        /// read and written where rows begin at odd addresses, too. A row has 4096 elements or
-        /// more.
+        /// Whether the rows of the backward are contiguous and are processed as one vector of
+        /// `elements` logits, a multiple of 16 bytes: then whole vectors are read and written even
+        /// if rows begin at odd addresses. A row must have 4096 elements or more.
         joined: bool = false,
     }
 }
@@ -132,7 +132,7 @@ impl CrossEntropy {
         (self.vocabulary + self.chunk() - 1) / self.chunk()
     }
 
-    /// The elements of a row in memory.
+    /// The elements of a row in memory, with its padding.
     fn columns(&self) -> i64 {
         let vector = if self.padded { VECTOR_BYTES / i64::from(self.element.bytes()) } else { 1 };
         (self.vocabulary + vector - 1) / vector * vector
@@ -146,10 +146,9 @@ impl CrossEntropy {
         format!("    {role} {name}: {element} (M,{columns}):(logits_pitch{facts},1)\n")
     }
 
-    /// The statements that give `a`, the logits of a tile after the softcap, and then `bent`, of
-    /// which the slope of the softcap is `1 - bent^2`. `inside` is a condition for the elements
-    /// that are in the row, where the tile may reach past it and the others shall be minus
-    /// infinity.
+    /// The statements that compute `a`, the logits of a tile after the softcap, and then `bent`;
+    /// the slope of the softcap is `1 - bent^2`. `inside` is a condition for the elements in the
+    /// row, for a tile that may reach past the row: the other elements become minus infinity.
     fn capped(&self, load: &str, inside: Option<&str>, indent: &str) -> String {
         let load = widened(self.element, load);
         if self.softcap == 0.0 {
@@ -159,7 +158,7 @@ impl CrossEntropy {
             };
         }
         let softcap = self.softcap;
-        // `tanh.approx` has 11 bits; this has 22.
+        // `tanh.approx` has 11 correct bits; this formula has 22.
         let tanh = format!("{indent}bent = 1 - 2 * recip(exp({load} * {:e}) + 1)\n", 2.0 / softcap);
         let capped = format!("bent * {softcap:e}");
         match inside {
@@ -168,16 +167,16 @@ impl CrossEntropy {
         }
     }
 
-    /// Where a chunk of the row of the block is, by the name of its iteration, and the condition
-    /// for its elements to be inside.
+    /// The coordinate of a chunk of the row of the block, by the name of its loop variable, and the
+    /// condition for its elements to be in the row.
     fn tile(&self, shape: &str, iteration: &str) -> (String, String) {
         let chunk = self.chunk();
         let load = format!("load(logits, {shape}, (block.x, {iteration}), -inf)");
         (load, format!("index({iteration}*{chunk}) + arange({shape}, 1) < {}", self.vocabulary))
     }
 
-    /// Statements that leave the logarithm of the sum of the powers of a row in `all`, and, with
-    /// smoothing, the sum of its logits in `sum`.
+    /// Statements that compute the logarithm of the sum of exponentials of a row in `all`, and,
+    /// with smoothing, the sum of its logits in `sum`.
     fn sums(&self) -> String {
         let (chunk, chunks) = (self.chunk(), self.chunks());
         let shape = format!("(1,{chunk})");
@@ -191,7 +190,8 @@ impl CrossEntropy {
         let counted = smoothed(&format!("        counted = select({inside}, a, 0)\n"));
         let result = smoothed(", sum");
         let total = smoothed("    sum = reshape(reduce_sum(sum, 2), (1,1))\n");
-        // The least number of f32, and not minus infinity: infinities have no difference.
+        // The start value is the least finite f32 rather than minus infinity, because the
+        // difference of two infinities is NaN.
         format!(
             "    loop chunk < {chunks} with greatest = broadcast(f32(-3.4028235e38), {parts}), total = broadcast(f32(0), {parts}){begin} {{
 {capped}{counted}        parts = reshape(a, {beside})
@@ -206,7 +206,8 @@ impl CrossEntropy {
         )
     }
 
-    /// The logits and their derivatives: the declarations, and the name of what is written.
+    /// The declarations of the logits and their derivatives, and the name of the tensor that is
+    /// written.
     fn matrices(&self) -> (String, &'static str) {
         match self.in_place {
             true => (self.matrix("inout ", "logits"), "logits"),
@@ -214,8 +215,8 @@ impl CrossEntropy {
         }
     }
 
-    /// The statements that give `target` and the logit `own` of that class: minus infinity for a
-    /// target that is no class.
+    /// The statements that compute `target` and `own`, the logit of that class: minus infinity for
+    /// a target that is no class.
     fn target(&self) -> String {
         let target = format!("    target = reshape(load(targets, (1), (block.x), {}), (1,1))\n", self.ignored);
         let inside = format!("target >= 0 & target < {}", self.vocabulary);
@@ -239,7 +240,8 @@ impl CrossEntropy {
         )
     }
 
-    /// The derivative by each logit of a tile `a` of this shape: `column` has their classes.
+    /// The derivative with respect to each logit of a tile `a` of this shape. `column` has the
+    /// classes of the logits.
     fn derivative(&self, shape: &str, indent: &str) -> String {
         let CrossEntropy { smoothing, vocabulary, softcap, .. } = self;
         let alike = match *smoothing > 0.0 {
@@ -262,13 +264,13 @@ impl CrossEntropy {
         )
     }
 
-    /// What the derivative by a power has besides `factor`.
+    /// The factor of the derivative that the z-loss adds, as text; empty without z-loss.
     fn squared(&self) -> String {
         if self.z_loss > 0.0 { format!(" * (all * {:e} + 1)", 2.0 * self.z_loss) } else { String::new() }
     }
 
-    /// Statements that give `factor`, the derivative by the loss of a row, 0 for rows that do not
-    /// count, and `powers_factor`, which the softmax is multiplied by.
+    /// Statements that compute `factor`, the derivative with respect to the loss of a row, 0 for
+    /// ignored rows, and `powers_factor`, which the softmax is multiplied by.
     fn factors(&self) -> String {
         let (ignored, squared) = (self.ignored, self.squared());
         format!(
@@ -316,8 +318,8 @@ impl CrossEntropy {
         )
     }
 
-    /// The backward of rows that are joined: a block has a chunk of all logits, which are those of
-    /// one row, or of its end and the beginning of the next.
+    /// The backward of joined rows: a block has a chunk of all logits. A chunk is in one row, or
+    /// covers the end of a row and the beginning of the next.
     fn joined_backward_text(&self) -> String {
         let CrossEntropy { vocabulary, element, ignored, .. } = self;
         let vector = VECTOR_BYTES / i64::from(element.bytes());
@@ -327,7 +329,7 @@ impl CrossEntropy {
             true => (matrix("inout ", "logits"), "logits"),
             false => (matrix("input ", "logits") + &matrix("output", "d_logits"), "d_logits"),
         };
-        // What there is of each of both rows: a row behind the last one has no logits here.
+        // Values of both rows: a row after the last one has no logits in this chunk.
         let of_row = |name: &str, row: &str| {
             format!(
                 "    target = load(targets, (1), ({row}), {ignored})
@@ -368,7 +370,7 @@ impl CrossEntropy {
         )
     }
 
-    /// Whether threads hold a whole row.
+    /// Whether the threads of a block hold a whole row in registers.
     fn keeps_rows(&self) -> bool {
         self.vocabulary.unsigned_abs().next_power_of_two() as i64 * i64::from(self.element.bytes()) <= KEPT_BYTES
     }
@@ -435,9 +437,9 @@ impl Operator for CrossEntropy {
         Ok(Sequence::new(vec![program(&text)?]))
     }
 
-    /// Reads `logits`, `targets`, `lse` and `d_loss`, `M:1` of f32, and writes `d_logits`, or with
-    /// `in_place` over the logits. The mean over the rows that count is a `d_loss` of one over
-    /// their number.
+    /// Reads `logits`, `targets`, `lse` and `d_loss`, `M:1` of f32, and writes `d_logits`, or
+    /// overwrites the logits with `in_place`. For the mean over the rows that are not ignored, pass
+    /// a `d_loss` of 1 over their number.
     fn backward(&self) -> Result<Sequence, OperatorError> {
         self.checked()?;
         if self.with_gradient {

@@ -1,8 +1,8 @@
-//! Dropout: elements are kept with a probability.
+//! Dropout: each element is kept with a given probability.
 //!
 //! Law: element `i` of a tensor of one mode is kept if word 0 of Philox4x32-10, with the counter
-//! `(i, 0, 0, 0)` and the key `(seed, 0)`, read as an integer with a sign, is at least a threshold:
-//! of all integers of 32 bits, the share `probability` lies below it. So the same seed keeps the
+//! `(i, 0, 0, 0)` and the key `(seed, 0)`, read as a signed integer, is at least a threshold. The
+//! share `probability` of all 32-bit integers is below the threshold. So the same seed keeps the
 //! same elements in the forward and in the backward, on every device.
 
 use tilewright_tile::{Element, Sequence};
@@ -16,8 +16,9 @@ use crate::row_tiles::{check_float, narrowed, program, widened};
 const TILE: i64 = 2048;
 
 options! {
-    /// Each element of `x` times `1 / (1 - probability)`, or 0 with this probability. The output is
-    /// `y`. Tensors are contiguous, `N:1`. The seed is a number of the launch, `scalar seed: i32`.
+    /// Dropout: each element of `x` is multiplied by `1 / (1 - probability)`, or becomes 0 with
+    /// this probability. The output is `y`. Tensors are contiguous, `N:1`. The seed is a scalar
+    /// argument of the launch, `scalar seed: i32`.
     ///
     /// ```
     /// use tilewright_ops::{Dropout, Operator};
@@ -51,7 +52,7 @@ impl Dropout {
             return Err(OperatorError::value("dropout", "alignment", alignment, "an alignment is a power of two"));
         }
         let facts = if alignment == 1 { String::new() } else { format!("{{div={alignment}}}") };
-        // Of the 2^32 integers, this share is less than the threshold.
+        // The share `probability` of the 2^32 integers is less than the threshold.
         let threshold = (probability * 4_294_967_296.0).round() as i64 - 2_147_483_648;
         let scale = 1.0 / (1.0 - probability);
         let value = widened(element, &format!("load({from}, ({TILE}), (block.x))"));

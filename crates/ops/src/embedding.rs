@@ -1,12 +1,11 @@
-//! Rows of a table by their numbers, and the sums of derivatives that go back to each row.
+//! Embedding: lookup of rows of a table, and the sums of derivatives for each row.
 //!
-//! Law: row `t` of `y` is the row `indices[t]` of the table. Row `v` of its derivative is the sum
-//! of the rows `t` of `d_y` with `indices[t] = v`, taken in the order of `t`: eight rows at a time
-//! as long as there are this many, and then four at a time. The order depends on nothing but how
-//! many rows there are with this number, so the bits are the same in each run and in any batch.
+//! Law: row `t` of `y` is the row `indices[t]` of the table. Row `v` of the derivative of the table
+//! is the sum of the rows `t` of `d_y` with `indices[t] = v`, in the order of `t`: eight rows at a
+//! time while eight remain, and then four at a time. The order depends only on the number of rows
+//! with this index, so the bits are the same in each run and in any batch.
 //!
-//! The places of equal numbers are found by counting sorts ([`crate::counting`]), digit after
-//! digit.
+//! Equal indices are brought together by counting sorts ([`crate::counting`]), one for each digit.
 
 use tilewright_tile::{Element, Sequence};
 
@@ -17,19 +16,20 @@ use crate::options::options;
 use crate::row_blocks::RowBlocks;
 use crate::row_tiles::{check_float, narrowed, program, widened};
 
-/// The most bits of a digit.
+/// The most bits of a digit of the sort.
 const DIGIT: u32 = 10;
 /// The most rows of a table.
 const MOST_ROWS: i64 = 1 << 24;
-/// The rows that are added at once, as long as there are this many; and at the end.
+/// The rows that are added at once while this many remain; and the rows that are added at once at
+/// the end.
 const MANY: i64 = 8;
 const FEW: i64 = 4;
 
 options! {
-    /// Rows of a table by their numbers. Inputs: `table`, `(vocabulary,length)`, and `indices`,
+    /// Embedding: rows of a table by index. Inputs: `table`, `(vocabulary,length)`, and `indices`,
     /// `T:1` of i32. Output: `y`, `(T,length)`. All are contiguous.
     ///
-    /// A number that no row has gives a row of NaN, and adds to no derivative.
+    /// An index that is out of range yields a row of NaN, and contributes to no derivative.
     ///
     /// ```
     /// use tilewright_ops::{Embedding, Operator};
@@ -50,16 +50,16 @@ options! {
         length: i64 = 0,
         /// The type of the elements of the table and of `y`.
         element: Element = Element::F32,
-        /// The type of the derivative of the table: sums are of f32, and rounded once.
+        /// The type of the derivative of the table. Sums are of f32, and rounded once.
         gradient_element: Element = Element::F32,
-        /// A number whose row gets no derivative, as that of padding; -1 if all do.
+        /// The index whose row gets no derivative, as for padding tokens; -1 if all rows do.
         padding: i64 = -1,
-        /// Whether the derivative is added to what `d_table` has: rows that no number names are
-        /// then neither read nor written.
+        /// Whether the derivative is added to the contents of `d_table`: rows that no index names
+        /// are then neither read nor written.
         accumulate: bool = false,
         /// Whether the derivative is added to `d_table` by atomics, in an order that differs
-        /// between runs, and without workspaces. `d_table` is of f32, and 0 before, or what is
-        /// added to.
+        /// between runs, and without workspaces. `d_table` must be of f32, and hold 0 or the values
+        /// that are added to.
         atomic: bool = false,
     }
 }
@@ -86,7 +86,7 @@ impl Embedding {
         RowBlocks::new("embedding", self.length)
     }
 
-    /// The condition for a number to have a row that gets a derivative.
+    /// The condition for an index to have a row that gets a derivative.
     fn counts(&self, number: &str) -> String {
         let inside = format!("{number} >= 0 & {number} < {}", self.vocabulary);
         if self.padding < 0 { inside } else { format!("{inside} & {number} != {}", self.padding) }
@@ -113,10 +113,10 @@ impl Embedding {
         )
     }
 
-    /// The programs that sort: afterwards `sorted` has the numbers in their order, those that do
-    /// not count as the number of rows, and `tokens` has the row of `d_y` of each.
+    /// The programs that sort: afterwards `sorted` has the indices in order, where skipped indices
+    /// are replaced by the number of rows, and `tokens` has the row of `d_y` of each.
     fn sorting(&self) -> Vec<String> {
-        // Numbers from 0 to the number of rows.
+        // Sorted keys range from 0 to the number of rows, inclusive.
         let bits = 64 - self.vocabulary.leading_zeros();
         let passes = bits.div_ceil(DIGIT);
         let digit = bits.div_ceil(passes);
@@ -138,8 +138,8 @@ impl Embedding {
                 bins,
                 key: format!("and(shr({whole}, {}), {})", pass * digit, bins - 1),
             };
-            // Every place gets a number by the scatter; a tensor that is changed was written
-            // before.
+            // The scatter writes every place, so the first pass declares outputs; a tensor declared
+            // as read and written must have been written before.
             let more = format!("    output {sorted}: i32 T:1\n    output {tokens}: i32 T:1\n");
             let also = format!("    store({sorted}, (block.x), own)\n    store({tokens}, (block.x), place)\n");
             found.push(counting.count_text(&more, &also));
@@ -158,7 +158,7 @@ impl Embedding {
         found
     }
 
-    /// The programs that find where the places of each number begin and end.
+    /// The programs that compute where the places of each index begin and end.
     fn runs(&self) -> [String; 2] {
         let vocabulary = self.vocabulary;
         let none = format!(
@@ -172,7 +172,7 @@ impl Embedding {
 }}
 "
         );
-        // Numbers that do not count are no row, so what is stored for them is left out.
+        // Skipped indices have no row, so no run is stored for them.
         let runs = format!(
             "tile runs_of_rows {{
     input  sorted: i32 T:1

@@ -17,11 +17,11 @@ use tilewright_tile::TileError;
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum OperatorError {
-    /// There is no operator of this name.
+    /// No operator has this name.
     UnknownOperator {
         /// The name.
         name: String,
-        /// The names that there are.
+        /// The names of all operators.
         known: Vec<&'static str>,
     },
     /// The operator has no option of this name.
@@ -30,10 +30,10 @@ pub enum OperatorError {
         operator: &'static str,
         /// The name of the option.
         name: String,
-        /// The names that it has.
+        /// The names of its options.
         known: Vec<&'static str>,
     },
-    /// A value of another type than the option has.
+    /// The value of an option has another type than the option.
     Type {
         /// The operator.
         operator: &'static str,
@@ -41,10 +41,10 @@ pub enum OperatorError {
         name: &'static str,
         /// The value, as text.
         value: String,
-        /// The type that the option has.
+        /// The type of the option.
         wanted: &'static str,
     },
-    /// A value that no kernel has.
+    /// No kernel supports this value of an option.
     Value {
         /// The operator.
         operator: &'static str,
@@ -52,14 +52,14 @@ pub enum OperatorError {
         name: &'static str,
         /// The value, as text.
         value: String,
-        /// What is possible.
+        /// The values that are possible.
         because: String,
     },
     /// The operator has no derivatives.
     NoBackward {
         /// The operator.
         operator: &'static str,
-        /// Why.
+        /// The reason.
         because: &'static str,
     },
     /// The tile program is refused.

@@ -1,8 +1,8 @@
-//! A mixture of experts: each token goes to some of many experts.
+//! Mixture of experts: each token is routed to some of many experts.
 //!
-//! Law: choice `a = t*chosen + i` is the `i`-th expert of token `t`. Its place is a row of matrices
-//! with `P` rows, in which the rows of an expert are together, in the order of the choices, and
-//! begin at a multiple of [`TILE_ROWS`]. Rows between the experts belong to nobody and are 0.
+//! Law: choice `a = t*chosen + i` is the `i`-th expert of token `t`. The place of a choice is a row
+//! of matrices with `P` rows. The rows of an expert are contiguous there, in the order of the
+//! choices, and begin at a multiple of [`TILE_ROWS`]. Padding rows between experts are 0.
 //!
 //! | operator | what it gives |
 //! |---|---|
@@ -12,8 +12,8 @@
 //! | [`ExpertProduct`] | the rows of each expert times its matrix |
 //! | [`Combine`] | for each token the weighted sum of its rows |
 //!
-//! Derivatives are sums in fixed orders: over the choices of a token one after another, and over
-//! the rows of an expert from the first to the last. No atomics are used.
+//! Derivatives are sums in fixed orders: over the choices of a token in order, and over the rows of
+//! an expert from the first to the last. No atomics are used.
 
 use tilewright_tile::{Element, Sequence};
 
@@ -24,15 +24,15 @@ use crate::options::options;
 use crate::row_blocks::{RowBlocks, power_from};
 use crate::row_tiles::{check_float, narrowed, program, widened};
 
-/// The rows of a tile of a product: an expert begins at a multiple of it.
+/// The rows of a tile of a GEMM: the rows of an expert begin at a multiple of it.
 pub const TILE_ROWS: i64 = 128;
-/// The columns of a tile of a product, and its steps along what is summed.
+/// The columns of a tile of a GEMM, and its step along the summed mode.
 const TILE_COLUMNS: i64 = 256;
 const STEP: i64 = 64;
-/// The most experts, and the most that a token chooses.
+/// The greatest number of experts, and the greatest number that a token chooses.
 const MOST_EXPERTS: i64 = 1024;
 const MOST_CHOSEN: i64 = 16;
-/// The elements of the greatest tile of a route.
+/// The elements of the largest tile of a route.
 const ROUTE_TILE: i64 = 8192;
 
 fn check_experts(operator: &'static str, experts: i64) -> Result<(), OperatorError> {
@@ -59,8 +59,8 @@ fn sequence(texts: &[String]) -> Result<Sequence, OperatorError> {
     Ok(Sequence::new(texts.iter().map(|text| program(text)).collect::<Result<_, _>>()?))
 }
 
-/// How many rows suffice for the places of this many choices, whatever the experts are: the size
-/// `P`.
+/// A number of rows that suffices for the places of this many choices, however they are distributed
+/// over the experts: the size `P`.
 ///
 /// ```
 /// use tilewright_ops::expert_rows;
@@ -73,9 +73,9 @@ pub fn expert_rows(choices: i64, experts: i64) -> i64 {
 }
 
 options! {
-    /// The experts of each token with the greatest logits, the greatest first, and their weights.
-    /// Input: `logits`, `(T,experts)`. Outputs: `experts` of i32 and `weights` of f32, both
-    /// `(T,chosen)`. All are contiguous. Of equal logits the first counts as the greater.
+    /// The router: for each token the experts with the greatest logits, in descending order, and
+    /// their weights. Input: `logits`, `(T,experts)`. Outputs: `experts` of i32 and `weights` of
+    /// f32, both `(T,chosen)`. All are contiguous. Of equal logits the first counts as the greater.
     ///
     /// ```
     /// use tilewright_ops::{Operator, Route};
@@ -89,12 +89,12 @@ options! {
     pub struct Route("route") {
         /// The number of experts.
         experts: i64 = 0,
-        /// How many of them a token chooses.
+        /// The number of experts that a token chooses.
         chosen: i64 = 0,
         /// The type of the logits.
         element: Element = Element::F32,
-        /// Whether weights are those of the softmax over all experts, whose sum over the chosen
-        /// ones is less than 1; else the softmax is that of the chosen ones.
+        /// Whether the weights are those of the softmax over all experts, whose sum over the chosen
+        /// ones is less than 1. If not, the softmax is over the chosen experts only.
         over_all: bool = false,
     }
 }
@@ -147,8 +147,9 @@ impl Operator for Route {
         let (all, some) = (format!("({tokens},{experts})"), format!("({tokens},{chosen})"));
         let three = format!("({tokens},{chosen},{experts})");
         let few = format!("({tokens},{chosen},1)");
-        // The softmax among the chosen: each logit gets w (d - inner). Over all, experts that are
-        // not chosen have the derivative 0 - inner, times their share.
+        // The softmax over the chosen experts: the derivative of each logit is w (d - inner). For
+        // the softmax over all experts, an expert that is not chosen has d = 0: its derivative is
+        // -inner times its softmax.
         let spread = |value: &str| format!("reshape(reduce_sum(select(which == column, {value}, 0), 1), {all})");
         let (logits, d) = match over_all {
             true => {
@@ -192,7 +193,7 @@ impl Operator for Route {
 
 options! {
     /// The places of the choices of tokens. Input: `experts`, `A:1` of i32, the expert of each
-    /// choice; a negative one is a choice that goes nowhere. Outputs, of i32:
+    /// choice; a choice with a negative expert is dropped. Outputs, of i32:
     ///
     /// | output | shape | what it is |
     /// |---|---|---|
@@ -202,7 +203,7 @@ options! {
     /// | `first_tiles` | `experts:1` | the first 128 rows of each expert |
     /// | `tiles` | `experts:1` | how many times 128 rows each expert has |
     ///
-    /// `P` is what [`expert_rows`] says.
+    /// `P` is the number of rows that [`expert_rows`] returns.
     ///
     /// ```
     /// use tilewright_ops::{ExpertPlaces, Operator, expert_rows};
@@ -272,7 +273,8 @@ impl Operator for ExpertPlaces {
     }
 }
 
-/// The sum over the choices of a token of its rows of `from`, times its weights if there are some.
+/// For each token, the sum of the rows of `from` at the places of its choices, multiplied by their
+/// weights if there are any.
 fn gathered_sum(
     name: &str,
     (from, to): (&str, &str),
@@ -310,9 +312,9 @@ fn gathered_sum(
 }
 
 options! {
-    /// The rows of tokens at the places of their choices. Inputs: `x`, `(T,length)`, and `choices`,
-    /// `P:1`. Output: `y`, `(P,length)`, with rows of 0 where a place is nobody's. All are
-    /// contiguous.
+    /// The dispatch: rows of tokens are copied to the places of their choices. Inputs: `x`,
+    /// `(T,length)`, and `choices`, `P:1`. Output: `y`, `(P,length)`, in which padding rows are 0.
+    /// All are contiguous.
     ///
     /// ```
     /// use tilewright_ops::{Operator, Permute};
@@ -326,7 +328,7 @@ options! {
     pub struct Permute("permute") {
         /// The elements of a row.
         length: i64 = 0,
-        /// How many experts a token chooses.
+        /// The number of experts that a token chooses.
         chosen: i64 = 0,
         /// The type of the elements.
         element: Element = Element::F32,
@@ -363,7 +365,7 @@ impl Operator for Permute {
     }
 
     /// Reads `d_y` and `places`, `(T,chosen)`, and writes `d_x`: the sum over the choices of each
-    /// token, in their order.
+    /// token, in order.
     fn backward(&self) -> Result<Sequence, OperatorError> {
         let blocks = self.blocks()?;
         sequence(&[gathered_sum("d_permute", ("d_y", "d_x"), (blocks, self.chosen), self.element, false)])
@@ -371,9 +373,9 @@ impl Operator for Permute {
 }
 
 options! {
-    /// For each token the sum of the rows of its choices, times their weights. Inputs: `x`,
-    /// `(P,length)`, `places`, `(T,chosen)` of i32, and `weights`, `(T,chosen)` of f32. Output:
-    /// `y`, `(T,length)`. All are contiguous.
+    /// The combine: for each token the sum of the rows of its choices, times their weights. Inputs:
+    /// `x`, `(P,length)`, `places`, `(T,chosen)` of i32, and `weights`, `(T,chosen)` of f32.
+    /// Output: `y`, `(T,length)`. All are contiguous.
     ///
     /// ```
     /// use tilewright_ops::{Combine, Operator};
@@ -387,7 +389,7 @@ options! {
     pub struct Combine("combine") {
         /// The elements of a row.
         length: i64 = 0,
-        /// How many experts a token chooses.
+        /// The number of experts that a token chooses.
         chosen: i64 = 0,
         /// The type of the elements.
         element: Element = Element::F32,
@@ -459,12 +461,13 @@ impl Operator for Combine {
 }
 
 options! {
-    /// The rows of each expert times its matrix. Inputs: `x`, `(P,K)`, `w`, `(experts,K,N)`, or
-    /// `(experts,N,K)` if `transposed`, and `tile_experts`, the expert of each 128 rows. Output:
-    /// `y`, `(P,N)`. All are contiguous; `K` and `N` are multiples of 8, and `P` of 128. Rows that
-    /// are nobody's are 0.
+    /// A grouped GEMM: the rows of each expert times its matrix. Inputs: `x`, `(P,K)`, `w`,
+    /// `(experts,K,N)`, or `(experts,N,K)` if `transposed`, and `tile_experts`, the expert of each
+    /// 128 rows. Output: `y`, `(P,N)`. All are contiguous. `K` and `N` are multiples of 8, and `P`
+    /// is a multiple of 128. Padding rows of `y` are 0.
     ///
-    /// Sums over `K` are of f32, in steps of 64, the same whatever rows there are.
+    /// Sums over `K` are accumulated in f32, in steps of 64, in an order that does not depend on
+    /// the number of rows.
     ///
     /// ```
     /// use tilewright_ops::{ExpertProduct, Operator};
@@ -483,8 +486,8 @@ options! {
         experts: i64 = 0,
         /// The type of the elements: bf16 or f16.
         element: Element = Element::Bf16,
-        /// Whether a matrix has a row for each of the `N` columns of `y`, as linear layers of
-        /// PyTorch have it.
+        /// Whether `w` is `(experts,N,K)`, as the weights of linear layers of PyTorch are, rather
+        /// than `(experts,K,N)`.
         transposed: bool = false,
         /// The type of the derivative of the matrices.
         gradient_element: Element = Element::Bf16,
@@ -500,8 +503,9 @@ impl ExpertProduct {
         check_float("expert_product", "gradient_element", self.gradient_element)
     }
 
-    /// The product of rows of `from`, of which `inner` elements are summed, that has `outer`
-    /// columns. `rows_of_columns`: whether a matrix has a row for each of these columns.
+    /// The program of a GEMM whose A is `from`, with the summed extent `inner`, and whose result
+    /// has `outer` columns. `rows_of_columns`: whether the matrix of an expert is `(outer,inner)`
+    /// rather than `(inner,outer)`.
     fn product_text(
         &self,
         name: &str,
@@ -541,8 +545,8 @@ impl ExpertProduct {
         )
     }
 
-    /// The derivative of the matrices: of each expert, the sum over its rows of the products of
-    /// their elements of `left` and `right`.
+    /// The program of the derivative of the matrices: for each expert, the sum over its rows of the
+    /// outer products of the rows of `left` and `right`.
     fn matrix_text(&self, (left, rows): (&str, &str), (right, columns): (&str, &str)) -> String {
         let ExpertProduct { experts, element, gradient_element, .. } = self;
         let tile = |name: &str, size: &str| {
@@ -579,7 +583,7 @@ impl Operator for ExpertProduct {
     }
 
     /// Reads `x`, `w`, `d_y`, `tile_experts`, `first_tiles` and `tiles`; writes `d_x` and `d_w`. An
-    /// expert without rows has a derivative of 0. Rows of `x` or of `d_y` that are nobody's are 0.
+    /// expert without rows has a derivative of 0. Padding rows of `x` or of `d_y` must be 0.
     fn backward(&self) -> Result<Sequence, OperatorError> {
         self.checked()?;
         let by_rows = self.product_text("d_expert_rows", ("d_y", "d_x"), ("N", "K"), !self.transposed);

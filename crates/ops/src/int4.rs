@@ -1,8 +1,9 @@
-//! Weights of four bits as numbers.
+//! Dequantization of weights of four bits.
 //!
-//! Law: a weight is an integer from -8 to 7 times the scale of its [`INT4_GROUP`] along K. A word
-//! of i32 has eight weights of a row; its bits, four by four from the lowest, are those of K 0 2 4 6
-//! 1 3 5 7. The planner of GEMMs multiplies by such words as they are (`gemm::Problem::of_int4`).
+//! Law: a weight is an integer from -8 to 7 times the scale of its group of [`INT4_GROUP`] weights
+//! along K. A word of i32 packs eight weights of a row: from the lowest four bits upward, the
+//! weights at K = 0, 2, 4, 6, 1, 3, 5, 7. The planner of GEMMs multiplies such words directly
+//! (`gemm::Problem::of_int4`).
 
 use tilewright_tile::{Element, Sequence};
 
@@ -11,20 +12,20 @@ use crate::error::OperatorError;
 use crate::options::options;
 use crate::row_tiles::{narrowed, program};
 
-/// Weights along K that share a scale.
+/// The number of weights along K that share a scale.
 pub const INT4_GROUP: i64 = 128;
-/// Weights of a word.
+/// The number of weights in a word.
 const WEIGHTS_OF_WORD: i64 = 8;
-/// The words of a group.
+/// The number of words in a group.
 const WORDS_OF_GROUP: i64 = INT4_GROUP / WEIGHTS_OF_WORD;
-/// Rows of weights of a tile.
+/// The rows of weights in a tile.
 const TILE_ROWS: i64 = 16;
-/// The most weights of a row that are accepted.
+/// The greatest number of weights in a row.
 const LONGEST_ROW: i64 = 1 << 24;
 
 options! {
-    /// The weights of words `w`, `(N,length/8)` of i32, with `scales`, `(length/128,N)`, as numbers
-    /// `y`, `(N,length)`, of the type of the scales. All are contiguous.
+    /// Dequantizes weights packed in words. Inputs: `w`, `(N,length/8)` of i32, and `scales`,
+    /// `(length/128,N)`. Output: `y`, `(N,length)`, of the type of the scales. All are contiguous.
     ///
     /// ```
     /// use tilewright_ops::{Int4Weights, Operator};
@@ -36,7 +37,7 @@ options! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub struct Int4Weights("int4_weights") {
-        /// The weights of a row, a multiple of 128.
+        /// The number of weights in a row, a multiple of 128.
         length: i64 = 0,
         /// The type of `scales` and `y`, bf16 or f16.
         element: Element = Element::F16,

@@ -1,10 +1,10 @@
 //! Operators that models call, as tile programs.
 //!
-//! An operator is a struct of options: what is known when kernels are compiled, such as the length
-//! of a row and the types of elements. It gives the tile programs that compute it
+//! An operator is a struct of options: the values that are known when kernels are compiled, such as
+//! the length of a row and the types of elements. It returns the tile programs that compute it
 //! ([`Operator::forward`]) and its derivatives ([`Operator::backward`]), as a
-//! [`tilewright_tile::Sequence`] of programs that are launched in order on tensors with names.
-//! Sizes that change from call to call, such as the number of rows, are sizes of the programs.
+//! [`tilewright_tile::Sequence`] of programs that are launched in order on named tensors. Extents
+//! that change from call to call, such as the number of rows, are sizes of the programs.
 //!
 //! ```
 //! use tilewright_ops::{Operator, RmsNorm};
@@ -21,7 +21,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`operator`] makes an operator of its name and options that another language has as values.
+//! [`operator`] makes an operator from its name and its options, for callers in other languages.
 
 mod activation;
 mod attention;
@@ -60,27 +60,27 @@ use tilewright_kernel::Kernel;
 use tilewright_kernel::machine::Machine;
 use tilewright_tile::{Sequence, SequenceKernels, SequenceTensor, TileError};
 
-/// What computes an operator and its derivatives.
+/// An operator: returns the programs that compute it and its derivatives.
 ///
-/// Law: if `L` is a number that depends on the outputs, and `d_y` holds its derivative by each
-/// element of the output `y`, the backward writes `d_x`, its derivative by each element of an input
-/// `x`. It reads what it needs of the inputs and outputs of the forward, under the names that they
-/// have there.
+/// Law: if a scalar `L` depends on the outputs, and `d_y` holds its derivative with respect to each
+/// element of the output `y`, the backward writes `d_x`, its derivative with respect to each
+/// element of an input `x`. The backward reads the inputs and outputs of the forward that it needs,
+/// under the same names.
 pub trait Operator {
     /// The programs of the forward.
     ///
-    /// Errors: options that no kernel has, with the reason.
+    /// Errors: options that no kernel supports, with the reason.
     fn forward(&self) -> Result<Sequence, OperatorError>;
 
     /// The programs of the backward.
     ///
-    /// Errors: options that no kernel has; an operator without derivatives.
+    /// Errors: options that no kernel supports; an operator without derivatives.
     fn backward(&self) -> Result<Sequence, OperatorError>;
 
-    /// The kernels of the backward or the forward for a machine: those of its programs, or others
-    /// that compute the same.
+    /// The kernels of the backward, or else of the forward, for a machine: those compiled from its
+    /// programs, or others that compute the same.
     ///
-    /// Errors: as [`Operator::backward`] and [`Operator::forward`]; refusals of the programs.
+    /// Errors: those of [`Operator::backward`] and [`Operator::forward`]; errors of the programs.
     fn kernels(&self, is_backward: bool, machine: &Machine) -> Result<OperatorKernels, OperatorError> {
         let sequence = if is_backward { self.backward()? } else { self.forward()? };
         OperatorKernels::compiled(&sequence, machine)
@@ -92,25 +92,26 @@ pub trait Operator {
 pub struct OperatorKernels {
     /// The tile programs, as text.
     pub text: String,
-    /// The kernels, in the order in which they are launched. Tensors are joined by their names.
+    /// The kernels, in the order in which they are launched. Tensors of the same name are the same
+    /// tensor.
     pub kernels: Vec<Kernel>,
-    /// The tensors of the programs. What else a kernel has is a workspace.
+    /// The tensors of the programs. All other tensors of the kernels are workspaces.
     pub tensors: Vec<SequenceTensor>,
 }
 
 impl OperatorKernels {
-    /// The kernels of tile programs.
+    /// The kernels compiled from tile programs.
     ///
-    /// Errors: refusals of a program.
+    /// Errors: those of compiling a program.
     pub fn compiled(sequence: &Sequence, machine: &Machine) -> Result<OperatorKernels, OperatorError> {
         let compiled = sequence.compile(machine)?;
         let (kernels, tensors) = (compiled.kernels().to_vec(), compiled.tensors().to_vec());
         Ok(OperatorKernels { text: sequence.to_string(), kernels, tensors })
     }
 
-    /// What a caller gives, and what each kernel takes of it.
+    /// The tensors that a caller passes, and which of them each kernel takes.
     ///
-    /// Errors: a kernel reads a tensor that no program has, and that no kernel before it writes
+    /// Errors: a kernel reads a tensor that no program declares and no earlier kernel writes
     /// (E1214).
     pub fn joined(&self) -> Result<SequenceKernels, TileError> {
         SequenceKernels::new(self.kernels.clone(), self.tensors.clone())

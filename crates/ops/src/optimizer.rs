@@ -22,9 +22,10 @@ use crate::row_tiles::{check_float, narrowed, program, widened};
 const TILE: i64 = 2048;
 
 options! {
-    /// A step of AdamW, with decoupled weight decay, in place. Tensors, `N:1`: the gradients `g`,
-    /// and the parameters `p` and their averages `m` and `v`, which are changed. Numbers of the
-    /// launch, of f32: `lr`, `beta1`, `beta2`, `epsilon`, `decay`, `correction1` and `correction2`.
+    /// A step of AdamW, with decoupled weight decay, in place. Tensors, all `N:1`: the gradients
+    /// `g`, which are read; and the parameters `p` and the moments `m` and `v`, which are updated.
+    /// Scalar arguments of the launch, of f32: `lr`, `beta1`, `beta2`, `epsilon`, `decay`,
+    /// `correction1` and `correction2`.
     ///
     /// ```
     /// use tilewright_ops::{AdamW, Operator};
@@ -45,11 +46,11 @@ options! {
         gradient_element: Element = Element::F32,
         /// The type of `m` and `v`.
         state_element: Element = Element::F32,
-        /// Whether there is a copy of the parameters in f32, `master`, which is changed. `p`, an
-        /// output, is then its rounding.
+        /// Whether there are master weights, `master`, a copy of the parameters in f32 that is
+        /// updated. `p` is then only an output: the rounded master weights.
         master: bool = false,
-        /// Whether gradients are multiplied by a number in memory, `clip` of f32, `1:1`: the factor
-        /// that brings their norm to a limit.
+        /// Whether gradients are multiplied by `clip`, a tensor of one f32, `1:1`: the factor that
+        /// limits their norm.
         clip: bool = false,
         /// A power of two that divides the number of elements.
         alignment: i64 = 1,

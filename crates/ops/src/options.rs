@@ -1,7 +1,8 @@
 //! Options by name, for callers in other languages.
 //!
-//! Law: [`Options::read`] gives the struct whose fields are the values of these names and the
-//! defaults elsewhere, or refuses: a name that is no field, a value of another type.
+//! Law: [`Options::read`] returns the struct whose fields have the values given for their names,
+//! and the default values otherwise. It refuses a name that is no field, and a value of another
+//! type.
 
 use std::fmt;
 
@@ -12,11 +13,11 @@ use crate::error::OperatorError;
 /// The value of an option.
 #[derive(Debug, Clone, PartialEq)]
 pub enum OptionValue {
-    /// Whether something is so.
+    /// A boolean.
     Switch(bool),
     /// An integer.
     Integer(i64),
-    /// A number.
+    /// A floating-point number.
     Number(f64),
     /// A text, such as the name of a type.
     Text(String),
@@ -33,7 +34,7 @@ impl fmt::Display for OptionValue {
     }
 }
 
-/// Options of an operator, by their names.
+/// The options of an operator, by name.
 ///
 /// ```
 /// use tilewright_ops::{OptionValue, Options, Softmax};
@@ -62,7 +63,7 @@ impl FromIterator<(String, OptionValue)> for Options {
 }
 
 impl Options {
-    /// The options as the struct of an operator.
+    /// The struct of an operator with these options.
     ///
     /// Errors: an unknown name; a value of another type.
     pub fn read<T: FromOptions>(&self) -> Result<T, OperatorError> {
@@ -75,7 +76,7 @@ impl Options {
         T::from_options(self)
     }
 
-    /// The value of a name, or the default.
+    /// The value given for a name, or the default.
     pub(crate) fn take<V: OptionType>(
         &self,
         operator: &'static str,
@@ -94,7 +95,7 @@ impl Options {
     }
 }
 
-/// A struct of options. The macro `options!` implements it.
+/// A struct of options. The macro `options!` implements this trait.
 pub trait FromOptions: Sized {
     /// The name of the operator.
     const OPERATOR: &'static str;
@@ -109,7 +110,7 @@ pub trait FromOptions: Sized {
 
 /// A type that an option may have.
 pub trait OptionType: Sized {
-    /// What a value of this type is, for a person.
+    /// The name of the type, for error messages.
     const WANTED: &'static str;
 
     /// The value, if it is of this type.
@@ -173,7 +174,7 @@ impl OptionType for Element {
 }
 
 /// Declares the options of an operator: a struct with a default for each field, and how it is read
-/// of names and values.
+/// from names and values.
 macro_rules! options {
     (
         $(#[$about:meta])*
@@ -189,11 +190,11 @@ macro_rules! options {
                 /// A power of two that divides the pitches of all tensors, in elements.
                 alignment: i64 = 1,
                 $($fields)*
-                /// The rows of a tile of the backward: a power of two. With 0, as the length of a
-                /// row says.
+                /// The rows of a tile of the backward: a power of two. 0 derives it from the length
+                /// of a row.
                 backward_rows: i64 = 0,
-                /// The warps of a block of the backward: a power of two up to 16. With 0, as the
-                /// length of a row says.
+                /// The warps of a block of the backward: a power of two up to 16. 0 derives it from
+                /// the length of a row.
                 backward_warps: i64 = 0,
             }
         }

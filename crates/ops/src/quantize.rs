@@ -1,8 +1,8 @@
-//! Numbers of 8 bits with a scale for each block.
+//! Quantization to 8-bit floats (e4m3) with a scale for each block.
 //!
 //! Law: the scale of a block is its greatest magnitude over 448, the greatest number of e4m3, or 1
-//! if all of it is 0. Each element is divided by the scale and rounded to the nearest number of
-//! e4m3, ties to even. With `power_of_two` the scale is the least power of two from there on.
+//! if the whole block is 0. Each element is divided by the scale and rounded to the nearest number
+//! of e4m3, ties to even. With `power_of_two` the scale is the least power of two that is not less.
 
 use tilewright_tile::{Element, Sequence};
 
@@ -13,13 +13,13 @@ use crate::row_tiles::{check_float, narrowed, program, widened};
 
 /// The elements of a block along a row.
 const BLOCK: i64 = 128;
-/// The elements of a tile along a row, of blocks of one row, and their rows.
+/// The columns and the rows of a tile if blocks have one row.
 const COLUMNS: i64 = 1024;
 const ROWS: i64 = 4;
 
 options! {
-    /// A matrix `x`, `(M,K)`, as numbers of e4m3, `q`, with scales of f32: one for each 128
-    /// elements of a row, `scales` of `(M,ceil(K/128))`, or one for each 128 x 128,
+    /// Quantizes a matrix `x`, `(M,K)`, to `q`, of e4m3, with scales of f32: one for each 128
+    /// elements of a row, `scales` of `(M,ceil(K/128))`, or one for each block of 128 x 128,
     /// `(ceil(M/128),ceil(K/128))`. All are contiguous.
     ///
     /// ```
@@ -33,7 +33,7 @@ options! {
     pub struct Quantize("quantize") {
         /// The type of the elements of `x`.
         element: Element = Element::F32,
-        /// Whether a block has 128 rows, as of weights; else it is of one row.
+        /// Whether a block is 128 x 128, as for weights, rather than 1 x 128.
         square: bool = false,
         /// Whether scales are powers of two.
         power_of_two: bool = false,
@@ -43,7 +43,7 @@ options! {
 }
 
 options! {
-    /// The opposite of [`Quantize`]: the matrix `y`, `(M,K)`, of the numbers `q` and the `scales`.
+    /// The inverse of [`Quantize`]: computes the matrix `y`, `(M,K)`, from `q` and `scales`.
     ///
     /// ```
     /// use tilewright_ops::{Dequantize, Operator};
@@ -56,7 +56,7 @@ options! {
     pub struct Dequantize("dequantize") {
         /// The type of the elements of `y`.
         element: Element = Element::F32,
-        /// Whether a block has 128 rows; else it is of one row.
+        /// Whether a block is 128 x 128 rather than 1 x 128.
         square: bool = false,
         /// A power of two that divides `K`.
         alignment: i64 = 1,
@@ -89,8 +89,8 @@ impl Blocks {
         format!("    {role} scales: f32 ({rows},ceil(K/{BLOCK})):(ceil(K/{BLOCK}),1)\n")
     }
 
-    /// The shape of a tile; with its blocks in modes of their own; and that of its scales, in those
-    /// modes and as a matrix. Then the modes of a block.
+    /// Four shapes: of a tile; of a tile with separate modes for its blocks; of its scales in those
+    /// modes; and of its scales as a matrix. Then the modes within a block.
     fn shapes(&self) -> ([String; 4], &'static str) {
         let shapes = match self.square {
             true => {
@@ -119,7 +119,7 @@ impl Operator for Quantize {
     fn forward(&self) -> Result<Sequence, OperatorError> {
         let blocks = Blocks::new("quantize", self.element, self.square, self.alignment)?;
         let ([tile, split, _, scales], modes) = blocks.shapes();
-        // Of a number that is no power of two, the next one: its exponent plus 1.
+        // If the scale is not a power of two, round up: the exponent plus 1.
         let power = match self.power_of_two {
             true => "    scale = as_f32(and(as_i32(scale) + 8388607, -8388608))\n",
             false => "",

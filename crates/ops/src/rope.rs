@@ -1,4 +1,5 @@
-//! Rotary position embeddings: pairs of elements of each head, rotated by angles of the position.
+//! Rotary position embeddings: pairs of elements of each head are rotated by angles that depend on
+//! the position.
 //!
 //! Law: pair `i` of a head at the position `p` is `(a, b)`, and becomes
 //!
@@ -6,8 +7,9 @@
 //! (a cos(angle) - b sin(angle), b cos(angle) + a sin(angle)),   angle = p frequency[i]
 //! ```
 //!
-//! It is elements `2 i` and `2 i + 1` if pairs are interleaved, and else `i` and `i + rotated / 2`.
-//! Elements behind the rotated ones stay as they are. The backward rotates by the negative angle.
+//! A pair is the elements `2 i` and `2 i + 1` if pairs are interleaved, and otherwise `i` and `i +
+//! rotated / 2`. Elements after the rotated ones are copied unchanged. The backward rotates by the
+//! negative angle.
 
 use tilewright_tile::{Element, Sequence};
 
@@ -19,19 +21,19 @@ use crate::row_tiles::{check_float, narrowed, program, widened};
 
 /// The pairs of a tile: 8 for each of 256 threads.
 const TILE: i64 = 2048;
-/// The longest head, and the most heads.
+/// The greatest length of a head, and the greatest number of heads.
 const LONGEST: i64 = 1024;
 const MOST_HEADS: i64 = 4096;
 
 options! {
-    /// Rotary position embeddings of `x`, `B` sequences of `S` positions with `heads` heads of
-    /// `length` elements; the output is `y`. Any strides are taken: a head at a position begins at
-    /// `head * x_head_pitch + position * x_pitch + sequence * x_batch_pitch`, so `(B,S,H,D)` and
-    /// `(B,H,S,D)` are both such tensors.
+    /// Rotary position embeddings of `x`: `B` sequences of `S` positions with `heads` heads of
+    /// `length` elements. The output is `y`. Any strides are possible: a head at a position begins
+    /// at `head * x_head_pitch + position * x_pitch + sequence * x_batch_pitch`, which covers both
+    /// `(B,S,H,D)` and `(B,H,S,D)`.
     ///
-    /// Angles come from tables `cos` and `sin`, `(L,rotated/2)`, with a row for each position, or
-    /// from `frequencies`, `rotated/2` numbers of f32, of which the kernel computes them
-    /// ([`Rope::frequencies`] has the usual ones).
+    /// Cosines and sines come from tables `cos` and `sin`, `(L,rotated/2)`, with a row for each
+    /// position; or the kernel computes them from `frequencies`, `rotated/2` numbers of f32
+    /// ([`Rope::frequencies`] returns the usual ones).
     ///
     /// ```
     /// use tilewright_ops::{Operator, Rope};
@@ -49,21 +51,22 @@ options! {
     pub struct Rope("rope") {
         /// The elements of a head.
         length: i64 = 0,
-        /// How many of them are rotated, from the first one on; 0 for all.
+        /// The number of elements of a head that are rotated, from the first one on; 0 for all.
         rotated: i64 = 0,
         /// The number of heads.
         heads: i64 = 0,
-        /// Whether a pair is two neighbours; else it is one element of each half.
+        /// Whether a pair is two adjacent elements, rather than one element of each half.
         interleaved: bool = false,
-        /// Whether there are tables `cos` and `sin`; else there is `frequencies`.
+        /// Whether there are tables `cos` and `sin`, rather than `frequencies`.
         tables: bool = true,
         /// Whether there is an input `positions`, `(B,S)` of i32, in which a sequence begins at
-        /// `sequence * positions_pitch`; else positions count from 0.
+        /// `sequence * positions_pitch`. If not, positions count from 0.
         positions: bool = false,
         /// Whether all sequences have the same positions: `positions` is then `S:1`.
         shared: bool = false,
-        /// Whether `x` is changed, and there is no `y`; the backward then changes `d_y`. Tensors
-        /// are of the rotated elements alone, and the others are left as they are.
+        /// Whether `x` is rotated in place, without `y`; the backward then rotates `d_y` in place.
+        /// The tensors are declared with the rotated elements only, and the other elements of a
+        /// head are unchanged.
         in_place: bool = false,
         /// The type of the elements.
         element: Element = Element::F32,
@@ -75,8 +78,7 @@ options! {
 }
 
 impl Rope {
-    /// The usual frequencies of a head of which this many elements are rotated:
-    /// `base^(-2 i / rotated)`.
+    /// The usual frequencies for a head with this many rotated elements: `base^(-2 i / rotated)`.
     ///
     /// ```
     /// use tilewright_ops::Rope;
@@ -112,7 +114,8 @@ impl Rope {
         Ok(rotated)
     }
 
-    /// The program that rotates `from` to `to`, by the angles or their negatives.
+    /// The program that rotates `from` into `to`, by the angles, or by the negative angles for the
+    /// backward.
     fn text(&self, name: &str, (from, to): (&str, &str), is_backward: bool) -> Result<String, OperatorError> {
         let rotated = self.checked()?;
         let Rope { length, heads, element, alignment, .. } = *self;
@@ -182,7 +185,7 @@ impl Rope {
         ))
     }
 
-    /// The tensors of angles.
+    /// The declarations of the tensors of angles.
     fn inputs(&self, pairs: i64) -> String {
         let mut found = match self.tables {
             true => {
@@ -199,9 +202,9 @@ impl Rope {
         found
     }
 
-    /// The statements that give `c` and `s`, the cosines and sines of a tile of positions.
+    /// The statements that compute `c` and `s`, the cosines and sines of a tile of positions.
     fn angles(&self, pairs: i64, positions: i64) -> String {
-        // Pairs are interleaved in a mode of their own before those of the pairs.
+        // Interleaved pairs have a mode of their own, before the mode of the pairs.
         let shape = match self.interleaved {
             true => format!("(1,{pairs},1,{positions})"),
             false => format!("({pairs},1,{positions},1)"),

@@ -1,7 +1,7 @@
-//! How rows of a matrix are cut into tiles.
+//! How the rows of a matrix are divided into tiles.
 //!
-//! Law: a row is in one tile if it has at most [`LONGEST_ROW_IN_A_TILE`] elements. A longer row is
-//! read chunk by chunk, each chunk a tile. Short rows share a block.
+//! Law: a row of at most [`LONGEST_ROW_IN_A_TILE`] elements is in one tile. A longer row is read in
+//! chunks, each of which is a tile. Short rows share a block.
 
 use tilewright_kernel::machine::Machine;
 use tilewright_tile::{Element, Program, multiprocessors};
@@ -9,27 +9,28 @@ use tilewright_tile::{Element, Program, multiprocessors};
 use crate::error::OperatorError;
 use crate::row_blocks::power_from;
 
-/// The longest row, in elements, that threads hold in registers: 16 warps with 32 elements a
-/// thread.
+/// The longest row, in elements, that the threads of a block hold in registers: 16 warps with 32
+/// elements for each thread.
 pub(crate) const LONGEST_ROW_IN_A_TILE: i64 = 16384;
-/// The elements of a chunk of a longer row.
+/// The elements of a chunk of a row that is not in one tile.
 const CHUNK: i64 = 8192;
 /// The elements of a tile of short rows.
 const SHORT_TILE: i64 = 2048;
-/// The elements of a thread in the backward: as a rule, and at most.
+/// The elements of a thread in the backward: the usual number, and the greatest.
 const ELEMENTS_OF_THREAD: i64 = 16;
 const MOST_OF_THREAD: i64 = 32;
-/// The longest row of a warp.
+/// The longest row that one warp holds.
 const MOST_OF_WARP: i64 = 32 * MOST_OF_THREAD;
-/// The rows of a block of the backward with sums, if it is not known how many there are.
+/// The rows of a block of a backward with sums over rows, if the number of rows is not known.
 const ROWS_OF_BLOCK: i64 = 64;
 /// The most tiles of a block.
 const MOST_TILES: i64 = 256;
-/// The warps of a grid with 32 elements a thread, for each multiprocessor: one wave, with eight
-/// warps resident. With 16 elements the grid has four times as many warps and runs in two waves,
-/// which took 0.94 of the time of one wave on an H200, 2026-12-01 (`scripts/gradients-of-rows`).
+/// The warps of a grid for each multiprocessor, with 32 elements for each thread: one wave, with
+/// eight resident warps. With 16 elements the grid has four times as many warps and runs in two
+/// waves, which took 0.94 of the time of one wave on an H200, 2026-12-01
+/// (`scripts/gradients-of-rows`).
 const WARPS: i64 = 8;
-/// The longest row that is taken.
+/// The greatest length of a row.
 pub(crate) const LONGEST_ROW: i64 = 1 << 24;
 
 impl GradientTiles {
@@ -50,9 +51,8 @@ impl GradientTiles {
         }
     }
 
-    /// The same for a problem of about this many rows on a machine, or without one on an H200:
-    /// blocks take equally many tiles, so that a wave ends at one time, and each block writes its
-    /// sums once.
+    /// The same tiles, for about this many rows on a machine (None for an H200): blocks process
+    /// equally many tiles, so that a wave ends at one time, and each block writes its sums once.
     pub(crate) fn about(self, rows: i64, machine: Option<&Machine>) -> GradientTiles {
         if rows < 1 {
             return self;
@@ -61,14 +61,16 @@ impl GradientTiles {
         GradientTiles { tiles: power_from((rows + most - 1) / most).min(MOST_TILES), ..self }
     }
 
-    /// Whether a multiprocessor has eight warps, whose threads have 32 elements each.
+    /// Whether the grid has eight warps for each multiprocessor, whose threads have 32 elements
+    /// each.
     pub(crate) fn has_few_warps(self) -> bool {
         self.warps_of_multiprocessor == WARPS
     }
 
-    /// The same, but the rows, the warps and the tiles that options give, where they are not 0.
+    /// The same tiles, but the rows, the warps and the tiles of a block are those of the options if
+    /// they are not 0.
     ///
-    /// Errors: a number that no kernel has.
+    /// Errors: a number that no kernel supports.
     pub(crate) fn given(
         self,
         operator: &'static str,
@@ -103,34 +105,34 @@ pub(crate) struct RowTiles {
     pub alignment: i64,
     /// The rows of a tile of short rows.
     rows: i64,
-    /// The warps of a block, where the compiler shall not choose them.
+    /// The warps of a block; None if the compiler chooses.
     warps: Option<i64>,
 }
 
-/// How the backward cuts rows into tiles, and how many of them a block has.
+/// How the backward divides rows into tiles, and the number of tiles of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct GradientTiles {
     /// The rows of a tile.
     pub(crate) rows: i64,
     /// The warps of a block.
     pub(crate) warps: i64,
-    /// The tiles of a block, one after another.
+    /// The tiles that a block processes in a loop.
     pub(crate) tiles: i64,
-    /// The warps that all blocks shall have together, for each multiprocessor.
+    /// The warps of the whole grid for each multiprocessor.
     warps_of_multiprocessor: i64,
 }
 
 /// The sums over rows that a backward keeps in registers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sums {
-    /// None: a block has one tile.
+    /// No sums: a block has one tile.
     None,
     /// One or two for each element of a row.
     Some,
 }
 
 impl RowTiles {
-    /// Rows of a length, as operators cut them.
+    /// Rows of a length, with the tiles that operators use.
     pub(crate) fn new(length: i64, element: Element, alignment: i64) -> RowTiles {
         let rows = (SHORT_TILE / power_from(length)).max(1);
         RowTiles { length, element, alignment, rows, warps: None }
@@ -141,9 +143,10 @@ impl RowTiles {
         RowTiles { rows: tiles.rows, warps: Some(tiles.warps), ..self }
     }
 
-    /// The same rows in the warps of the forward of a norm that subtracts the mean: with 32
-    /// elements a thread where a warp then has a whole row, which exchanges nothing, and for the
-    /// longest rows, of which a multiprocessor then holds four and not three.
+    /// The same rows, with the warps of the forward of a norm that subtracts the mean. A thread has
+    /// 32 elements in two cases: if one warp then has a whole row, so that no warps exchange
+    /// values; and for the longest rows, because a multiprocessor then holds four rows instead of
+    /// three.
     pub(crate) fn centred(self) -> RowTiles {
         let length = power_from(self.length);
         let warps = self.rows * length / MOST_OF_WARP;
@@ -173,7 +176,7 @@ impl RowTiles {
         self.length <= LONGEST_ROW_IN_A_TILE
     }
 
-    /// How many rows a tile has.
+    /// The number of rows of a tile.
     pub(crate) fn rows(self) -> i64 {
         self.rows
     }
@@ -194,17 +197,17 @@ impl RowTiles {
         if self.fits() { format!("({},{})", self.rows, self.length) } else { format!("(1,{CHUNK})") }
     }
 
-    /// The coordinate of the tile of whole rows of a block.
+    /// The coordinate of the tile of a block, for whole rows.
     pub(crate) fn place(self) -> &'static str {
         if self.fits() { "(block.x, 0)" } else { "(block.x, chunk)" }
     }
 
-    /// The grid of blocks of a tile.
+    /// The grid with one block for each tile.
     pub(crate) fn grid(self) -> String {
         self.grid_of(1)
     }
 
-    /// The grid of blocks of some tiles.
+    /// The grid with one block for each group of this many tiles.
     pub(crate) fn grid_of(self, tiles: i64) -> String {
         let warps = self.warps.map_or(String::new(), |warps| format!("    warps {warps}\n"));
         match self.rows * tiles {
@@ -213,12 +216,13 @@ impl RowTiles {
         }
     }
 
-    /// How many chunks a long row has.
+    /// The number of chunks of a long row.
     pub(crate) fn chunks(self) -> i64 {
         (self.length + CHUNK - 1) / CHUNK
     }
 
-    /// A tile of a tensor of rows, as f32; elements behind the row are 0, or what `outside` says.
+    /// The expression that loads a tile of a tensor of rows as f32. Elements past the end of the
+    /// row are 0, or the value `outside`.
     pub(crate) fn load(self, name: &str, outside: &str) -> String {
         widened(self.element, &format!("load({name}, {}, {}{outside})", self.shape(), self.place()))
     }
@@ -229,7 +233,7 @@ impl RowTiles {
     }
 }
 
-/// Refuses a type that is no floating-point type of at most 32 bits.
+/// Refuses a type that is not a floating-point type of at most 32 bits.
 pub(crate) fn check_float(operator: &'static str, name: &'static str, element: Element) -> Result<(), OperatorError> {
     match element {
         Element::F32 | Element::Bf16 | Element::F16 => Ok(()),
@@ -237,17 +241,17 @@ pub(crate) fn check_float(operator: &'static str, name: &'static str, element: E
     }
 }
 
-/// A value as f32.
+/// An expression that converts a value to f32.
 pub(crate) fn widened(element: Element, value: &str) -> String {
     if element == Element::F32 { value.to_string() } else { format!("f32({value})") }
 }
 
-/// A value of f32 in the type of a tensor.
+/// An expression that converts a value of f32 to the type of a tensor.
 pub(crate) fn narrowed(element: Element, value: &str) -> String {
     if element == Element::F32 { value.to_string() } else { format!("{element}({value})") }
 }
 
-/// A tile program of its text.
+/// Parses a tile program.
 pub(crate) fn program(text: &str) -> Result<Program, OperatorError> {
     Ok(text.parse::<Program>()?)
 }

@@ -1,12 +1,12 @@
 //! Softmax and norms of the rows of a matrix.
 //!
-//! Law: a row is computed by one block, from its own elements alone, in an order that depends on
+//! Law: one block computes a row, from the elements of that row alone, in an order that depends on
 //! its length alone. So a row has the same bits whatever the other rows are and however many there
 //! are.
 //!
 //! Tensors of rows are `(M,length):(x_pitch,1)`, where `M` is the number of rows and `x_pitch` is
-//! the distance between two rows of `x`. Each tensor has its own pitch, named after it, and a
-//! derivative has the pitch of what it is of: `d_x` is `(M,length):(x_pitch,1)`.
+//! the distance between two rows of `x`, in elements. Each tensor has its own pitch, named after
+//! it, except that a derivative has the pitch of its tensor: `d_x` is `(M,length):(x_pitch,1)`.
 
 use tilewright_kernel::machine::Machine;
 use tilewright_tile::{Element, Sequence, TotalTiles};
@@ -25,8 +25,8 @@ options! {
     /// The softmax of each row: `exp(x)` over the sum of `exp(x)` along the row. Input `x`, output
     /// `y`.
     ///
-    /// The greatest element of the row is subtracted first. A row with NaN is NaN, and so is a row
-    /// of minus infinities, as in PyTorch.
+    /// The greatest element of the row is subtracted first. A row that contains NaN becomes NaN,
+    /// and so does a row of minus infinities, as in PyTorch.
     ///
     /// ```
     /// use tilewright_ops::{Operator, Softmax};
@@ -41,8 +41,8 @@ options! {
 }
 
 options! {
-    /// The logarithm of the softmax of each row: `x` less the greatest element, less the logarithm
-    /// of the sum of `exp(x - greatest)`. Input `x`, output `y`.
+    /// The logarithm of the softmax of each row: `x` minus the greatest element, minus the
+    /// logarithm of the sum of `exp(x - greatest)`. Input `x`, output `y`.
     ///
     /// ```
     /// use tilewright_ops::{LogSoftmax, Operator};
@@ -56,10 +56,11 @@ options! {
     pub struct LogSoftmax("log_softmax") of rows {}
 }
 
-/// The statements that find the greatest element of a row and the sum of the powers against it, and
-/// leave them in `greatest` and `total`.
+/// The statements that compute the greatest element of a row in `greatest`, and the sum of the
+/// exponentials relative to it in `total`.
 ///
-/// A long row is read once: whenever a chunk has a greater element, the sum so far is corrected.
+/// A long row is read once: when a chunk has a greater element, the sum so far is rescaled (online
+/// softmax).
 fn powers(rows: RowTiles) -> String {
     let load = rows.load("x", ", -inf");
     if rows.fits() {
@@ -71,7 +72,8 @@ fn powers(rows: RowTiles) -> String {
 "
         );
     }
-    // The least number of f32, and not minus infinity: infinities have no difference.
+    // The start value is the least finite f32 rather than minus infinity, because the difference of
+    // two infinities is NaN.
     format!(
         "    loop chunk < {} with greatest = broadcast(f32(-3.4028235e38), (1,1)), total = broadcast(f32(0), (1,1)) {{
         a = {load}
@@ -83,7 +85,8 @@ fn powers(rows: RowTiles) -> String {
     )
 }
 
-/// Statements for each tile of a row: as they are, or in a loop over the chunks of a long row.
+/// The statements for each tile of a row: unchanged if the row is one tile, or in a loop over the
+/// chunks of a long row.
 fn for_each_tile(rows: RowTiles, statements: &str) -> String {
     if rows.fits() {
         return statements.lines().map(|line| format!("    {line}\n")).collect();
@@ -92,8 +95,8 @@ fn for_each_tile(rows: RowTiles, statements: &str) -> String {
     format!("    loop chunk < {} {{\n{body}    }}\n", rows.chunks())
 }
 
-/// The rows of an operator without sums over rows. In its backward they are cut into the rows and
-/// warps that options give, where a row is in one tile.
+/// The rows of an operator without sums over rows. In its backward, the options set the rows and
+/// warps of a tile if a row is in one tile.
 fn rows_of(
     operator: &'static str,
     (length, element, alignment): (i64, Element, i64),
@@ -129,12 +132,12 @@ impl Operator for Softmax {
         single(&Softmax::text(self.rows(false)?))
     }
 
-    /// Reads `x` and `d_y`; the softmax is computed again.
+    /// Reads `x` and `d_y`; the softmax is recomputed.
     fn backward(&self) -> Result<Sequence, OperatorError> {
         let rows = self.rows(true)?;
         let head = [rows.tensor("input ", "x"), rows.tensor("input ", "d_y"), rows.tensor("output", "d_x")].concat();
         if rows.fits() {
-            // Both tiles are in flight before a thread waits, and both sums are exchanged at once.
+            // Both tiles are in flight before a thread waits, and both sums are exchanged together.
             let body = format!(
                 "    a = {}
     d = {}
@@ -188,7 +191,7 @@ impl Operator for LogSoftmax {
         single(&LogSoftmax::text(self.rows(false)?))
     }
 
-    /// Reads `x` and `d_y`; the softmax is computed again.
+    /// Reads `x` and `d_y`; the softmax is recomputed.
     fn backward(&self) -> Result<Sequence, OperatorError> {
         let rows = self.rows(true)?;
         let head = [rows.tensor("input ", "x"), rows.tensor("input ", "d_y"), rows.tensor("output", "d_x")].concat();
@@ -223,12 +226,12 @@ impl Operator for LogSoftmax {
 }
 
 options! {
-    /// Each row over the root of its mean square: `x * rsqrt(mean(x^2) + epsilon) * weight`. Input
-    /// `x`, output `y`.
+    /// RMS norm: each row over its root mean square: `x * rsqrt(mean(x^2) + epsilon) * weight`.
+    /// Input `x`, output `y`.
     ///
-    /// With `residual` the norm is that of `x + residual`, and the sum, rounded to the type of the
-    /// elements, is a second output, `sum`. The backward then reads `sum` in place of `x`, and
-    /// `d_sum`, and writes `d_x`, which is the derivative by `residual` too.
+    /// With `residual` the norm is that of `x + residual`, and this sum, rounded to the type of the
+    /// elements, is a second output, `sum`. The backward then reads `sum` instead of `x`, and
+    /// `d_sum`, and writes `d_x`, which is the derivative with respect to `residual` too.
     ///
     /// ```
     /// use tilewright_ops::{Operator, RmsNorm};
@@ -241,29 +244,30 @@ options! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub struct RmsNorm("rms_norm") of rows {
-        /// What is added to the mean square.
+        /// The number that is added to the mean square.
         epsilon: f64 = 1e-5,
-        /// Whether there is an input `weight` of a number for each element of a row.
+        /// Whether there is an input `weight` with a number for each element of a row.
         weight: bool = false,
         /// The type of the weights.
         weight_element: Element = Element::F32,
-        /// Whether weights are stored less 1, as Gemma has them: rows are multiplied by `weight +
+        /// Whether 1 is added to the stored weights, as in Gemma: rows are multiplied by `weight +
         /// 1`.
         weight_less_one: bool = false,
-        /// Whether an input `residual` is added first, and the output `sum` written.
+        /// Whether an input `residual` is added first, and the sum is written to the output `sum`.
         residual: bool = false,
-        /// The tiles that a block of the backward takes one after another. With 0, as `about_rows`
-        /// says.
+        /// The tiles that a block of the backward processes in a loop. 0 derives it from
+        /// `about_rows`.
         backward_tiles: i64 = 0,
-        /// About how many rows the backward has: then its blocks fill a large device once. With 0
-        /// that is not known.
+        /// The approximate number of rows of the backward, from which its grid is sized to one wave
+        /// of a large device. 0 if it is not known.
         about_rows: i64 = 0,
     }
 }
 
 options! {
-    /// Each row less its mean, over the root of its variance: `(x - mean) * rsqrt(variance +
-    /// epsilon) * weight + bias`. Input `x`, output `y`. `residual` is that of [`RmsNorm`].
+    /// Layer norm: each row minus its mean, over the root of its variance: `(x - mean) *
+    /// rsqrt(variance + epsilon) * weight + bias`. Input `x`, output `y`. `residual` is as in
+    /// [`RmsNorm`].
     ///
     /// ```
     /// use tilewright_ops::{LayerNorm, Operator};
@@ -275,21 +279,21 @@ options! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub struct LayerNorm("layer_norm") of rows {
-        /// What is added to the variance.
+        /// The number that is added to the variance.
         epsilon: f64 = 1e-5,
-        /// Whether there is an input `weight` of a number for each element of a row.
+        /// Whether there is an input `weight` with a number for each element of a row.
         weight: bool = false,
-        /// Whether there is an input `bias` of a number for each element of a row.
+        /// Whether there is an input `bias` with a number for each element of a row.
         bias: bool = false,
         /// The type of the weights and of the bias.
         weight_element: Element = Element::F32,
-        /// Whether an input `residual` is added first, and the output `sum` written.
+        /// Whether an input `residual` is added first, and the sum is written to the output `sum`.
         residual: bool = false,
-        /// The tiles that a block of the backward takes one after another. With 0, as `about_rows`
-        /// says.
+        /// The tiles that a block of the backward processes in a loop. 0 derives it from
+        /// `about_rows`.
         backward_tiles: i64 = 0,
-        /// About how many rows the backward has: then its blocks fill a large device once. With 0
-        /// that is not known.
+        /// The approximate number of rows of the backward, from which its grid is sized to one wave
+        /// of a large device. 0 if it is not known.
         about_rows: i64 = 0,
     }
 }
@@ -301,12 +305,12 @@ pub(crate) struct Norm {
     pub(crate) rows: RowTiles,
     /// The tiles of the backward.
     pub(crate) tiles: GradientTiles,
-    /// How the program that adds the sums of all blocks is cut.
+    /// The tiles of the program that adds the sums of all blocks.
     pub(crate) totals: TotalTiles,
     pub(crate) epsilon: f64,
     /// Whether the mean is subtracted.
     pub(crate) centred: bool,
-    /// The vectors of a row, and whether each is there.
+    /// Whether there is a weight, and whether there is a bias.
     pub(crate) weight: bool,
     pub(crate) weight_less_one: bool,
     pub(crate) bias: bool,
@@ -338,7 +342,7 @@ impl Norm {
     /// The program of the forward.
     fn text(&self) -> String {
         let Norm { rows, centred, weight_element, residual, .. } = *self;
-        // Rows with a residual are read at the bandwidth of memory as they are.
+        // Rows with a residual reach the memory bandwidth without this.
         let rows = if centred && !residual { rows.centred() } else { rows };
         let mut head = String::new();
         let mut body = String::new();
@@ -378,7 +382,7 @@ impl Norm {
 }
 
 impl RmsNorm {
-    /// The norm, with a backward for a machine; without one, for an H200.
+    /// The norm, with its backward tuned for a machine; None for an H200.
     fn norm(&self, machine: Option<&Machine>) -> Result<Norm, OperatorError> {
         let RmsNorm { length, element, alignment, epsilon, weight, weight_less_one, weight_element, residual, .. } =
             *self;
@@ -408,8 +412,8 @@ impl Operator for RmsNorm {
     }
 
     /// Reads `x` and `d_y`, and `weight` if there is one; writes `d_x` and `d_weight`. With
-    /// `residual` it reads `sum`, `d_y` and `d_same`, the derivative by the output `sum`, and
-    /// writes `d_sum`, which is the derivative by `x` and by `residual`.
+    /// `residual` it reads `sum`, `d_y` and `d_same`, the derivative with respect to the output
+    /// `sum`, and writes `d_sum`, which is the derivative with respect to `x` and to `residual`.
     fn backward(&self) -> Result<Sequence, OperatorError> {
         self.norm(None)?.backward()
     }
@@ -420,7 +424,7 @@ impl Operator for RmsNorm {
 }
 
 impl LayerNorm {
-    /// The norm, with a backward for a machine; without one, for an H200.
+    /// The norm, with its backward tuned for a machine; None for an H200.
     fn norm(&self, machine: Option<&Machine>) -> Result<Norm, OperatorError> {
         let LayerNorm { length, element, alignment, epsilon, weight, bias, weight_element, residual, .. } = *self;
         let operator = "layer_norm";
@@ -448,7 +452,7 @@ impl Operator for LayerNorm {
         single(&self.norm(None)?.text())
     }
 
-    /// As of [`RmsNorm`], and `d_bias`.
+    /// As in [`RmsNorm`]; also writes `d_bias`.
     fn backward(&self) -> Result<Sequence, OperatorError> {
         self.norm(None)?.backward()
     }

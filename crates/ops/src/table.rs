@@ -11,14 +11,14 @@ use crate::{
     Quantize, RmsNorm, Rope, Route, Softmax,
 };
 
-/// An operator of the table.
+/// An operator in the table.
 #[derive(Debug, Clone, Copy)]
 pub struct OperatorEntry {
     /// Its name.
     pub name: &'static str,
     /// What it computes, in one sentence without a full stop.
     pub summary: &'static str,
-    /// Makes it of options.
+    /// Makes the operator from its options.
     make: fn(&Options) -> Result<Box<dyn Operator>, OperatorError>,
 }
 
@@ -61,7 +61,7 @@ pub const OPERATORS: &[OperatorEntry] = &[
     entry::<Int4Weights>("The matrix of weights of four bits and their scales"),
 ];
 
-/// The programs of the operator of a name: of its forward, or of its backward.
+/// The programs of the operator of this name: of its backward, or of its forward.
 ///
 /// ```
 /// use tilewright_ops::{OptionValue, Options, operator};
@@ -74,13 +74,14 @@ pub const OPERATORS: &[OperatorEntry] = &[
 /// # Ok::<(), tilewright_ops::OperatorError>(())
 /// ```
 ///
-/// Errors: an unknown operator or option; options that no kernel has; a backward that there is not.
+/// Errors: an unknown operator or option; options that no kernel supports; the backward of an
+/// operator that has none.
 pub fn operator(name: &str, options: &Options, is_backward: bool) -> Result<Sequence, OperatorError> {
     let operator = made(name, options)?;
     if is_backward { operator.backward() } else { operator.forward() }
 }
 
-/// The kernels of the operator of a name for a machine.
+/// The kernels, for a machine, of the operator of this name.
 ///
 /// ```
 /// use tilewright_ops::{OptionValue, Options, operator_kernels};
@@ -91,7 +92,7 @@ pub fn operator(name: &str, options: &Options, is_backward: bool) -> Result<Sequ
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Errors: as [`operator`]; refusals of the programs.
+/// Errors: those of [`operator`], and those of compiling the programs.
 pub fn operator_kernels(
     name: &str,
     options: &Options,
@@ -101,7 +102,7 @@ pub fn operator_kernels(
     made(name, options)?.kernels(is_backward, machine)
 }
 
-/// The operator of a name.
+/// The operator of a name with these options.
 fn made(name: &str, options: &Options) -> Result<Box<dyn Operator>, OperatorError> {
     let found = OPERATORS.iter().find(|entry| entry.name == name);
     let entry = found.ok_or_else(|| {
