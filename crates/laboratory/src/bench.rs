@@ -1,4 +1,4 @@
-//! `tilewright bench`: tables of measured performance, beside other installed libraries.
+//! `tilewright bench`: tables of measured performance, compared with other installed libraries.
 
 mod copy;
 mod gemm;
@@ -10,17 +10,17 @@ use tilewright_cli::shared::{Failure, Terminal};
 /// The tables.
 #[derive(Debug, Subcommand)]
 pub enum Table {
-    /// Copies between layouts, in GB/s of elements moved: the best of some runs.
+    /// Copies between layouts, in GB/s of elements moved: the best of several runs.
     ///
-    /// `share` is relative to a plain copy of equally many bytes, measured alternately. NumPy and
-    /// PyTorch are measured if `python3` has them, the crate `ndarray` if there is a command
-    /// `tilewright-peers`, which `cargo install --path bench` builds, and HPTT if that was built
-    /// with `--features hptt`.
+    /// `share` is relative to a plain copy of as many bytes, measured alternately with the runs.
+    /// NumPy and PyTorch are measured if `python3` has them, the crate `ndarray` if there is a
+    /// command `tilewright-peers`, which `cargo install --path bench` builds, and HPTT if that was
+    /// built with `--features hptt`.
     Copy {
-        /// The size of each case.
+        /// The size of the arrays of each case, in mebibytes.
         #[arg(long, value_name = "MEBIBYTES", default_value_t = 64, allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..=4096))]
         size: u16,
-        /// The seconds that each case takes at least.
+        /// The least time for each case, in seconds.
         #[arg(long, value_name = "SECONDS", default_value_t = 0.3)]
         seconds: f64,
         /// The numbers of threads, separated by commas.
@@ -28,12 +28,12 @@ pub enum Table {
         threads: Vec<u16>,
     },
 
-    /// Products of matrices, in GFLOP/s: the best of some runs.
+    /// GEMMs, in GFLOP/s: the best of several runs.
     ///
     /// `share` is relative to the peak: the multiply-adds of the same instructions on registers
-    /// only, on as many threads; the best of many short slices, measured alternately with the runs.
-    /// NumPy is measured if `python3` has it, the crates `gemm` and `matrixmultiply` if there is a
-    /// command `tilewright-peers`, which `cargo install --path bench` builds.
+    /// only, on as many threads. The peak is the best of many short slices, measured alternately
+    /// with the runs. NumPy is measured if `python3` has it, the crates `gemm` and `matrixmultiply`
+    /// if there is a command `tilewright-peers`, which `cargo install --path bench` builds.
     ///
     /// With `--path avx2` the others are limited to the same instructions: NumPy's OpenBLAS by
     /// `OPENBLAS_CORETYPE`, the crate `gemm` by a command `tilewright-peers-avx2`, which `cargo
@@ -41,10 +41,10 @@ pub enum Table {
     /// `matrixmultiply`, which cannot be limited, is not measured. With `--path portable` OpenBLAS
     /// is limited to SSE3, and neither crate, which cannot be limited below AVX2, is measured.
     Gemm {
-        /// Fewer shapes.
+        /// Measure fewer shapes.
         #[arg(long)]
         quick: bool,
-        /// The instructions of the micro-kernel; the fastest that are here where none are given.
+        /// The instructions of the micro-kernel; the fastest that this machine supports if omitted.
         #[arg(long, value_name = "INSTRUCTIONS")]
         path: Option<gemm::Path>,
         /// The types of numbers, separated by commas.
@@ -53,7 +53,7 @@ pub enum Table {
         /// The numbers of threads, separated by commas.
         #[arg(long, value_name = "COUNTS", value_delimiter = ',', default_value = "1,2", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..=1024))]
         threads: Vec<u16>,
-        /// The seconds that each case takes at least.
+        /// The least time for each case, in seconds.
         #[arg(long, value_name = "SECONDS", default_value_t = 0.3)]
         seconds: f64,
     },

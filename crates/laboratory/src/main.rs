@@ -1,9 +1,9 @@
-//! `tilewright-lab`: what the developers of Tilewright measure and check.
+//! `tilewright-lab`: measurements and checks for the developers of Tilewright.
 //!
-//! Users have the command `tilewright`. This program has what is asked of the library and of a
-//! machine as a whole: tables beside other libraries, GEMMs of random types, sizes and layouts
-//! against sums in double precision, and plans for thousands of devices. It prints and fails as the
-//! command does.
+//! Users have the command `tilewright`. This program measures and checks the library and a machine
+//! as a whole: tables that compare it with other libraries, GEMMs of random types, sizes and
+//! layouts compared with sums in double precision, and plans for thousands of devices. Its output
+//! and exit codes follow the rules of the command `tilewright`.
 
 mod bench;
 mod random;
@@ -22,7 +22,7 @@ struct Args {
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     color: ColorChoice,
 
-    /// Answer with JSON objects, one on a line.
+    /// Answer with JSON objects, one on each line.
     #[arg(long, global = true)]
     json: bool,
 
@@ -32,7 +32,7 @@ struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Measure what is reached on this machine, beside others that are installed.
+    /// Measure performance on this machine, compared with other installed libraries.
     #[command(after_help = "\
 Examples:
   tilewright-lab bench copy
@@ -59,7 +59,8 @@ random elements are compared; every byte beside the outputs must be as it was.")
         options: random::RandomOptions,
     },
 
-    /// Show how plans of one matrix grow with the number of devices: volumes and times.
+    /// Show how the volumes and times of resharding plans of one matrix grow with the number of
+    /// devices.
     #[command(after_help = "\
 Examples:
   tilewright-lab scale

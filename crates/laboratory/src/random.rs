@@ -28,16 +28,18 @@ use tilewright_cli::shared::{Failure, Terminal, to_plan_for};
 
 use self::problem::Chance;
 
-/// Elements that are compared on a device, of each problem, or of all of a list.
+/// The number of elements that are compared on a device, for each problem, or for all problems of a
+/// list.
 const COMPARED: u64 = 300;
-/// Numbers of a tensor repeat after this many: a prime.
+/// The period of the random numbers of a tensor: a prime.
 const PERIOD: usize = 65_521;
 /// The largest size of problems for the interpreter.
 const SMALL: i64 = 256;
-/// The bytes of memory that a kernel has not written, and the number of guard bytes after a tensor.
+/// The byte that fills memory that a kernel has not written, and the number of guard bytes after a
+/// tensor.
 const POISON: u8 = 0xff;
 const BEHIND: u64 = 256;
-/// The most stages of a problem that is long along K.
+/// The greatest number of stages of a problem that is long along K.
 const FEW_STAGES: i64 = 4;
 
 /// The distribution of the inputs of a problem.
@@ -55,7 +57,7 @@ enum Work {
     List(Problems),
 }
 
-/// The kernels of it.
+/// The kernels of a case.
 enum Made {
     One(Box<Product>),
     List(Box<Products>),
@@ -77,7 +79,7 @@ impl Made {
     }
 }
 
-/// Plans, with the seconds that the model gives them.
+/// Plans, with the seconds that the model predicts for them.
 type Plans = Vec<(f64, Plan)>;
 
 /// A case: problem, inputs and plan.
@@ -92,7 +94,7 @@ struct Task {
 }
 
 impl Task {
-    /// The case of a number, with sizes up to the largest: every sixteenth is a list.
+    /// The case of this number, with sizes up to the largest: every sixteenth case is a list.
     fn of(number: u64, largest: i64) -> Result<Task, PlanError> {
         let long = largest <= SMALL && number / 4 % 3 == 1;
         let task = match number % 16 {
@@ -142,7 +144,7 @@ impl Task {
         })
     }
 
-    /// The kernels of the plan that is asked for.
+    /// The kernels of the plan that the case selects.
     fn by_plan<W, P>(
         &self,
         (work, machine): (&W, &Machine),
@@ -164,7 +166,7 @@ impl Task {
         }
     }
 
-    /// Checks it in the interpreter: how many elements were compared.
+    /// Checks the case in the interpreter; returns the number of compared elements.
     fn interpreted(&self, number: u64, machine: &Machine) -> Result<u64, Failure> {
         let report = match self.build(machine).map_err(|error| Failure::refused(&error))? {
             Made::One(product) => product.check_on(&|operand, element, count| match operand {
@@ -172,7 +174,7 @@ impl Task {
                 _ => block(self.numbers, operand, product.problem().random_type(operand, element), count),
             }),
             Made::List(products) => products.check_on(&|problem, operand, element, count| {
-                // Each problem has numbers of its own.
+                // Each problem has its own random numbers.
                 let mut bytes = block(self.numbers, operand, element, count + problem);
                 bytes.drain(..problem * element.bytes() as usize);
                 bytes
@@ -181,7 +183,7 @@ impl Task {
         Ok(report.map_err(wrong)?.compared as u64)
     }
 
-    /// Plans it and writes its kernels: how many there are.
+    /// Plans the case and writes its kernels; returns their number.
     fn written(&self, machine: &Machine) -> Result<u64, Failure> {
         let made = self.build(machine).map_err(|error| Failure::refused(&error))?;
         for step in made.steps() {
@@ -190,7 +192,7 @@ impl Task {
         Ok(made.steps().len() as u64)
     }
 
-    /// Checks it on a device: how many elements were compared.
+    /// Checks the case on a device; returns the number of compared elements.
     fn launched(&self, number: u64, machine: &Machine, device: &Device) -> Result<u64, Failure> {
         let made = self.build(machine).map_err(|error| Failure::refused(&error))?;
         let stream = device.stream()?;
@@ -198,7 +200,7 @@ impl Task {
         let problems = self.problems();
         let (mut all, mut blocks) = (Vec::new(), Vec::new());
         for (place, problem) in problems.iter().enumerate() {
-            // The first one has the workspace of all.
+            // The workspace belongs to the first problem, and serves all problems.
             let workspaces = if place == 0 { made.workspaces() } else { &[] };
             let (tensors, given) = filled(device, &stream, (problem, place), (self.numbers, number), workspaces)?;
             all.push(tensors);
@@ -212,7 +214,7 @@ impl Task {
     }
 }
 
-/// Numbers of a tensor.
+/// Random numbers for a tensor, as bytes.
 fn block(numbers: Numbers, operand: ProductTensor, element: Element, count: usize) -> Vec<u8> {
     let seed = match operand {
         ProductTensor::A => 1,
@@ -224,7 +226,8 @@ fn block(numbers: Numbers, operand: ProductTensor, element: Element, count: usiz
     };
     let mut bytes = any_numbers(element, count, seed);
     let width = element.bytes() as usize;
-    // Exponents are moved, or numbers replaced.
+    // For each type: the amount added to or subtracted from the bits to change the exponent, and
+    // the bits of infinity and NaN.
     let (shift, inf, nan) = match element {
         Element::Bf16 => (60 << 7, 0x7f80, 0x7fc0),
         Element::F16 => (10 << 10, 0x7c00, 0x7e00),
@@ -251,8 +254,8 @@ fn wrong(unchecked: Unchecked) -> Failure {
     Failure::Value(unchecked.to_string())
 }
 
-/// The tensors of a problem on a device: random inputs, which differ for the problems of a list,
-/// and poison for outputs and workspaces.
+/// The tensors of a problem on a device: inputs with random numbers, which differ between the
+/// problems of a list, and outputs and workspaces filled with poison.
 fn filled(
     device: &Device,
     stream: &Stream,
@@ -274,7 +277,7 @@ fn filled(
             ProductTensor::Ends => problem.any_ends(number),
             _ => block(numbers, operand, problem.random_type(operand, matrix.element()), PERIOD),
         };
-        // Each problem of a list begins elsewhere in the same numbers.
+        // Each problem of a list begins at another position of the same random numbers.
         if operand != ProductTensor::Ends {
             block.rotate_left(width * (place * 1009 % PERIOD));
         }
@@ -334,14 +337,14 @@ fn compared(
     let ([m, n, _], batch) = (problem.sizes(), problem.batch());
     let mut chance = Chance(number);
     for at in 0..elements {
-        // The last element, and random others.
+        // Compares the last element, and random others.
         let place = match at {
             0 => [m - 1, n - 1, batch - 1],
             _ => [m, n, batch].map(|size| chance.below(size as u64) as i64),
         };
         let own = if problem.row_groups().is_some() { group_of(problem, &input, place[0]) } else { Some(place[2]) };
         let Some(matrix) = own else {
-            // A row of no group is as it was.
+            // A row that is in no group must be unchanged.
             let at = problem.d().place(place)? as usize;
             if bits_at(&left, width, at) != u64::MAX >> (64 - 8 * width) {
                 return Err(Failure::Value(format!("D has a number at {at}, in a row of no group")));
@@ -355,7 +358,7 @@ fn compared(
     Ok(elements + kept as u64)
 }
 
-/// Whether every byte that no element of a matrix has is as it was before.
+/// Checks that every byte that belongs to no element of a matrix is unchanged.
 fn beside(left: &[u8], matrix: &Matrix) -> Result<(), String> {
     let (width, [rows, columns, matrices]) = (matrix.element().bytes() as usize, matrix.extents());
     let mut own = vec![false; left.len() / width + 1];
@@ -375,18 +378,18 @@ fn beside(left: &[u8], matrix: &Matrix) -> Result<(), String> {
     }
 }
 
-/// What is done with a case.
+/// How a case is checked.
 enum Check {
     Plan,
     Interpret,
     Launch(Device),
 }
 
-/// Checks the problem, or the list, of a number: how many elements were compared, or kernels
-/// written. A failure says what the problem was.
+/// Checks the problem, or the list, of this number; returns the number of compared elements, or of
+/// written kernels. A failure describes the problem.
 fn checked(number: u64, largest: i64, machine: &Machine, check: &Check) -> Result<u64, (String, Failure)> {
     let task = Task::of(number, largest).map_err(|error| (String::new(), Failure::refused(&error)))?;
-    // A machine without 8-bit floats has no plan for problems of these.
+    // A machine without 8-bit floats has no plan for problems of these types.
     if task.problems().iter().any(|problem| needs_types(problem, machine).is_err()) {
         return Ok(0);
     }
@@ -401,7 +404,7 @@ fn checked(number: u64, largest: i64, machine: &Machine, check: &Check) -> Resul
 /// Which problems are checked, and where.
 #[derive(Debug, Args)]
 pub struct RandomOptions {
-    /// How many problems, of every type and layout.
+    /// The number of problems, of all types and layouts.
     #[arg(value_name = "COUNT", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     count: u32,
     /// The number of the first problem.
@@ -410,18 +413,18 @@ pub struct RandomOptions {
     /// Run larger problems on the first GPU, instead of small ones in the interpreter.
     #[arg(long)]
     device: bool,
-    /// Plan problems of the sizes of a device and write their kernels, and run nothing.
+    /// Plan problems of device sizes and write their kernels, without running them.
     #[arg(long, conflicts_with = "device")]
     plan: bool,
-    /// The greatest size: 96 in the interpreter, and 5000 on a device and with --plan.
+    /// The greatest size; 96 in the interpreter if omitted, and 5000 on a device and with --plan.
     #[arg(long = "m", value_name = "SIZE", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     largest: Option<u32>,
-    /// The GPU to plan for, by its name; else the first GPU with --device, or an H200.
+    /// The GPU to plan for, by name; if omitted, the first GPU with --device, or an H200 otherwise.
     #[arg(long, value_name = "NAME")]
     machine: Option<String>,
 }
 
-/// Checks problems, planned for a machine: on the device, or in the interpreter.
+/// Checks random problems, planned for a machine: on the device, or in the interpreter.
 pub fn run(options: &RandomOptions, terminal: &mut Terminal) -> Result<(), Failure> {
     let device = options.device;
     let largest = options.largest.map_or(if device || options.plan { 5000 } else { 96 }, i64::from);
@@ -459,7 +462,7 @@ pub fn run(options: &RandomOptions, terminal: &mut Terminal) -> Result<(), Failu
         let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
         let mut outcome = Ok(());
         for worker in workers {
-            // A panic is a failure of a problem as well, and has been reported.
+            // A panic is a failure of a problem too, and has been reported.
             outcome = outcome.and(worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         }
         outcome

@@ -1,7 +1,8 @@
-//! `tilewright-lab scale`: how moves of one matrix grow with the number of devices.
+//! `tilewright-lab scale`: how the cost of resharding one matrix grows with the number of devices.
 //!
-//! Law: every number is that of a plan that is made here, one for each row. Both axes of the
-//! picture are logarithmic; times are what the stated links allow, and no measurement.
+//! Law: every row shows the numbers of a plan that is computed by this run. Both axes of the chart
+//! are logarithmic. Times are computed from the bandwidths of the given links, and are not
+//! measurements.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,16 +18,16 @@ use tilewright_cli::shared::{Failure, Progress, SCALE, Saving, Terminal};
 
 #[derive(Debug, Args)]
 pub struct ScaleOptions {
-    /// Rows and columns of the matrix.
+    /// The number of rows, and of columns, of the matrix.
     #[arg(long, default_value = "16384", allow_negative_numbers = true, value_parser = clap::value_parser!(i64).range(1..=1 << 24))]
     size: i64,
-    /// Numbers of devices, each of which divides the size.
+    /// The numbers of devices, each of which divides the size.
     #[arg(long, default_value = "8,64,512,4096", value_delimiter = ',', value_name = "COUNTS")]
     devices: Vec<i64>,
-    /// The bytes of an element.
+    /// The size of an element, in bytes.
     #[arg(long, default_value = "2", allow_negative_numbers = true, value_parser = clap::value_parser!(i64).range(1..=1024))]
     bytes: i64,
-    /// The devices of a node, and the links, as for `reshard`.
+    /// The number of devices of a node, and the links, as for `reshard`.
     #[arg(long, default_value = "hgx-h200")]
     machine: String,
     #[command(flatten)]
@@ -35,7 +36,7 @@ pub struct ScaleOptions {
 
 const MOVES: [&str; 4] = ["gather rows", "rows to columns", "sums to rows", "sums to all"];
 
-/// The layouts before and after a move of a matrix of `n` by `n` elements over `p` devices.
+/// The layouts before and after a move of an `n` x `n` matrix over `p` devices.
 fn layouts(at: usize, n: i64, p: i64) -> [String; 2] {
     let part = n / p;
     let rows = format!("(({part},{p}),{n}):(({n},1@x),1)");
@@ -61,7 +62,7 @@ struct Row {
 
 pub fn run(options: &ScaleOptions, terminal: &mut Terminal) -> Result<(), Failure> {
     let machine: Machine = options.machine.parse()?;
-    // A name of no format is refused before anything is computed.
+    // Refuses an unknown file format before any plan is computed.
     options.saving.file()?;
     if let Some(devices) = options.devices.iter().find(|devices| **devices < 2 || options.size % **devices != 0) {
         return Err(MeshError::Uneven { mode: 0, size: options.size, parts: *devices }.into());
@@ -90,8 +91,8 @@ pub fn run(options: &ScaleOptions, terminal: &mut Terminal) -> Result<(), Failur
     Ok(terminal.prose(&text)?)
 }
 
-/// The plans of all moves, made side by side. A bar says how far they have come: a plan takes as
-/// long as its devices have pairs.
+/// The plans of all moves, computed in parallel, with a progress bar. The progress counts pairs of
+/// devices, because the time of a plan is proportional to them.
 fn planned(options: &ScaleOptions, machine: &Machine) -> Result<Vec<Row>, MeshError> {
     let moves = options.devices.iter().flat_map(|devices| (0..MOVES.len()).map(move |at| (*devices, at)));
     let moves: Vec<(i64, usize)> = moves.collect();
@@ -136,7 +137,7 @@ fn mebibytes(bytes: i64) -> f64 {
     bytes as f64 / f64::from(1 << 20)
 }
 
-/// The colour of a move.
+/// The colour of a move in the chart.
 fn paint(at: usize) -> Paint {
     Palette::Rainbow.paint(at as i64, MOVES.len() as i64)
 }
@@ -156,7 +157,8 @@ fn figure(rows: &[Row], caption: String) -> Figure<'static> {
 const WIDTH: f64 = 320.0;
 const HEIGHT: f64 = 220.0;
 
-/// A line for each move. That of sums to rows is dashed, so that the first is seen below it.
+/// A chart with a line for each move. The line of the move from sums to rows is dashed, so that a
+/// line below it remains visible.
 fn chart(rows: &[Row], value: impl Fn(&Row) -> f64, unit: &str) -> Scene {
     let mut scene = Scene::new();
     let devices = rows.iter().map(|row| (row.devices as f64).log2());

@@ -1,10 +1,10 @@
-//! `tilewright-lab bench copy`: how fast data moves between layouts, beside plain copies and others
-//! that are installed.
+//! `tilewright-lab bench copy`: how fast data moves between layouts, compared with plain copies and
+//! with other installed libraries.
 //!
 //! Every case moves as many bytes as the plain copy (`memcpy`) that is measured alternately with
-//! it; rates count each byte once. The other libraries get the same strided array: its axes in C
-//! order, and the permutation. They run in separate processes, which measure all cases of a table
-//! first.
+//! it; rates count each byte once. The other libraries move the same strided array: they get its
+//! axes in C order, and the permutation. They run in separate processes, which measure all cases of
+//! a table first.
 
 use std::io::Write;
 use std::process::Command;
@@ -19,23 +19,25 @@ use super::failed;
 
 /// The kind of copy.
 enum Move {
-    /// An array of these axes in C order, to one in which axis `k` is axis `order[k]` of the first.
+    /// From an array with these axes in C order to an array whose axis `k` is axis `order[k]` of
+    /// the first.
     Permuted(Vec<usize>, Vec<usize>),
-    /// Rows to tiles of 128 by 64, each by rows.
+    /// From a row-major matrix to row-major tiles of 128 x 64.
     Blocked(usize),
-    /// Rows to tiles of 8 rows of 128 bytes, swizzled as shared memory has them.
+    /// From a row-major matrix to tiles of 8 rows of 128 bytes, swizzled like operands in shared
+    /// memory.
     Swizzled(usize),
 }
 
 /// The other libraries, in the order of the columns.
 const PEERS: [&str; 4] = ["numpy", "torch", "ndarray", "hptt"];
 
-/// The cases, of about `mebibytes` each.
+/// The cases, of about `mebibytes` MiB each.
 fn cases(bytes: usize, mebibytes: usize) -> Vec<(&'static str, Move)> {
     let elements = (mebibytes << 20) / bytes;
     let side = 1_usize << (elements.ilog2() / 2);
     let wide = elements / side;
-    // The first axis is as long as the others allow.
+    // The first axis is as long as the size of the case and the other axes allow.
     let permuted = |rest: &[usize], order: &[usize]| {
         let first = (elements / rest.iter().product::<usize>()).max(1);
         Move::Permuted([&[first], rest].concat(), order.to_vec())
@@ -95,12 +97,13 @@ pub fn run(mebibytes: usize, least: f64, threads: &[usize], terminal: &mut Termi
     Ok(())
 }
 
-/// GB/s of the plain copy and of ours.
+/// The rates of the plain copy and of this library, in GB/s.
 fn measured<T: Number>(case: &Move, threads: usize, least: f64) -> Result<[f64; 2], Failure> {
     let layout = |text: String| text.parse::<Layout>().map_err(|error| failed(error.into()));
     match case {
         Move::Permuted(axes, order) => {
-            // In the order of the first array; the second has its own axes.
+            // A layout in the order of the axes of the first array; the second array has its own
+            // order.
             let extents: Vec<i64> = axes.iter().map(|axis| *axis as i64).collect();
             let mut strides = vec![0; extents.len()];
             let mut step = 1;
@@ -133,7 +136,7 @@ fn measured<T: Number>(case: &Move, threads: usize, least: f64) -> Result<[f64; 
     }
 }
 
-/// Integers of the sizes of the types.
+/// Integers with the same sizes as the element types.
 trait Number: tilewright::tensor::npy::NpyElement + Send + Sync {}
 impl Number for u8 {}
 impl Number for u16 {}
@@ -164,7 +167,8 @@ fn timed<T: Number, D: Offsets>(src: &Layout, dst: &D, threads: usize, least: f6
         let start = Instant::now();
         outcome = outcome.and(plan.run(&view, &mut target));
         let ours = start.elapsed().as_secs_f64();
-        // The first run of either also gets its memory from the system.
+        // The first run of each includes the allocation of its memory by the system, so it is not
+        // counted.
         if runs > 0 {
             best = [best[0].min(plain), best[1].min(ours)];
         }
@@ -176,14 +180,14 @@ fn timed<T: Number, D: Offsets>(src: &Layout, dst: &D, threads: usize, least: f6
 
 /// The result of another library in a case.
 struct Other {
-    /// The number of the case.
+    /// The index of the case.
     case: usize,
     name: String,
-    /// In GB/s.
+    /// The rate, in GB/s.
     rate: f64,
 }
 
-/// The rates of those that are installed, in all cases that they know.
+/// The rates of the installed libraries, in all cases that they support.
 fn peers(kind: &str, threads: usize, least: f64, cases: &[(&str, Move)]) -> Vec<Other> {
     let list = |numbers: &[usize]| numbers.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
     let (mut numbers, mut arrays) = (Vec::new(), Vec::new());
@@ -214,8 +218,8 @@ fn peers(kind: &str, threads: usize, least: f64, cases: &[(&str, Move)]) -> Vec<
     others
 }
 
-/// The Python program: for each array, the best of several runs of NumPy, which has one thread, and
-/// of PyTorch, in bytes per second.
+/// The Python program: for each array, the best of several runs of NumPy, which uses one thread,
+/// and of PyTorch, in bytes per second.
 const PYTHON: &str = "\
 import sys, time
 kind, threads, least, arrays = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), sys.argv[4:]

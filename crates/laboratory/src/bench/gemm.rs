@@ -1,4 +1,4 @@
-//! `tilewright-lab bench gemm`: products of matrices, in operations a second.
+//! `tilewright-lab bench gemm`: GEMMs, in operations per second.
 
 use std::io::Write;
 use std::process::Command;
@@ -14,11 +14,11 @@ use super::failed;
 /// The memory order of an operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// Rows one after another.
+    /// Row-major.
     Rows,
-    /// Columns one after another.
+    /// Column-major.
     Columns,
-    /// Tiles of 64 by 64, each by rows.
+    /// Row-major tiles of 64 x 64.
     Tiles,
 }
 
@@ -64,14 +64,14 @@ const CASES: [Case; 15] = {
     ]
 };
 
-/// Instructions.
+/// The instructions of a micro-kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Path {
     /// Vectors of 64 bytes.
     Avx512,
     /// Vectors of 32 bytes, and fused multiply-adds.
     Avx2,
-    /// The instructions that every machine of its kind has.
+    /// The baseline instructions, which every machine of the architecture has.
     Portable,
 }
 
@@ -84,7 +84,8 @@ impl Path {
         }
     }
 
-    /// The command that asks the crates, compiled for no more than these instructions.
+    /// The command that measures the crates `gemm` and `matrixmultiply`, compiled for these
+    /// instructions at most; None if there is none.
     fn crates(self) -> Option<&'static str> {
         match self {
             Path::Avx512 => Some("tilewright-peers"),
@@ -93,7 +94,7 @@ impl Path {
         }
     }
 
-    /// The processor that OpenBLAS is to take this one for.
+    /// The processor type that OpenBLAS is told to assume; None if it detects the type itself.
     fn core(self) -> Option<&'static str> {
         match self {
             Path::Avx512 => None,
@@ -134,7 +135,7 @@ pub fn run(
 /// The other libraries, in the order of the columns.
 const PEERS: [&str; 3] = ["gemm", "matrixmultiply", "numpy"];
 
-/// A layout of `(rows, columns)`.
+/// The layout of an operand, `(rows, columns)`.
 fn layout(form: Form, rows: usize, columns: usize) -> Result<Layout, Failure> {
     let text = match form {
         Form::Rows => format!("({rows},{columns}):({columns},1)"),
@@ -144,7 +145,7 @@ fn layout(form: Form, rows: usize, columns: usize) -> Result<Layout, Failure> {
     text.parse().map_err(|error: tilewright::LayoutError| error.into())
 }
 
-/// The rate of the library, in operations per second, and that of the instructions alone.
+/// The rates of a GEMM of this library and of the instructions alone, in operations per second.
 fn rates<S: ProductNumber<Sum = S> + Sum>(
     case: &Case,
     (atom, mma): (&MmaAtom, &TiledMma),
@@ -156,7 +157,7 @@ fn rates<S: ProductNumber<Sum = S> + Sum>(
     let mut random = Random(1);
     let a = Tensor::from_fn(layout(a_form, m, k)?, |_| S::random(&mut random)).map_err(failed)?;
     let b = Tensor::from_fn(layout(b_form, k, n)?, |_| S::random(&mut random)).map_err(failed)?;
-    // The library's B is (N,K).
+    // The library takes B as (N,K).
     let transposed = b.layout().select(&[1, 0]).map_err(|error| failed(error.into()))?;
     let b_view = TensorView::new(b.as_slice(), transposed).map_err(failed)?;
     let mut c = Tensor::zeroed(layout(Form::Rows, m, n)?).map_err(failed)?;
@@ -165,7 +166,7 @@ fn rates<S: ProductNumber<Sum = S> + Sum>(
         return Err(Failure::Usage("one and zero".into()));
     };
 
-    // Runs of some milliseconds, or one product where that takes longer.
+    // A run takes some milliseconds; it is one GEMM if that takes longer.
     let inner = (2e8 / work).ceil().max(1.0);
     let mut outcome = Ok(());
     let (seconds, limit) = pool.install(|| {
@@ -186,7 +187,8 @@ fn rates<S: ProductNumber<Sum = S> + Sum>(
     Ok([inner * work / seconds, limit])
 }
 
-/// The row of a case: our rate, its share of the limit, and the rates of others.
+/// Writes the row of a case: the rate of this library, its share of the peak, and the rates of the
+/// other libraries.
 fn write_row(
     case: &Case,
     [ours, limit]: [f64; 2],
@@ -206,7 +208,7 @@ fn write_row(
     Ok(terminal.out.flush()?)
 }
 
-/// The table of one type and one number of threads.
+/// Writes the table of one type and one number of threads.
 fn table<S: ProductNumber<Sum = S> + Sum>(
     kind: &str,
     cases: &[Case],
@@ -233,7 +235,7 @@ fn table<S: ProductNumber<Sum = S> + Sum>(
     }
     writeln!(terminal.out)?;
     terminal.out.flush()?;
-    // The logarithms of our rate over that of the best of the others.
+    // The logarithms of the rate of this library over the best rate of the others.
     let mut ratios = Vec::new();
     let mut progress = Progress::new("measuring", cases.len() as u64);
     for case in cases {
@@ -274,7 +276,7 @@ fn peers(kind: &str, path: Path, threads: usize, case: &Case, least: f64) -> Vec
     for name in ["OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"] {
         numpy.env(name, &threads);
     }
-    // The first may have OpenBLAS take this processor for an older one, the second for one with
+    // `OPENBLAS_CORETYPE` can make OpenBLAS assume an older processor, and `OPENBLAS_L2_SIZE`
     // another cache.
     for name in ["OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"] {
         numpy.env_remove(name);

@@ -10,12 +10,12 @@ use tilewright::planners::{Expression, PlanError};
 use super::problem::{BYTES, Chance, matrix};
 use super::{Numbers, Task, Work};
 
-/// The most problems of a list.
+/// The greatest number of problems of a list.
 const MOST: u64 = 12;
-/// The most problems of a list with inputs that may not be prefetched.
+/// The greatest number of problems of a list whose inputs may not be prefetchable.
 const MOST_READ: u64 = 8;
 
-/// The list of a number.
+/// The list of this number.
 pub(super) fn task(number: u64, largest: i64, long: bool) -> Result<Task, PlanError> {
     let mut chance = Chance(number.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(0x1234_5678));
     let chance = &mut chance;
@@ -46,7 +46,8 @@ pub(super) fn task(number: u64, largest: i64, long: bool) -> Result<Task, PlanEr
         }
         let [m, n, k] = sizes;
         let mut own = |element, [rows, columns]: [i64; 2]| match plain {
-            // As kernels take them, so that nothing is moved; or anyhow.
+            // Either in the layout that kernels read, so that nothing is copied first, or in any
+            // layout.
             true => {
                 let line = (columns + 15) / 16 * 16;
                 Matrix::strided(element, [rows, columns, 1], [line, 1, rows * line])

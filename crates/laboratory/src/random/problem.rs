@@ -8,10 +8,10 @@ use tilewright::planners::{Expression, PlanError, Statistic};
 
 use super::{Numbers, Task, Work};
 
-/// The most bytes of the tensors of a problem.
+/// The most bytes of all tensors of a problem.
 pub(super) const BYTES: i64 = 1 << 28;
 
-/// Random numbers.
+/// A generator of random numbers.
 pub(super) struct Chance(pub(super) u64);
 
 impl Chance {
@@ -20,7 +20,7 @@ impl Chance {
         self.0 >> 33
     }
 
-    /// A number from 0 to `end - 1`.
+    /// A random number from 0 to `end - 1`.
     pub(super) fn below(&mut self, end: u64) -> u64 {
         self.next() % end
     }
@@ -29,7 +29,7 @@ impl Chance {
         all[self.below(all.len() as u64) as usize]
     }
 
-    /// A size up to the largest; often small, often round.
+    /// A random size up to the largest: often small, often round.
     pub(super) fn size(&mut self, largest: i64) -> i64 {
         let most = match self.below(4) {
             0 => 16,
@@ -45,7 +45,7 @@ impl Chance {
         .min(largest)
     }
 
-    /// Three sizes; few rows and columns and many steps along K where it is long.
+    /// Three random sizes: few rows and columns and a large K if `long`.
     pub(super) fn sizes(&mut self, largest: i64, long: bool) -> [i64; 3] {
         match long {
             false => [0; 3].map(|_| self.size(largest)),
@@ -54,7 +54,7 @@ impl Chance {
     }
 }
 
-/// A matrix in some layout.
+/// A matrix in a random layout.
 pub(super) fn matrix(
     chance: &mut Chance,
     element: Element,
@@ -70,15 +70,15 @@ pub(super) fn matrix(
     };
     let step = line * short + if chance.below(4) == 0 { chance.below(20) as i64 } else { 0 };
     let strides = if by_rows { [line, 1, step] } else { [1, line, step] };
-    // Every other element, now and then.
+    // Occasionally, every other element only.
     let by = if chance.below(16) == 0 { 2 } else { 1 };
     let matrix = Matrix::strided(element, [rows, columns, batch], strides.map(|stride| stride * by))?;
     if chance.below(6) == 0 { matrix.at(chance.below(9) as i64) } else { Ok(matrix) }
 }
 
-/// The problem of a number, of sizes up to the largest: types, sizes, layouts, batches, groups of
-/// rows, folded modes, scales and functions of the sums; now and then a type that warps multiply on
-/// every machine.
+/// The problem of this number, of sizes up to the largest. Its types, sizes, layouts, batches, row
+/// groups, folded modes, scales and epilogue functions are random; occasionally its type is one
+/// that warps multiply by mma.sync on every machine.
 pub(super) fn task(number: u64, largest: i64, long: bool) -> Result<Task, PlanError> {
     let mut chance = Chance(number.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(0x51_7cc1_b727_2202));
     let chance = &mut chance;
@@ -118,12 +118,12 @@ pub(super) fn task(number: u64, largest: i64, long: bool) -> Result<Task, PlanEr
     Ok(Task::new(chance, Work::One(Box::new(problem)), numbers))
 }
 
-/// Whether elements are floating-point numbers of 8 bits.
+/// Whether elements are 8-bit floats.
 fn has_eight_bits(element: Element) -> bool {
     matches!(element, Element::E4M3 | Element::E5M2)
 }
 
-/// The types of the operands and of D.
+/// Random types of the operands and of D.
 fn types(chance: &mut Chance) -> [Element; 2] {
     let operands = chance.one_of(&[
         Element::Bf16,
@@ -143,7 +143,7 @@ fn types(chance: &mut Chance) -> [Element; 2] {
     [operands, result]
 }
 
-/// M, N and K, and how many matrices: what would not fit is made smaller.
+/// M, N and K, and the number of matrices of the batch. Sizes are reduced until the tensors fit.
 fn sizes(chance: &mut Chance, largest: i64, long: bool) -> ([i64; 3], i64) {
     let (mut sizes, mut batch) = (chance.sizes(largest, long), 1);
     if chance.below(4) == 0 {
@@ -162,7 +162,7 @@ fn sizes(chance: &mut Chance, largest: i64, long: bool) -> ([i64; 3], i64) {
     (sizes, batch)
 }
 
-/// Matrices in some layouts, and gated pairs of columns, if wanted.
+/// Matrices in random layouts, with gated pairs of columns if requested.
 fn batched(
     chance: &mut Chance,
     [operands, result]: [Element; 2],
@@ -170,7 +170,7 @@ fn batched(
     batch: i64,
 ) -> Result<Problem, PlanError> {
     let a = matrix(chance, operands, [m, k, batch])?;
-    // One matrix for all, now and then.
+    // Occasionally, one B for the whole batch.
     let b = match batch > 1 && chance.below(3) == 0 {
         true => Matrix::strided(operands, [n, k, batch], [k, 1, 0])?,
         false => matrix(chance, operands, [n, k, batch])?,
@@ -185,7 +185,8 @@ fn batched(
     Problem::gated(a, b, d, pairs, Fused { expression: Expression::parse(text, &["x", "y"])?, inputs: vec![] })
 }
 
-/// Scales of blocks, or sums that are left to the instructions.
+/// The problem with random block scales, or with sums that are accumulated by the instructions
+/// alone.
 fn with_scales(chance: &mut Chance, problem: Problem) -> Result<Problem, PlanError> {
     match chance.below(3) {
         0 => {
@@ -201,20 +202,20 @@ fn with_scales(chance: &mut Chance, problem: Problem) -> Result<Problem, PlanErr
     }
 }
 
-/// Whether columns of B may have scales in blocks: not those of both halves of pairs.
+/// Whether columns of B may share scales in blocks: not if they are the two halves of gated pairs.
 fn has_blocks_of_columns(problem: &Problem) -> bool {
     let columns = problem.b().extents()[0];
     problem.pairs() != Some(Pairs::Halves) || columns % 256 == 0 || columns <= 128
 }
 
-/// Scales of this many rows, each with its own or, where that may be, in blocks.
+/// Scales of this many rows: one for each row or, if allowed, one for each block of rows.
 fn scales(chance: &mut Chance, rows: i64, [k, matrices]: [i64; 2], may_be_blocked: bool) -> Result<Matrix, PlanError> {
     let rows = if chance.below(2) == 0 || !may_be_blocked { rows } else { (rows + 127) / 128 };
     let steps = (k + 127) / 128;
     Matrix::strided(Element::F32, [rows, steps, matrices], [1, rows, rows * steps])
 }
 
-/// An epilogue function and its inputs.
+/// The problem with a random epilogue function and its inputs.
 fn with_function(chance: &mut Chance, problem: Problem) -> Result<Problem, PlanError> {
     let ([m, n, _], batch) = (problem.sizes(), problem.batch());
     let text = chance.one_of(&[
@@ -234,17 +235,17 @@ fn with_function(chance: &mut Chance, problem: Problem) -> Result<Problem, PlanE
     problem.fused(Fused { expression: Expression::parse(text, &["x", "a", "b"])?, inputs: vec![a, b] })
 }
 
-/// A reduction of rows or of columns.
+/// A random reduction of rows or of columns.
 fn reduction(chance: &mut Chance) -> (Each, Statistic) {
     (chance.one_of(&[Each::Row, Each::Column]), chance.one_of(&[Statistic::Sum, Statistic::Maximum]))
 }
 
-/// Rows in groups.
+/// A random problem with row groups.
 fn grouped(chance: &mut Chance, [operands, result]: [Element; 2], [m, n, k]: [i64; 3]) -> Result<Task, PlanError> {
     let groups = 1 + chance.below(9) as i64;
     let n = (n / groups).max(1);
     let a = matrix(chance, operands, [m, k, 1])?;
-    // Pairs of columns of the matrix of each group, now and then.
+    // Occasionally, gated pairs of columns in the matrix of each group.
     let paired = operands.is_float() && result.is_float() && chance.below(4) == 0;
     let columns = if paired { 2 * n } else { n };
     let b = matrix(chance, operands, [columns, k, groups])?;
@@ -285,7 +286,7 @@ fn grouped(chance: &mut Chance, [operands, result]: [Element; 2], [m, n, k]: [i6
     Ok(Task::new(chance, Work::One(Box::new(problem)), Numbers::Small))
 }
 
-/// Folded modes: a convolution of images with borders or without.
+/// A random problem with folded modes: a convolution of images, with or without padding.
 fn folded(chance: &mut Chance, [operands, result]: [Element; 2], largest: i64) -> Result<Task, PlanError> {
     let mut below = |most: i64| 1 + chance.below(most as u64) as i64;
     let side = if largest > 1000 { 60 } else { 12 };
@@ -301,7 +302,7 @@ fn folded(chance: &mut Chance, [operands, result]: [Element; 2], largest: i64) -
     let [channel, column, row, image] = strides;
     let layout = format!("({c},({w},{h},{images})):({channel},({column},{row},{image}))");
     let a = Matrix::new(operands, &layout.parse()?)?;
-    // Windows have 5 pixels at most, as the least image does.
+    // Windows have 5 pixels at most along each axis, as many as the smallest image.
     let [x, y] = window.results([w, h]).unwrap_or([1, 1]);
     let (m, k) = (x * y * images, c * window.filter[0] * window.filter[1]);
     let (b, d) = (matrix(chance, operands, [filters, k, 1])?, matrix(chance, result, [m, filters, 1])?);

@@ -1,5 +1,5 @@
-//! Random problems of the types that warps multiply on every machine: f64, integers of four bits,
-//! and weights of four bits.
+//! Random problems of the types that warps multiply by mma.sync on every machine: f64, 4-bit
+//! integers, and 4-bit weights.
 
 use tilewright::kernel::Element;
 use tilewright::planners::gemm::{Fused, Matrix, Problem};
@@ -8,11 +8,11 @@ use tilewright::planners::{Expression, PlanError};
 use super::{Chance, matrix};
 use crate::random::{Numbers, Task, Work};
 
-/// Weights along K that share a scale, and weights of a word.
+/// The number of weights along K that share a scale, and the number of weights in a word.
 const GROUP: i64 = 128;
 const WEIGHTS_OF_WORD: i64 = 8;
 
-/// A problem of one of these types, of about the given sizes.
+/// A random problem of one of these types, of about the given sizes.
 pub(super) fn task(chance: &mut Chance, sizes: [i64; 3]) -> Result<Task, PlanError> {
     let problem = match chance.below(3) {
         0 => doubles(chance, sizes)?,
