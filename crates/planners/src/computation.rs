@@ -84,7 +84,7 @@ impl Computation {
     /// The kernel that the planner chooses for a machine. A number of rows set by
     /// [`RowMatrix::with_rows`] becomes the size `M` of its launch.
     ///
-    /// Errors: as the function of this computation.
+    /// Errors: those of the function of this computation.
     pub fn plan(&self, machine: &Machine) -> Result<Planned, PlanError> {
         match self {
             Computation::Relayout { from, source, to, destination } => {
@@ -106,7 +106,7 @@ impl Computation {
 
     /// The kernels of all plans for a machine, that of [`Computation::plan`] first.
     ///
-    /// Errors: as [`Computation::plan`].
+    /// Errors: those of [`Computation::plan`].
     pub fn candidates(&self, machine: &Machine) -> Result<Vec<Planned>, PlanError> {
         let of_rows = |plans: Vec<Planned>, matrix| plans.into_iter().map(|plan| launched(plan, matrix)).collect();
         match self {

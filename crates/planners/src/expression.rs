@@ -46,12 +46,12 @@ enum Operator {
 }
 
 impl Expression {
-    /// The element of a tensor, by its number among the inputs.
+    /// The element of an input tensor, by the index of the tensor.
     pub fn input(number: usize) -> Expression {
         Expression(Node::Input(number))
     }
 
-    /// A number.
+    /// A constant.
     pub fn constant(value: f64) -> Expression {
         Expression(Node::Constant(value))
     }
@@ -64,7 +64,7 @@ impl Expression {
         Expression(Node::Binary(operator, Box::new(self.0), Box::new(other.0)))
     }
 
-    /// The number, clamped to a range.
+    /// The value, clamped to a range.
     #[must_use]
     pub fn clamp(self, least: f64, greatest: f64) -> Expression {
         self.max(Expression::constant(least)).min(Expression::constant(greatest))
@@ -82,7 +82,7 @@ impl Expression {
         self.binary(Operator::Maximum, other)
     }
 
-    /// The largest input number plus 1.
+    /// The number of inputs: the largest index of an input plus 1.
     pub fn inputs(&self) -> usize {
         fn of(node: &Node) -> usize {
             match node {
@@ -95,7 +95,7 @@ impl Expression {
         of(&self.0)
     }
 
-    /// Whether the expression reads this input.
+    /// Whether the expression reads the input of this index.
     pub fn has(&self, number: usize) -> bool {
         fn has(node: &Node, number: usize) -> bool {
             match node {
@@ -123,7 +123,7 @@ impl Expression {
     }
 
     /// Whether the expression can be computed in f64: the hardware has no exponential in f64, so
-    /// functions made of exponentials are left out.
+    /// functions made of exponentials are excluded.
     pub(crate) fn is_of_doubles(&self) -> bool {
         fn is(node: &Node) -> bool {
             match node {
@@ -354,7 +354,7 @@ functions! {
     sqrt: Sqrt;
     /// `1 / self`.
     recip: Recip;
-    /// The greater of this and 0.
+    /// The greater of the value and 0.
     relu: Relu;
     /// `1 / (1 + e^-self)`.
     sigmoid: Sigmoid;

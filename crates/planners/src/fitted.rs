@@ -1,35 +1,37 @@
-//! The numbers that were found by timing, of every planner but that of GEMM.
+//! Fitted constants of all planners except the GEMM planner.
 //!
-//! Law: what no document says and no law gives, but decides between plans, stands here: a name, a
-//! unit, and how it was found. All are of one card, an H200, and are ratios of what a card has: of
-//! its caches, of the latency and the bandwidth of its memory, of its multiprocessors (`law.rs`).
-//! Each group says what was timed, the day on which its numbers were set, and the command that
-//! times its kernels again; `DECISIONS.md` has the times.
+//! Law: a constant is here if it decides between plans but is neither documented nor derived from a
+//! law. It has a name, a unit, and a record of how it was found. All constants were fitted on one
+//! card, an H200. They are ratios to properties of a card: the sizes of its caches, the latency and
+//! bandwidth of its memory, its number of multiprocessors (`law.rs`). Each group says what was
+//! timed, the day on which its constants were set, and the command that times its kernels again;
+//! `DECISIONS.md` has the times.
 
-/// Bytes of a tensor that stays in the L2 cache where it is read or written again, in percent of
-/// the cache: of reductions and of moves by windows, and of all tensors of a GEMM with inputs.
-/// 2026-11-24, `tilewright kernel bench sum_columns|permute ..`.
+/// The bytes of a tensor, in percent of the L2 cache, up to which the tensor is assumed to stay in
+/// that cache where it is read or written again. For reductions and for moves by windows it applies
+/// to the tensor; for a GEMM with epilogue inputs, to all tensors. 2026-11-24, `tilewright kernel
+/// bench sum_columns|permute ..`.
 pub(crate) const CACHED_L2_PERCENT: i64 = 64;
 
-/// Of softmax and norms of rows: 1,800 forms of rows of 1 to 512 MiB, 2026-11-23 to 2026-11-29,
-/// `tilewright kernel bench softmax|rms_norm|layer_norm M=.. N=..`.
+/// Constants of softmax and of norms of rows: 1,800 forms of rows of 1 to 512 MiB, 2026-11-23 to
+/// 2026-11-29, `tilewright kernel bench softmax|rms_norm|layer_norm M=.. N=..`.
 pub(crate) struct FittedRows {
-    /// The most warps of a block of a cluster whose part of a row ends within a run; the largest of
-    /// several blocks take the place of blocks of more warps.
+    /// The most warps of a block of a cluster if its part of a row ends within a run. If more are
+    /// needed, the block has as many warps as the largest block of which a multiprocessor holds
+    /// several.
     pub(crate) ragged_warps: i64,
-    /// The most bytes of all rows together, in percent of the L2 cache, of which each has a block
-    /// or a cluster of its own: of short rows, of longer ones that softmax holds once, and of
-    /// others.
+    /// The total size of all rows, in percent of the L2 cache, up to which each row has its own
+    /// block or cluster. Three cases: short rows, longer rows that softmax holds once, and others.
     pub(crate) cached_l2_percent: [i64; 3],
-    /// How many times as long as rows that one block holds are rows of softmax of f32 that end
-    /// within a run, and that persistent clusters claim.
+    /// Rows of softmax of f32 that end within a run are claimed by persistent clusters if they are
+    /// longer than this many times the longest row that one block holds.
     pub(crate) ragged_softmax_rows: i64,
     /// How long the blocks of a persistent cluster wait for each other, in latencies of device
-    /// memory: of two, four, eight and sixteen blocks.
+    /// memory: for clusters of two, four, eight and sixteen blocks.
     pub(crate) cluster_waits: [f64; 4],
-    /// Latencies of device memory that a multiprocessor with blocks of persistent clusters hides
-    /// by vectors in flight: of clusters of up to four blocks, of larger ones, and of softmax by
-    /// sixteen blocks where rows end within a run.
+    /// How many latencies of device memory the vectors in flight must cover on a multiprocessor
+    /// with blocks of persistent clusters. Three cases: clusters of up to four blocks; larger
+    /// clusters; and softmax by sixteen blocks whose rows end within a run.
     pub(crate) in_flight: [f64; 3],
 }
 
@@ -41,59 +43,63 @@ pub(crate) const ROWS: FittedRows = FittedRows {
     in_flight: [3.0, 3.6, 4.3],
 };
 
-/// Of reductions along any modes: 39 shapes of a matrix, each in up to eight ways, and rows and
-/// whole tensors of 1 to 512 MiB, 2026-11-28,
-/// `tilewright kernel bench sum_columns|argmax_rows|sum_all ..`.
+/// Constants of reductions along any modes: 39 shapes of a matrix, each by up to eight plans, and
+/// rows and whole tensors of 1 to 512 MiB, 2026-11-28, `tilewright kernel bench
+/// sum_columns|argmax_rows|sum_all ..`.
 pub(crate) struct Reductions {
-    /// Blocks for each multiprocessor that keep the card busy, and where they have shares of
-    /// results.
+    /// The number of blocks for each multiprocessor that keeps the card busy; and the same if
+    /// several blocks share a result.
     pub(crate) busy_blocks: i64,
     pub(crate) shared_blocks: i64,
-    /// The most elements of a result of a strip, for each block, of which half as many threads have
-    /// parts.
+    /// A result of a strip that adds at most this many elements for each block is shared by half as
+    /// many threads.
     pub(crate) few_elements: i64,
-    /// Seconds from the end of one launch to the work of the next, or of the last block.
+    /// Seconds from the end of a launch to the first work of the next launch, or to that of the
+    /// last block, which combines the others' results.
     pub(crate) launch: f64,
 }
 
 pub(crate) const REDUCTIONS: Reductions =
     Reductions { busy_blocks: 2, shared_blocks: 16, few_elements: 8, launch: 2.45e-6 };
 
-/// Of moves between layouts: 2026-11-24, `tilewright kernel bench transpose|permute ..`.
+/// Constants of moves between layouts: 2026-11-24, `tilewright kernel bench transpose|permute ..`.
 pub(crate) struct Relayouts {
-    /// Bytes side by side that are as good as any. From the L2 cache half as many are; a run that
-    /// both sides share is moved as it is from twice as many on; a quarter is the least of a square
-    /// tile.
+    /// The contiguous bytes beyond which a run is not faster: half of it for tensors in the L2
+    /// cache. A run that both layouts share is copied without a transposition if it is at least
+    /// twice as long. A square tile needs runs of at least a quarter of it.
     pub(crate) run: i64,
-    /// Bytes of a tensor, in percent of the L2 cache, of which short runs are as good as long ones.
+    /// The size of a tensor, in percent of the L2 cache, up to which short runs are as fast as long
+    /// ones.
     pub(crate) small_l2_percent: i64,
-    /// Tiles turned in registers.
+    /// Tiles that are transposed in registers.
     pub(crate) squares: FittedSquares,
-    /// Tiles of bits.
+    /// Tiles of layouts over bits.
     pub(crate) bits: FittedBits,
 }
 
-/// Of tiles that are turned in registers, square by square.
+/// Constants of tiles that are transposed in registers, square by square.
 pub(crate) struct FittedSquares {
-    /// The most squares along a side: also the most of all where a tile with more would leave
-    /// multiprocessors idle.
+    /// The most squares along a side. It is also the most squares of a tile if larger tiles would
+    /// leave multiprocessors idle.
     pub(crate) side: i64,
     /// The most elements of a tile.
     pub(crate) elements: i64,
-    /// Bytes of a tensor of 16-bit elements, in percent of the L2 cache, of which small tiles are
-    /// faster.
+    /// The size of a tensor of 16-bit elements, in percent of the L2 cache, up to which small tiles
+    /// are faster.
     pub(crate) halves_l2_percent: i64,
-    /// The least share of all tiles that is elements: of narrow elements, and of words.
+    /// The least share of the positions of all tiles that are elements, the rest being padding: for
+    /// elements of less than 4 bytes, and for wider ones.
     pub(crate) filled: [f64; 2],
 }
 
-/// Of tiles of layouts over bits.
+/// Constants of tiles of layouts over bits.
 pub(crate) struct FittedBits {
-    /// Bytes of a tile: the most, as many as are enough, and as a small tensor still has.
+    /// Bytes of a tile: the most; the size beyond which larger tiles are not faster; and the least,
+    /// for a small tensor.
     pub(crate) most: u64,
     pub(crate) enough: u64,
     pub(crate) least: u64,
-    /// Vectors of a thread, the least, as a power of two.
+    /// The least number of vectors of a thread, as the exponent of a power of two.
     pub(crate) thread_vectors: u32,
 }
 
@@ -104,59 +110,66 @@ pub(crate) const RELAYOUTS: Relayouts = Relayouts {
     bits: FittedBits { most: 32 << 10, enough: 16 << 10, least: 4 << 10, thread_vectors: 2 },
 };
 
-/// Of tiles whose runs begin anywhere: 5,000 timings of 200 moves, 2026-11-23, `tilewright kernel
-/// bench permute ..`.
+/// Constants of tiles whose runs begin at any address: 5,000 timings of 200 moves, 2026-11-23,
+/// `tilewright kernel bench permute ..`.
 pub(crate) struct FittedWindows {
-    /// The most shared memory of a tile, in percent of that of a multiprocessor: two of them.
+    /// The most shared memory of a tile, in percent of that of a multiprocessor, so that two tiles
+    /// fit.
     pub(crate) tile_percent: i64,
-    /// Tiles of more than the first take the second: a third one on a multiprocessor would leave
-    /// too little of the L1 cache. In percent, as before.
+    /// A tile that would take more shared memory than the first number takes as much as the second:
+    /// a third such tile on a multiprocessor would leave too little of the L1 cache. In percent, as
+    /// above.
     pub(crate) two_percent: [i64; 2],
-    /// Registers of a thread by which resident blocks are chosen.
+    /// The registers of a thread that the number of resident blocks is computed from.
     pub(crate) thread_registers: i64,
-    /// Words that a thread has in flight, and that it reads before it goes on to the next iteration
+    /// The words that a thread has in flight at once, and the words that it reads in one iteration
     /// of a loop.
     pub(crate) words_in_flight: i64,
     pub(crate) words: i64,
-    /// Elements that a thread writes before it goes on to the next iteration, and the same where it
-    /// computes in each where they are.
+    /// The elements that a thread writes in one iteration of a loop; and the same if each needs its
+    /// own address computation.
     pub(crate) unrolled: i64,
     pub(crate) unrolled_apart: i64,
-    /// The estimate of a tile's time.
+    /// The constants of the estimated time of a tile.
     pub(crate) time: WindowTime,
 }
 
-/// The time of a move by tiles, where 1 is that of the driver's copy of as many bytes. Each weight
-/// is what its term adds to that 1. A pair is of elements of one byte, and of wider ones.
+/// The estimated time of a move by tiles, in units of the time of the driver's copy of as many
+/// bytes. The estimate is 1 plus the sum of the terms below. A pair of weights is for elements of
+/// one byte and for wider elements.
 pub(crate) struct WindowTime {
-    /// For each byte of a line or sector in which a run of the source begins, over the bytes of the
-    /// run; of a line, of a run of the destination; and of a sector of that.
+    /// Runs may begin within a cache line or a sector. The term is this weight times the bytes of
+    /// that line or sector, over the bytes of the run: for lines and sectors of the source; for
+    /// lines of the destination; and for sectors of the destination.
     pub(crate) torn_read: f64,
     pub(crate) torn_line: f64,
     pub(crate) torn_sector: [f64; 2],
-    /// Runs of the source of half of 64 bytes.
+    /// The weight for runs of the source of 32 bytes, half of 64. Runs of 64 bytes or more cost
+    /// nothing.
     pub(crate) short_read: f64,
-    /// Instructions of a lane for each byte that memory moves meanwhile, and twice as many of them.
+    /// The instructions of a lane for each byte that memory moves which cost nothing, and the
+    /// weight for twice as many.
     pub(crate) issued_per_byte: f64,
     pub(crate) issued: [f64; 2],
-    /// Reads of shared memory by a lane for each byte that memory moves meanwhile, and twice as
-    /// many of them.
+    /// The reads of shared memory by a lane for each byte that memory moves which cost nothing, and
+    /// the weight for twice as many.
     pub(crate) reads_per_byte: f64,
     pub(crate) reads: f64,
-    /// One resident warp.
+    /// The weight for one resident warp; it is divided by the number of resident warps.
     pub(crate) warps: f64,
-    /// Shared memory that all blocks of a multiprocessor take without loss of L1 cache, in percent,
-    /// and twice as much of it.
+    /// The shared memory of all blocks of a multiprocessor, in percent, that costs nothing because
+    /// enough L1 cache remains; and the weight for twice as much.
     pub(crate) shared_percent: i64,
     pub(crate) cache: f64,
-    /// Bytes of a small tile, and a tile of twice as many one-byte elements.
+    /// The bytes of a small tile, and the weight for each doubling of a tile of one-byte elements
+    /// beyond that.
     pub(crate) small_tile: f64,
     pub(crate) large: f64,
-    /// Blocks of a multiprocessor that hide each other's waits, and fewer of them where one-byte
-    /// elements stay in the L2 cache.
+    /// The number of resident blocks that hide each other's latencies; and the weight for fewer
+    /// blocks if one-byte elements stay in the L2 cache.
     pub(crate) many_blocks: i64,
     pub(crate) few_blocks: f64,
-    /// Registers of a thread, about.
+    /// The approximate number of registers of a thread.
     pub(crate) thread_registers: i64,
 }
 

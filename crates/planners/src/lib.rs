@@ -1,4 +1,4 @@
-//! Kernels planned from layouts.
+//! Planners: kernels chosen from layouts.
 //!
 //! Each function here reads the layouts of its tensors, decides how a GPU should do the work, and
 //! returns the kernel with its plan: a few lines that say what was chosen and why. A plan depends

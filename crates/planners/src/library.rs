@@ -1,4 +1,4 @@
-//! The kernels by name.
+//! The table of kernels by name.
 //!
 //! Law: every kernel of this crate has an entry, whose default sizes make a kernel in which the
 //! interpreter finds no defect. Commands that list, show, check and time kernels read this table.
@@ -287,7 +287,7 @@ fn rows(sizes: &[i64], element: Element) -> RowMatrix {
     RowMatrix::new(sizes[1], element).with_rows(sizes[0])
 }
 
-/// A kernel that reads and writes a matrix (M,N), and reads `rows` vectors (N).
+/// The arguments of a kernel that reads and writes a matrix (M,N), and reads `rows` vectors (N).
 fn rowwise(planned: Planned, sizes: &[i64], element: Element, rows: i64) -> Planned {
     let elements = sizes[0].saturating_mul(2).saturating_add(rows).saturating_mul(sizes[1]);
     planned.moving(elements.saturating_mul(element.bytes().into())).sized(&[("M", sizes[0])])
@@ -314,10 +314,11 @@ fn of_product(name: &str, machine: &Machine, sizes: &[i64], element: Element) ->
     Ok(product(machine, name, element, [m, n, k])?.moving(bytes).computing(operations))
 }
 
-/// Names whose values are lists of digits, not sizes; the code that reads them reports errors.
+/// Names whose values are lists of digits rather than sizes; the code that reads them reports
+/// errors.
 const DIGITS: [&str; 2] = ["ORDER", "MODES"];
 
-/// The modes of a tensor of rank 4 that the digits of a number name, from 1.
+/// The modes of a tensor of rank 4 that the digits of a number name; 1 is the first mode.
 fn digits(number: i64) -> Result<Vec<usize>, PlanError> {
     let (mut modes, mut left) = (Vec::new(), number);
     while left > 0 || modes.is_empty() {
@@ -372,7 +373,7 @@ pub fn library() -> &'static [Entry] {
 
 /// The kernel of this name.
 ///
-/// Errors: there is none ([`PlanError::Unknown`]).
+/// Errors: no kernel has this name ([`PlanError::Unknown`]).
 pub fn named(name: &str) -> Result<&'static Entry, PlanError> {
     LIBRARY.iter().find(|entry| entry.name == name).ok_or_else(|| PlanError::Unknown {
         what: "kernel",
@@ -395,9 +396,9 @@ const MAX_SIZE: i64 = 1 << 40;
 /// ```
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EntryOptions<'a> {
-    /// Sizes by their names, in elements. The entry has defaults for the others.
+    /// Sizes by name, in elements. The other sizes have the defaults of the entry.
     pub sizes: &'a [(&'a str, i64)],
-    /// The type of the elements; that of the entry, if none is given.
+    /// The type of the elements; None for the default type of the entry.
     pub element: Option<Element>,
     /// Whether the defaults are the sizes for timing instead of the small ones.
     pub large: bool,
@@ -408,7 +409,7 @@ impl Entry {
     /// planner.
     ///
     /// Errors: an unknown size or type; a size that is not positive, is given twice, or is not
-    /// allowed by the kernel; as the planner.
+    /// allowed by the kernel; those of the planner.
     pub fn plan(
         &self,
         planner: &dyn Planner,

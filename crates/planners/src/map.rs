@@ -31,7 +31,7 @@ pub struct MapTensor<'a> {
     pub layout: &'a Layout,
     /// The type of the elements.
     pub element: Element,
-    /// Where the layout begins in its tensor, in elements.
+    /// The offset of the layout in its tensor, in elements.
     pub offset: i64,
 }
 
@@ -60,7 +60,7 @@ impl Default for MapOptions<'_> {
     }
 }
 
-/// An axis of all tensors: its extent, and its stride in each tensor, the output first.
+/// An axis of all tensors: its extent, and its stride in each tensor, that of the output first.
 type MapAxis = (i64, Vec<i64>);
 
 /// A kernel that computes an expression of the elements of `inputs` for each element of `output`,

@@ -1,4 +1,4 @@
-//! Functions of one number.
+//! Functions of one argument.
 //!
 //! Law: the result of [`Function::number`] differs from the first value of [`Function::value`] by
 //! at most the second. The first value is the function itself in f64, not the steps of the kernel.
@@ -7,7 +7,7 @@ use tilewright_kernel::{Build, Element, Num};
 
 use crate::extremes::greater;
 
-/// Functions of one number.
+/// Functions of one argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Function {
     Exp,

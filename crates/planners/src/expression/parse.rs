@@ -5,10 +5,10 @@
 use super::{Expression, Function};
 use crate::error::PlanError;
 
-/// The deepest nesting: expressions are walked recursively.
+/// The deepest nesting that is accepted, because expressions are traversed recursively.
 const MAX_DEPTH: usize = 64;
 
-/// The rest of a text.
+/// A text, and the position up to which it has been read.
 struct Reader<'a> {
     text: &'a str,
     at: usize,

@@ -100,7 +100,8 @@ impl Problem {
             (Some(_), None) => Err("its modes are folded"),
             (Some(_), _) if self.b().offset() != 0 => Err("the columns of pairs begin behind its first element"),
             (Some(_), Some(firsts)) => of(&firsts.matrix).and_then(|(contiguous, width)| {
-                // The second columns of pairs begin as far from the first ones.
+                // The second columns of pairs have the same distance from the first ones, which
+                // must be a multiple of the width too.
                 let divides = firsts.apart % width == 0;
                 if divides {
                     Ok((contiguous, width))

@@ -11,15 +11,16 @@ use crate::gemm::products::Products;
 use crate::gemm::step::{ProductTensor, Step};
 use crate::meaning::{self, Unchecked, any_numbers, bits_at};
 
-/// The bytes of D before a grouped GEMM, which may leave some of them.
+/// The byte that fills D before a grouped GEMM, which leaves some rows unwritten.
 const POISON: u8 = 0xa5;
 
-/// What a check of a GEMM looked at.
+/// What a check of a GEMM found.
 #[derive(Debug, Clone)]
 pub struct ProductReport {
     /// What the interpreter executed, kernel by kernel.
     pub checked: Vec<Checked>,
-    /// How many elements of D and of reductions of rows or columns were compared: all.
+    /// The number of elements of D and of reductions of rows or columns that were compared: all of
+    /// them.
     pub compared: usize,
     /// The largest difference from the definition, in units of the rounding bound.
     pub worst: f64,
@@ -59,8 +60,8 @@ impl Product {
         self.check_on(&numbers)
     }
 
-    /// As [`Product::check`], with inputs from `numbers`, which gives the bytes of a number of
-    /// elements of a tensor.
+    /// As [`Product::check`], with inputs from `numbers`, which returns the bytes of a given number
+    /// of elements of a tensor.
     ///
     /// Errors: as [`Product::check`].
     pub fn check_on(
@@ -106,8 +107,8 @@ impl Products {
         })
     }
 
-    /// As [`Products::check`], with inputs from `numbers`, which gives the bytes of a number of
-    /// elements of a tensor of a problem.
+    /// As [`Products::check`], with inputs from `numbers`, which returns the bytes of a given
+    /// number of elements of a tensor of a problem.
     ///
     /// Errors: as [`Products::check`].
     pub fn check_on(
@@ -158,7 +159,7 @@ impl Memory {
         self.tensors.iter().find(|(known, _)| *known == (at, operand)).map(|(_, bytes)| bytes)
     }
 
-    /// Runs kernels one after the other; `parts` says that D keeps what they do not write.
+    /// Runs kernels in order. `parts`: D keeps the elements that they do not write.
     fn run(&mut self, steps: &[Step], parts: bool) -> Result<Vec<Checked>, Unchecked> {
         let mut checked = Vec::new();
         for step in steps {

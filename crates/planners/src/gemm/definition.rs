@@ -49,7 +49,8 @@ const PARTED: f64 = 511.0 * 664_613_997_892_457_936_451_903_530_140_172_288.0;
 /// Half a unit in the last place of f64.
 const DOUBLE: f64 = f64::EPSILON / 2.0;
 
-/// What `sum + a * b` leaves out of the exact number, in f64, except for numbers that underflow.
+/// The rounding error of `sum + a * b`, in f64: the exact number minus the computed one, except for
+/// numbers that underflow.
 fn left_out(sum: f64, a: f64, b: f64) -> f64 {
     let product = a * b;
     let total = sum + product;
@@ -79,7 +80,7 @@ impl Problem {
         }
         let exact = self.operand_type() == Element::F32 && !self.is_tf32();
         let (mut sum, mut size, mut greatest) = (0.0, 0.0, 0.0_f64);
-        // What roundings of this loop leave out, where kernels add in f64 as well.
+        // The rounding errors of this loop itself, where kernels add in f64 as well.
         let mut rest = 0.0;
         let mut scale = 1.0;
         for k in 0..self.sizes()[2] {
@@ -116,7 +117,7 @@ impl Problem {
             sum += a * b * scale;
             size += (a * b * scale).abs();
             greatest = greatest.max(a.abs()).max(b.abs());
-            // A number that bf16 rounds to infinity cannot be split into parts.
+            // A number that bf16 rounds to infinity cannot be split into parts of bf16.
             if exact && !(greatest < PARTED && a.is_finite() && b.is_finite()) {
                 sum = f64::NAN;
             }
@@ -138,7 +139,7 @@ impl Problem {
                 let blocks = (steps / SCALE_BLOCK as f64).ceil();
                 size * (5.0 * 2_f64.powi(-12) + (blocks + 3.0) * 2_f64.powi(-24))
             }
-            // Six of the nine products of parts; the smallest three are left out.
+            // Six of the nine products of parts are added; the smallest three are omitted.
             Element::F32 if exact => {
                 size * ((6.0 * steps + 2.0) * 2_f64.powi(-24) + 2_f64.powi(-22)) + greatest * steps * 2_f64.powi(-130)
             }

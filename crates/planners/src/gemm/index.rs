@@ -7,7 +7,7 @@ use tilewright_layout::{Coord, Extent, LayoutError, Slot, Stride, Tree};
 pub(crate) fn overflow() -> KernelError {
     LayoutError::Overflow { op: "product" }.into()
 }
-/// Quotient and remainder.
+/// The quotient and the remainder of a division.
 pub(crate) fn quotient(number: &Expr, by: &Expr) -> Result<(Expr, Expr), KernelError> {
     let quotient = number.floor_div(by).ok_or_else(overflow)?;
     let rest = number.minus(&times(&quotient, by)?).ok_or_else(overflow)?;
@@ -26,17 +26,17 @@ pub(crate) fn minus(a: &Expr, b: &Expr) -> Result<Expr, KernelError> {
     a.minus(b).ok_or_else(overflow)
 }
 
-/// The first of some numbers that divides a size, as a fact.
+/// The first of several numbers that divides a size, as a fact about the size, in text.
 pub(crate) fn fact(size: i64, by: &[i64]) -> String {
     by.iter().find(|by| size % **by == 0).map_or(String::new(), |by| format!("{{div={by}}}"))
 }
 
-/// `(_,_,index)`.
+/// The coordinate `(_,_,index)`.
 pub(crate) fn at(index: &Expr) -> Result<Coord<Expr>, KernelError> {
     Ok(Tree::flat([Slot::All, Slot::All, Slot::At(index.clone())])?)
 }
 
-/// `(row,column)`, with `_` for a missing column.
+/// The coordinate `(row,column)`, with `_` for a missing column.
 pub(crate) fn tile_at(row: &Expr, column: Option<&Expr>) -> Result<Coord<Expr>, KernelError> {
     let column = column.map_or(Slot::All, |column| Slot::At(column.clone()));
     Ok(Tree::flat([Slot::At(row.clone()), column])?)

@@ -50,7 +50,7 @@ pub(crate) fn of_kernel(problem: &Problem, plan: &Plan, machine: &Machine) -> Ve
     lines.chain([epilogue]).collect()
 }
 
-/// What a tile of an implicit GEMM reads.
+/// The line about the boxes that a tile of an implicit GEMM reads.
 fn folded(problem: &Problem, plan: &Plan, what: &str) -> Option<String> {
     implicit::of(problem).map(|fold| {
         let sides = fold.boxes(plan.rows).iter().map(ToString::to_string).collect::<Vec<_>>().join(" x ");
@@ -58,8 +58,8 @@ fn folded(problem: &Problem, plan: &Plan, what: &str) -> Option<String> {
     })
 }
 
-/// What a problem adds to the kernels of both mainloops: gated pairs, promotion, the order of
-/// terms.
+/// The lines about features of a problem that both mainloops have in common: gated pairs,
+/// promotion, the order of terms.
 fn of_problem(problem: &Problem, plan: &Plan) -> [Option<String>; 3] {
     let along = if plan.swapped { "rows" } else { "columns" };
     let pairs = problem.pairs().map(|_| format!("gated: two {along} of a tile make one column of D, in one thread"));
@@ -77,7 +77,7 @@ fn of_warps(problem: &Problem, plan: &Plan, machine: &Machine) -> Vec<String> {
     let name = match (problem.has_nibbles(), problem.operand_type()) {
         (true, Element::I8) => "SM80_16x8x64_S32S4S4S32_TN",
         (true, _) => "SM80_16x8x64_S32U4U4S32_TN",
-        // What is written for a target without products of 16 rows.
+        // The instructions that are emitted for a target without MMA of 16 rows.
         (false, Element::F64) if !machine.target.has(Feature::TallDoubles) => "SM80_8x8x4_F64F64F64F64_TN",
         (false, _) => warp_instruction(problem),
     };

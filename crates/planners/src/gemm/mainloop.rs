@@ -4,13 +4,13 @@
 //! The producer loads k-tiles of both operands into a ring of stages. Each stage has an mbarrier
 //! that counts its bytes. Consumers multiply full stages, 64 rows by one instruction, and release
 //! them. The grid is persistent: each block iterates over output tiles, so the loads of a tile
-//! overlap the epilogue of the one before.
+//! overlap the epilogue of the previous tile.
 //!
 //! `outline.rs` has the decisions of a kernel, `declared.rs` what its roles share, `pass.rs` the
-//! tiles that a block takes. `load.rs` is the producer, `multiply.rs` the consumer, `operand.rs` an
-//! operand in global and shared memory. `promote.rs` and `scales.rs` promote accumulators;
-//! `blocks.rs` has the scales of block-scaled formats;
-//! `ping_pong.rs` orders two consumer warpgroups.
+//! tiles that a block computes. `load.rs` is the producer, `multiply.rs` the consumer, `operand.rs`
+//! an operand in global and shared memory. `promote.rs` and `scales.rs` promote accumulators;
+//! `blocks.rs` has the scales of block-scaled formats; `ping_pong.rs` orders two consumer
+//! warpgroups.
 
 mod blocks;
 mod declared;

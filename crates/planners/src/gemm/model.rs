@@ -51,7 +51,7 @@ pub(crate) fn seconds_of_list(plan: &Plan, problems: &[Problem], machine: &Machi
     let all = units.iter().fold(0, |sum: i64, own| sum.saturating_add(*own));
     let sms = f64::from(machine.multiprocessors);
     let resident = (all as f64 / sms).ceil().min(plan.blocks_per_sm as f64);
-    // In each wave the first block has a tile of the longest problem that is left.
+    // In each wave the first block has a tile of the longest remaining problem.
     let (mut work, mut before) = (0.0, 0_i64);
     for ((plan, problem), own) in plans.iter().zip(problems).zip(units) {
         let timed = Timed { plan, problem, machine, fitted };
@@ -72,8 +72,8 @@ pub(crate) fn is_bare(problem: &Problem) -> bool {
     halves && !more && problem.batch() == 1 && problem.row_groups().is_none() && implicit::of(problem).is_none()
 }
 
-/// How long two things take that overlap: neither hides behind the other altogether if both take as
-/// long. A higher exponent means better overlap.
+/// The time of two overlapping activities: the longer time, and more than that if both take about
+/// as long. A higher exponent means better overlap.
 fn smooth_max(one: f64, other: f64, exponent: i32) -> f64 {
     (one.powi(exponent) + other.powi(exponent)).powf(1.0 / f64::from(exponent))
 }
@@ -250,7 +250,7 @@ impl Timed<'_> {
         stored + fitted.further_part * further as f64
     }
 
-    /// How much longer tiles take than their k-tiles and epilogue say.
+    /// The ratio of the time of tiles to the sum of their k-tiles and epilogue.
     fn longer(&self) -> f64 {
         let Timed { plan, problem, fitted, .. } = *self;
         let long = problem.operations() >= SHORT_WORK;
@@ -279,7 +279,7 @@ impl Timed<'_> {
         let bandwidth = machine.bandwidth * fitted.bandwidth;
         let bytes = problem.bytes() as f64;
         let Some([again, once]) = fitted.reread else { return smooth_max(work, bytes / bandwidth, fitted.overlap) };
-        // Nothing of what the L2 cache holds is evicted, and all of twice as many bytes is.
+        // What the L2 cache holds is not evicted; twice as many bytes are evicted completely.
         let stay = l2_share(machine, CACHED_L2_PERCENT) as f64;
         let evicted = |bytes: f64| (bytes / stay - 1.0).clamp(0.0, 1.0);
         let read_once = bytes * evicted(bytes) / bandwidth;
@@ -294,7 +294,7 @@ impl Timed<'_> {
         smooth_max(smooth_max(work, read_again, again), read_once, once)
     }
 
-    /// Seconds of the stores of the last wave, while nothing else is done.
+    /// Seconds of the stores of the last wave, which nothing overlaps.
     fn last_wave(&self) -> f64 {
         let Timed { plan, problem, machine, fitted } = *self;
         let is_seen = plan.split_k == 1 && problem.bytes() > CACHED && problem.operations() < SHORT_WORK;
@@ -304,30 +304,30 @@ impl Timed<'_> {
     }
 }
 
-/// Whether work is long and its rows are not aligned to cache lines. With an epilogue function
-/// other plans were faster than what was fitted without one.
+/// Whether work is long and its rows are not aligned to cache lines. With an epilogue function,
+/// other plans were faster than those fitted without one.
 fn is_long_and_unaligned(problem: &Problem) -> bool {
     !problem.begins_at_lines() && problem.operations() >= SHORT_WORK && problem.epilogue().is_none()
 }
 
-/// What a block loads of one operand in a k-tile.
+/// The loads of one operand in a k-tile by a block.
 struct Side {
-    /// Lines of a tile that it requests itself, and requests for each.
+    /// The lines of a tile that the block requests itself, and the requests for each line.
     own: f64,
     pieces: f64,
-    /// How often a request continues in a second cache line.
+    /// The share of requests that continue in a second cache line.
     second: f64,
-    /// The share of all tiles that lies inside of the operand.
+    /// The share of the area of all tiles that is inside of the operand.
     inside: f64,
-    /// The number of tiles, lines of the last one that are outside and requested, and in what share
-    /// of the k-tiles.
+    /// The number of tiles; the lines of the last tile that are outside and requested; and the
+    /// share of the k-tiles in which they are.
     tiles: f64,
     outside: f64,
     seen: f64,
 }
 
 impl Side {
-    /// The operand along the rows of tiles, 0, or along the columns, 1.
+    /// The loads of the operand along the rows of tiles, 0, or along the columns, 1.
     fn of(plan: &Plan, problem: &Problem, number: usize) -> Side {
         let operand = if plan.swapped == (number == 1) { problem.a() } else { problem.b() };
         let major = |operand| problem.readable(operand).unwrap_or(Contiguous::Columns);
@@ -354,14 +354,14 @@ impl Side {
         }
     }
 
-    /// Cache lines that answer for a line of a tile, if a second line counts so much.
+    /// The cost of a line of a tile in cache lines, given the cost of continuing in a second line.
     fn lines(&self, second: f64) -> f64 {
         self.pieces * (1.0 + second * self.second)
     }
 }
 
-/// How many requests a line of 128 bytes of a tile takes, and how often a request continues in a
-/// second cache line, if tiles are loaded in panels that divide so many columns.
+/// The number of requests for a line of 128 bytes of a tile, and the share of them that continue in
+/// a second cache line, if tiles are loaded in panels whose width divides `together` columns.
 fn requests(operand: &Matrix, major: Contiguous, together: i64) -> (f64, f64) {
     let bytes = i64::from(operand.element().bytes());
     let [rows, columns, _] = operand.strides().unwrap_or([0; 3]);

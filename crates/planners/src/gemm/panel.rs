@@ -3,8 +3,8 @@
 use tilewright_kernel::LayoutArgument;
 use tilewright_layout::{Layout, LayoutError, Swizzle};
 
-/// The elements of a line of a panel, of `bytes` bytes each: at most 128 bytes together.
-/// The elements of a line of a panel, of `bytes` bytes each: at most 128 bytes together.
+/// The number of elements of a line of a panel, of `bytes` bytes each, which divides `along`
+/// elements if possible: at most 128 bytes together.
 pub(crate) fn width(along: i64, bytes: i64) -> i64 {
     [128, 64, 32, 16].map(|line| line / bytes).into_iter().find(|width| along % width == 0).unwrap_or(16 / bytes)
 }
@@ -17,7 +17,7 @@ pub(crate) fn swizzled(width: i64, bytes: i64, layout: Layout) -> Result<LayoutA
     swizzled_at(0, width, bytes, layout)
 }
 
-/// The same from an element of the memory on.
+/// The same layout, from an element of the memory on.
 ///
 /// Errors: an element has no offset that is a number.
 pub(crate) fn swizzled_at(first: i64, width: i64, bytes: i64, layout: Layout) -> Result<LayoutArgument, LayoutError> {

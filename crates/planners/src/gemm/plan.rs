@@ -133,7 +133,7 @@ impl Plan {
         Plan::in_bands(problem, machine, tile, 1)
     }
 
-    /// The choices of a tile, with one of everything that a plan has besides.
+    /// The choices of a tile, with every other number of the plan set to 1.
     pub(crate) fn of_tile(tile: TileChoice) -> Plan {
         let TileChoice { swapped, rows, columns, warpgroups, split_k, cluster, blocks_per_sm, ping_pong, .. } = tile;
         let TileChoice { warps, producer, .. } = tile;
@@ -156,7 +156,7 @@ impl Plan {
         }
     }
 
-    /// The same with a raster band of at least `least` tiles, if there are as many.
+    /// The same, with a raster band of at least `least` tiles, if there are as many.
     pub(crate) fn in_bands(problem: &Problem, machine: &Machine, tile: TileChoice, least: i64) -> Plan {
         let TileChoice { rows, cluster, blocks_per_sm, warps, .. } = tile;
         let mut plan = Plan::of_tile(tile);
@@ -230,9 +230,9 @@ impl Plan {
 
     /// Whether blocks should start while the previous launch still runs (PDL). Blocks are placed
     /// where the previous blocks left room. If each multiprocessor, or every second one, has one
-    /// block, the operands that blocks share are in L2 at other times. If device memory is the
-    /// bottleneck, this costs more than the overlap gains. The overlap is worth it if the work is
-    /// short.
+    /// block, the blocks run at different times, so that operands that they share may have left L2.
+    /// If device memory is the bottleneck, this costs more than the overlap gains. The overlap is
+    /// worth it if the work is short.
     fn may_overlap(&self, problem: &Problem, processors: i64) -> bool {
         let [m, n, _] = self.extents(problem);
         let even = 20 * self.blocks >= 19 * processors || 2 * self.blocks <= processors;
@@ -268,13 +268,13 @@ impl Plan {
         self.cluster > 1 && self.rows > self.columns
     }
 
-    /// How many tiles of a cluster are side by side.
+    /// The number of tiles of a cluster that are side by side.
     pub(crate) fn beside(&self) -> i64 {
         if self.side_by_side() { self.cluster } else { 1 }
     }
 
-    /// Tiles along the rows and along the columns, with those outside of D that complete bands and
-    /// clusters.
+    /// The number of tiles along the rows and along the columns, including those outside of D that
+    /// complete bands and clusters.
     pub(crate) fn tiles(&self, problem: &Problem) -> [i64; 2] {
         let [m, n, _] = self.extents(problem);
         let across = if self.ends_above(problem) { 1 } else { self.beside() };
@@ -392,9 +392,9 @@ impl Plan {
         if problem.pairs().is_some() || halved { 2 } else { 1 }
     }
 
-    /// How many of these parts have their own accumulators while they are promoted. With two, one
-    /// is multiplied while the other one is promoted. With one, if registers are short, another
-    /// warpgroup multiplies meanwhile.
+    /// The number of these parts that have their own accumulators while they are promoted. With
+    /// two, one is multiplied while the other one is promoted. With one, if registers are short,
+    /// another warpgroup multiplies meanwhile.
     pub(crate) fn at_once(&self, problem: &Problem, machine: &Machine) -> i64 {
         if self.warps.is_some() {
             return self.halves(problem);
@@ -408,8 +408,8 @@ impl Plan {
     }
 
     /// How far ahead scales are loaded, if they are few. A k-tile of a large tile takes longer than
-    /// a load, so one block ahead is enough. Short k-tiles take several, as many as registers
-    /// allow, if the number of k-tiles is known.
+    /// a load, so one block ahead is enough. With short k-tiles it is several blocks, as many as
+    /// registers allow, if the number of k-tiles is known.
     pub(crate) fn scales_ahead(&self, problem: &Problem, machine: &Machine) -> Option<Ahead> {
         let loads = self.scale_loads(problem);
         if loads > MAX_SCALES_AHEAD {
@@ -575,7 +575,7 @@ impl TileChoice {
 /// How far ahead the scales of a block are loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ahead {
-    /// When the block before begins.
+    /// When the previous block begins.
     One,
     /// Several blocks ahead.
     Several {

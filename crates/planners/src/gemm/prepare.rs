@@ -38,7 +38,7 @@ pub(crate) struct Alike {
 /// and lines are the second axis of the grid.
 const MAX_LENGTH: i64 = GRID_BLOCKS * BLOCK_THREADS;
 
-/// A matrix as the GEMM kernel sees it, and the tensor that holds it.
+/// A matrix in the layout that the GEMM kernel reads, and the tensor that holds it.
 type Located = (Matrix, ProductTensor);
 
 /// A problem that TMA can read, and the kernels around it.
@@ -101,7 +101,7 @@ impl Prepared {
             }
         };
         let found = problem.readable_on(machine);
-        // Weights of four bits are multiplied where K is contiguous.
+        // Weights of four bits must have contiguous K.
         let [along_a, along_b] = alike.along.map(|along| along || problem.int4_scales().is_some());
         let (a, of_a) = operand_of(problem.a(), "A", *first, found[0], along_a)?;
         let (b, of_b) = operand_of(problem.b(), "B", ProductTensor::B, found[1], along_b)?;
@@ -308,8 +308,8 @@ impl Prepared {
         Ok((Matrix::strided(element, [rows, columns, matrices], [line, 1, step])?, to))
     }
 
-    /// The matrix that is written in place of D and copied there; `stored` is the mode in which
-    /// bulk copies must store it.
+    /// The matrix that is written in place of D, and from which D is copied; `stored` is the mode
+    /// in which bulk copies must store it.
     fn result(
         &mut self,
         problem: &Problem,

@@ -225,9 +225,9 @@ impl Problem {
         if self.operand_type() == Element::F64 { Element::F64 } else { Element::F32 }
     }
 
-    /// Whether warpgroups multiply on a machine, by wgmma, which has neither f64 nor
-    /// integers of four bits, nor weights of four bits in memory, nor block scales; otherwise warps
-    /// do.
+    /// Whether warpgroups multiply on a machine, by wgmma; otherwise warps do, by mma.sync. wgmma
+    /// supports neither f64 nor integers of four bits, nor weights of four bits in memory, nor
+    /// block scales.
     pub(crate) fn is_by_warpgroups(&self, machine: &Machine) -> bool {
         let packed = self.nibbles || self.int4.is_some() || self.blocks.is_some();
         has_wgmma(machine) && self.operand_type() != Element::F64 && !packed

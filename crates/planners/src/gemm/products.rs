@@ -1,7 +1,6 @@
 //! Many problems in one launch: the list, its plan and its kernels.
 //!
 //! Law: `D_i = f(sum over k of A_i(m,k) * B_i(n,k), ..)` for each problem `i` of a list, each with
-//! Law: `D_i = f(sum over k of A_i(m,k) * B_i(n,k), ..)` for each problem `i` of a list, each with
 //! its own sizes and tensors. Types and epilogue function are the same in all. One kernel
 //! multiplies them (`list.rs`); kernels before and after it copy what it cannot read or write in
 //! place.
@@ -25,7 +24,7 @@ use crate::gemm::step::{ProductTensor, ProductTensors, Step, StepKind};
 /// address.
 const ARGUMENT_BYTES: i64 = 32_764;
 const MAP_BYTES: i64 = 128;
-/// The number of problems whose tiles are considered for a plan: those with the most work.
+/// The number of problems whose tiles are considered for a plan: those with the most operations.
 const PLANNED_PROBLEMS: usize = 8;
 /// The kernels of a list of problems for fixed sizes: launches take no size arguments.
 #[derive(Debug, Clone)]

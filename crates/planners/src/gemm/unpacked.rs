@@ -1,4 +1,4 @@
-//! Weights of four bits: multiplied as they are, or written in 16 bits first.
+//! Weights of four bits: multiplied directly, or first converted to 16 bits.
 
 use tilewright_kernel::machine::Machine;
 
@@ -8,12 +8,12 @@ use crate::gemm::problem::Problem;
 use crate::gemm::problem::matrix::Matrix;
 use crate::gemm::product::Product;
 
-/// Whether a GEMM of weights of four bits ([`Problem::of_int4`]) takes less time on a machine, by
-/// the model, if another kernel first writes the weights, times their scales, in the type of A, and
-/// the GEMM multiplies by those. It is false for any other problem.
+/// Whether it takes less time on a machine, by the model, to convert the weights of a GEMM of
+/// weights of four bits ([`Problem::of_int4`]) first: a kernel writes the weights, times their
+/// scales, in the type of A, and the GEMM multiplies by those. It is false for any other problem.
 ///
-/// The two ways do not give the same bits, because the second one rounds the weights. So the caller
-/// chooses, and no plan of the problem itself writes the weights.
+/// The two ways do not compute the same bits, because the second one rounds the scaled weights. So
+/// the caller chooses, and no plan of the problem itself converts the weights.
 ///
 /// ```
 /// use tilewright_kernel::Element;

@@ -1,9 +1,9 @@
 //! The scales of a block-scaled format, as `mma.sync` takes them.
 //!
-//! Law: a thread has the scales of row `lane / 4` of each 16 rows of A that its warp multiplies, or
-//! of row `lane / 4 + 8` in odd lanes, and those of column `lane / 4` of each 8 columns of B. The
-//! scales of an instruction along K are a word of 1, 2 or 4 bytes, and a k-tile has four of them
-//! side by side, which are loaded together from global memory.
+//! Law: of each 16 rows of A that its warp multiplies, a thread holds the scales of row `lane / 4`,
+//! or of row `lane / 4 + 8` in odd lanes; of each 8 columns of B, those of column `lane / 4`. The
+//! scales of an instruction along K are a word of 1, 2 or 4 bytes. A k-tile has four adjacent
+//! words, which are loaded together from global memory.
 
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::{Build, Element, Fragment, KernelError, LayoutArgument, View};
@@ -18,7 +18,7 @@ use crate::gemm::problem::Problem;
 use crate::gemm::schedule::unit::Unit;
 use crate::units::count;
 
-/// The scales of both operands: of the one along the rows of tiles, then of the other one.
+/// The scales of both operands: first those of the operand along the rows of tiles.
 pub(crate) struct BlockOperands<'k> {
     sides: [SideScales<'k>; 2],
     /// Bytes of a k-tile along K.
@@ -27,7 +27,8 @@ pub(crate) struct BlockOperands<'k> {
 
 /// The scales of an operand.
 struct SideScales<'k> {
-    /// A word for each line and each byte along K; the bytes of an instruction have the same one.
+    /// The view of the scales: a word for each line and each byte along K. All bytes along K of one
+    /// instruction map to the same word.
     view: View<'k>,
     batch: bool,
     /// Lines of a tile.

@@ -25,7 +25,7 @@ pub(crate) struct Declared<'a, 'k> {
     pub(crate) outline: &'a Outline<'a>,
     /// The operands of each problem; the operand along the rows of tiles comes first.
     pub(crate) operands: Vec<[GemmOperand<'k>; 2]>,
-    /// The stages of shared memory of each.
+    /// The stages of both operands in shared memory.
     pub(crate) rings: [View<'k>; 2],
     pub(crate) scaling: Option<Scaling<'k>>,
     /// The scales of a block-scaled format.
@@ -88,8 +88,8 @@ impl<'a, 'k> Declared<'a, 'k> {
     }
 }
 
-/// The stages of both operands. For warps that multiply by mma.sync, each stage has the lines of
-/// the first operand and then those of the second, in memory in which D is staged too.
+/// The stages of both operands. If warps multiply by mma.sync, each stage holds the lines of the
+/// first operand and then those of the second, in memory in which D is staged too.
 fn rings<'k>(
     k: &'k Build,
     outline: &Outline<'_>,
@@ -110,7 +110,7 @@ fn rings<'k>(
         return Ok(([ring(0)?, ring(1)?], None));
     }
     let elements = plan.warp_bytes(problem, outline.machine) / i64::from(element.bytes());
-    // Swizzles begin at multiples of their pattern.
+    // Swizzled memory begins at a multiple of the size of the swizzle pattern.
     let memory = k.shared_of(element, swizzled(depth, LINE_BYTES / depth, Layout::strided(elements, 1)?)?)?;
     let stage = (plan.rows + plan.columns) * depth;
     let ring = |side: usize| {
@@ -129,7 +129,7 @@ fn clear_outside(k: &Build, outline: &Outline<'_>, ring: &View<'_>) -> Result<()
     let Some(inside) = outline.clusters.iter().find_map(|clusters| clusters.edges.first()[0]) else { return Ok(()) };
     let (depth, width) = (outline.problem.k_tile(), VECTOR / i64::from(outline.problem.operand_type().bytes()));
     let warps = outline.multipliers();
-    // The threads store whole lines together. What they clear beside the lines outside is loaded
+    // The threads store whole lines together. Lines inside that they clear as well are loaded
     // afterwards.
     let lines = i64::from(warps) * LANES * VECTOR / LINE_BYTES;
     let threads = Layout::strided(((depth / width, lines), width), ((width * lines, 1), lines))?;
@@ -147,7 +147,7 @@ fn clear_outside(k: &Build, outline: &Outline<'_>, ring: &View<'_>) -> Result<()
     })
 }
 
-/// Declares the operands of the problem of a number: the one along the rows of tiles, then the one
+/// Declares the operands of a problem, by its index: the one along the rows of tiles, then the one
 /// along the columns.
 pub(crate) fn declare_operands<'k>(
     k: &'k Build,
@@ -184,8 +184,7 @@ pub(crate) fn declare_operands<'k>(
 /// apart, from an element of memory on.
 ///
 /// Threads load elements of 64 bits one by one, half a warp at a time: four lines by 32 bytes. So
-/// their chunks of 16 bytes are permuted in pairs, by four lines, and no two of these lines have
-/// banks in common.
+/// chunks of 16 bytes are permuted in pairs, and any four adjacent lines are in different banks.
 ///
 /// Errors: an element has no offset that is a number.
 fn ring(

@@ -77,7 +77,7 @@ impl<'a, 'k> Loader<'a, 'k> {
         self.cursor.advance()
     }
 
-    /// Loads a tile of the problem of a number.
+    /// Loads a tile of a problem, by the index of the problem.
     fn load_tile(&self, pass: &Pass<'_, 'k>, unit: &Unit, problem: usize) -> Result<(), KernelError> {
         let outline = self.declared.outline;
         let tile = self.tile(unit, problem)?;

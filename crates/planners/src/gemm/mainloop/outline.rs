@@ -47,7 +47,7 @@ pub(crate) struct Outline<'a> {
     /// Whether the kernel is for the exact sizes of the problems, not for all multiples of the
     /// sizes that they name.
     pub(crate) exact: bool,
-    /// How each problem is declared.
+    /// The sizes and layouts with which each problem is declared.
     pub(crate) written: Vec<Written>,
     /// The tiles of a list of several problems.
     pub(crate) listed: Option<Listed>,
@@ -55,7 +55,8 @@ pub(crate) struct Outline<'a> {
     pub(crate) fold: Option<Fold>,
     /// The mode in which TMA reads A and B, and whether each has a batch mode.
     pub(crate) contiguous: [Contiguous; 2],
-    /// The elements of a copy by cp.async, of each; those of 16 bytes if a producer loads by TMA.
+    /// The number of elements of a copy by cp.async, for A and for B; those of 16 bytes if a
+    /// producer loads by TMA.
     pub(crate) together: [i64; 2],
     pub(crate) batched: [bool; 2],
     /// Whether halves of the columns are multiplied by separate instructions: if accumulators are
@@ -74,7 +75,7 @@ pub(crate) struct Outline<'a> {
 pub(crate) struct Clusters {
     /// Whether the tiles of a cluster are neighbours along columns; otherwise they are along rows.
     pub(crate) side_by_side: bool,
-    /// The lines that they load of tiles at an edge.
+    /// The lines of edge tiles that clusters of this kind load.
     pub(crate) edges: Edges,
 }
 

@@ -1,4 +1,4 @@
-//! The output tiles that a block takes.
+//! The output tiles that a block computes.
 //!
 //! Law: one pass covers all tiles. If split-K covers only the tail, a first pass covers the tiles
 //! that are not split, and a second pass the tail. The ring of stages continues from pass to pass.

@@ -26,7 +26,7 @@ impl<'k> Order<'k> {
         Ok(Order { barriers, steps })
     }
 
-    /// How many of the tiles of a block a warpgroup computes.
+    /// The number of tiles of a block that a warpgroup computes.
     pub(crate) fn own(&self, all: &Expr, group: usize) -> Result<Expr, KernelError> {
         match self.barriers.len() {
             0 => Ok(all.clone()),

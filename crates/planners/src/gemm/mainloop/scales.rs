@@ -27,7 +27,8 @@ use crate::gemm::schedule::unit::Unit;
 
 /// The scales of both operands.
 pub(crate) struct Scaling<'k> {
-    /// Those of A and of B; weights of four bits have scales alone.
+    /// The scales of A and of B, each None if there are none; weights of four bits are the only
+    /// operand with scales of their own.
     scales: [Option<Input<'k>>; 2],
     swapped: bool,
     /// Whether B has gated pairs of columns, each column with its own scales.
@@ -131,9 +132,9 @@ impl<'k> Scaling<'k> {
 type Asked<'k> = Vec<Vec<Num<'k>>>;
 
 impl Ahead {
-    /// Multiplies all blocks of a tile; the last one is multiplied by `left`. `ask` loads the
-    /// scales of a block, by its index, and `block` multiplies the next block with its scales.
-    /// `begun` is called when the first scales have been requested.
+    /// Multiplies all blocks of a tile; `left` multiplies the last one. `ask` loads the scales of a
+    /// block, by its index, and `block` multiplies the next block with its scales. `begun` is
+    /// called when the first scales have been requested.
     pub(crate) fn multiply<'k>(
         self,
         k: &'k Build,

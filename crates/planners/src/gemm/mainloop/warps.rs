@@ -5,9 +5,10 @@
 //! the next 32 bytes along K while it multiplies those before. There are two ways to fill the ring:
 //!
 //! * The warps copy by cp.async. The copies of the k-tile that is farthest ahead are issued when
-//!   all warps have read the stage that it takes. D is staged in the memory of the whole ring.
+//!   all warps have read the stage that they overwrite. D is staged in the memory of the whole
+//!   ring.
 //! * A producer warp loads by TMA ([`Plan::producer`](crate::gemm::Plan::producer)). Warps wait for
-//!   a full stage and release it when they have read it. D is staged in the stage behind the last
+//!   a full stage and release it when they have read it. D is staged in the stage after the last
 //!   k-tile of its tile, while the producer fills the others for the next tile.
 //!
 //! Chunks of 16 bytes are permuted by the same swizzle in both, so that neither the copies nor
@@ -33,7 +34,7 @@ use crate::gemm::schedule::list::each;
 use crate::gemm::schedule::unit::Unit;
 use crate::units::VECTOR;
 
-/// How an operand goes to shared memory, if the warps copy it, and from there to registers.
+/// The copies of an operand: to shared memory, if the warps copy it, and from there to registers.
 struct OperandCopies {
     to_shared: Option<TiledCopy>,
     to_registers: TiledCopy,
@@ -63,8 +64,8 @@ impl OperandCopies {
     }
 }
 
-/// The copy by which this many threads bring a tile of lines, of `vector` elements at a time, to
-/// shared memory: lines of `whole` bytes along K, or lines along the other mode.
+/// The copy of a tile of lines to shared memory by this many threads, `vector` elements at a time.
+/// The lines are `whole` bytes along K, or go along the other mode.
 pub(crate) fn to_shared(
     threads: i64,
     (element, vector): (Element, i64),
@@ -72,17 +73,18 @@ pub(crate) fn to_shared(
     [lines, whole]: [i64; 2],
 ) -> Result<TiledCopy, PlanError> {
     let (bits, bytes) = (i64::from(element.bits()), i64::from(element.bytes()));
-    // Copies of fewer bytes go through the cache of the multiprocessor.
+    // Copies of fewer than 16 bytes go through the L1 cache.
     let copy = match vector * bytes {
         VECTOR => CopyAtom::named("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>")?,
         width => CopyAtom::named(&format!("SM80_CP_ASYNC_CACHEALWAYS<uint{}_t>", 8 * width))?,
     };
     let most = whole / (vector * bytes);
-    // Threads along the contiguous mode first: whole lines of the ring where there are as many.
+    // Threads are assigned along the contiguous mode first: to whole lines of the ring if there are
+    // enough threads.
     let (arranged, own) = match contiguous {
         Contiguous::Columns => (Layout::strided((threads / most, most), (most, 1))?, (1, vector)),
         Contiguous::Rows => {
-            // With few elements of K in a tile, the threads need more chunks of each line.
+            // If a tile has few elements along K, the threads take more chunks along each line.
             let (depth, most) = (whole / bytes, most.max(threads * bytes / whole));
             let divides = |chunks: &i64| {
                 lines % (chunks * vector) == 0 && threads % chunks == 0 && depth % (threads / chunks) == 0
@@ -94,7 +96,7 @@ pub(crate) fn to_shared(
     Ok(TiledCopy::new(copy, bits, &arranged, &Layout::compact(&own.into_shape()?)?)?)
 }
 
-/// What the warps that multiply have.
+/// The state of the warps that multiply.
 struct Warps<'a, 'k> {
     declared: &'a Declared<'a, 'k>,
     copies: &'a [OperandCopies; 2],
@@ -150,7 +152,7 @@ impl<'a, 'k> Warps<'a, 'k> {
         let k = self.declared.k;
         k.range(pass.own()?, |iteration| {
             let unit = pass.unit(&iteration)?;
-            // All warps have left the memory of the tile before.
+            // All warps have finished with the memory of the previous tile.
             k.barrier();
             self.copy_tile(&unit)?;
             self.write(pass, &unit, None)
@@ -169,7 +171,7 @@ impl<'a, 'k> Warps<'a, 'k> {
             let stage = cursor.stage()?;
             stage.wait()?;
             self.write(pass, &unit, Some(stage.index()))?;
-            // The next load into the stage comes after what threads wrote there.
+            // The next load into the stage is ordered after the writes of the threads there.
             k.fence_async();
             stage.release()?;
             cursor.advance()
@@ -189,7 +191,7 @@ impl<'a, 'k> Warps<'a, 'k> {
         problem.k_tile() / warp_atom(problem).1
     }
 
-    /// Clears the sums of a tile.
+    /// Clears the accumulators of a tile.
     fn clear(&self) {
         self.accumulators.clear();
         self.totals.iter().for_each(Fragment::clear);
@@ -284,8 +286,9 @@ impl<'a, 'k> Warps<'a, 'k> {
                     k.barrier();
                     self.load(&k.remainder(&plus(&step, &Expr::from(1))?, stages)?, 0)?;
                 }
-                // Copies of one operand at a time, so that loads of fragments do not wait for them;
-                // both before the last instruction, which waits for those of the next stage.
+                // The copies of one operand are issued at a time, so that loads of fragments do not
+                // wait for them. Both are issued before the last instruction, which waits for those
+                // of the next stage.
                 let turn = |side: i64| side.min(instructions - 2);
                 for side in (0..2).filter(|side| turn(*side) == number) {
                     self.fetch(&tiles, unit, side as usize, (&ahead, &free))?;
@@ -297,7 +300,7 @@ impl<'a, 'k> Warps<'a, 'k> {
             }
             self.promote(&scales)
         })?;
-        // Copies that nobody reads may still be in flight.
+        // Copies that are never read may still be in flight.
         k.wait_async(0);
         Ok(())
     }

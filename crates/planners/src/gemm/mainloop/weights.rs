@@ -1,11 +1,11 @@
 //! The kernel of warps whose operand B has weights of four bits.
 //!
 //! Law: `D(m,n) = f(sum over g of s(n,g) * sum over k in group g of A(m,k) * w(n,k))`, where a
-//! group is 128 elements along K and one k-tile. The products of a group are added by mma.sync, and
-//! the groups one after another in f32, each times its scale. Weights are exact in the type of A.
+//! group is 128 elements along K and one k-tile. mma.sync adds the products of a group; the sums of
+//! the groups are added in order in f32, each times its scale. Weights are exact in the type of A.
 //!
 //! All warps copy k-tiles of A and the words of the weights by cp.async into a ring of stages. A
-//! thread takes K in the order in which its words have it: lane `4g + t` has the word `t` of four,
+//! thread takes K in the order in which its words hold it. Lane `4g + t` has word `t` of four,
 //! which is eight elements of K, and reads the same eight elements of A by one access of 16 bytes.
 //! Those are the operands of two instructions, because both operands may take K in any common
 //! order.
@@ -34,24 +34,26 @@ use crate::gemm::problem::text::Written;
 use crate::gemm::problem::weights::{WEIGHTS_OF_WORD, WORDS_OF_GROUP};
 use crate::gemm::schedule::unit::Unit;
 
-/// Words of a line that one load of a thread and its neighbours brings: a quarter of a group.
+/// The words of a line that a thread and its neighbours load at once: a quarter of a group.
 const WORDS_OF_STEP: i64 = WORDS_OF_GROUP / 4;
-/// Elements of these words along K.
+/// The number of elements of these words along K.
 const STEP: i64 = WORDS_OF_STEP * WEIGHTS_OF_WORD;
 
-/// What the warps of a block have.
+/// The state of the warps of a block.
 struct Weighted<'a, 'k> {
     k: &'k Build,
     outline: &'a Outline<'a>,
-    /// The copies to shared memory of the operand along the rows of tiles, and of the other one.
+    /// The copies to shared memory: of the operand along the rows of tiles, and of the other
+    /// operand.
     copies: [TiledCopy; 2],
     operands: [GemmOperand<'k>; 2],
-    /// The stages as they are copied, and as they are read, K in the order of words.
+    /// The stages in the order in which they are copied, and in the order in which they are read,
+    /// in which K follows the words.
     rings: [View<'k>; 2],
     read: [View<'k>; 2],
-    /// Which operand has the words: 0 is along the rows of tiles.
+    /// The operand that is weights: 0 for the one along the rows of tiles, 1 for the other.
     words: usize,
-    /// A tiled MMA whose fragments are one word of each line.
+    /// A tiled MMA whose fragments are one word of each line: it only partitions the words.
     of_words: TiledMma,
     scaling: Scaling<'k>,
     accumulators: Fragment<'k>,
@@ -100,15 +102,17 @@ fn copies(outline: &Outline<'_>) -> Result<[TiledCopy; 2], PlanError> {
     Ok([of(0)?, of(1)?])
 }
 
-/// The stages of the operand of numbers, from an element of memory on: lines of 128 bytes, first
-/// those of the first half of a k-tile. Two lines have different halves of the banks.
+/// The stages of the operand that is not weights, from an element of the memory on: lines of 128
+/// bytes, first those of the first half of a k-tile. Two adjacent lines are in different halves of
+/// the banks.
 fn ring(lines: i64, (stages, first): (i64, i64), along: &[(i64, i64)]) -> Result<LayoutArgument, LayoutError> {
     let k = Layout::of_modes(along.iter().copied())?;
     let modes = [Layout::strided(lines, 64)?, k, Layout::strided(stages, 128 * lines)?];
     LayoutArgument::placed(Some(Swizzle::new(1, 5, 1)?), first, Layout::tuple(&modes)?)
 }
 
-/// The stages of the words: lines of 64 bytes, of which eight have four words in different banks.
+/// The stages of the words: lines of 64 bytes. In eight adjacent lines, four words each are in
+/// different banks.
 fn ring_of_words(lines: i64, (stages, first): (i64, i64)) -> Result<LayoutArgument, LayoutError> {
     let shape = (lines, WORDS_OF_GROUP, stages);
     let layout = Layout::strided(shape, (WORDS_OF_GROUP, 1, WORDS_OF_GROUP * lines))?;
@@ -130,12 +134,13 @@ impl<'a, 'k> Weighted<'a, 'k> {
         let words = usize::from(!plan.swapped);
         let element = problem.operand_type();
         let elements = plan.warp_bytes(problem, outline.machine) / i64::from(element.bytes());
-        // Swizzles begin at multiples of their pattern, and so do those of the epilogue.
+        // Swizzled memory begins at a multiple of the size of the pattern; so does that of the
+        // epilogue.
         let (depth, bytes) = (LINE_BYTES / i64::from(element.bytes()), i64::from(element.bytes()));
         let memory = k.shared_of(element, swizzled(depth, bytes, Layout::strided(elements, 1)?)?)?;
         let lines = [plan.rows, plan.columns];
         let (of_numbers, of_weights) = (lines[1 - words], lines[words]);
-        // The words come after the numbers, in words.
+        // The words come after the stages of the other operand; the offset is in words.
         let behind = problem.k_tile() * of_numbers * plan.stages * bytes / 4;
         let apart = of_numbers * 64;
         let copied = memory.recast(element, ring(of_numbers, (plan.stages, 0), &[(64, 1), (2, apart)]))?;
@@ -180,7 +185,7 @@ impl<'a, 'k> Weighted<'a, 'k> {
         let k = self.k;
         k.range(pass.own()?, |iteration| {
             let unit = pass.unit(&iteration)?;
-            // All warps have left the memory of the tile before.
+            // All warps have finished with the memory of the previous tile.
             k.barrier();
             self.multiply_tile(&unit)?;
             let accumulators = pass.epilogue.warp_accumulators(&self.totals, &self.part)?;
@@ -206,7 +211,8 @@ impl<'a, 'k> Weighted<'a, 'k> {
         let mma = &self.outline.epilogue.part;
         let kept = KeptScales::new(k, &self.scaling.ask(mma, unit, &unit.first)?)?;
         k.range(unit.steps.clone(), |step| {
-            // The stage has arrived, and all threads have left the one before, which is filled.
+            // The stage has arrived, and all threads have finished with the previous one, which is
+            // filled next.
             k.wait_async(stages as u32 - 2);
             k.barrier();
             let ahead = plus(&step, &Expr::from(stages - 1))?;
@@ -221,7 +227,7 @@ impl<'a, 'k> Weighted<'a, 'k> {
             }
             self.promote(&scales)
         })?;
-        // Copies that nobody reads may still be in flight.
+        // Copies that are never read may still be in flight.
         k.wait_async(0);
         Ok(())
     }
@@ -248,7 +254,8 @@ impl<'a, 'k> Weighted<'a, 'k> {
         }
         let words = here.local_tile((lines, WORDS_OF_STEP), place)?.partition_mma(&self.of_words, operand)?.load()?;
         let numbers = self.k.nibbles(&words.numbers()?, self.outline.problem.operand_type(), true)?;
-        // A word has the pairs of K of both instructions: four bits, and those 16 places above.
+        // A word holds the pairs of K of both instructions: four bits of one element, and those of
+        // the other 16 bits higher.
         let blocks = self.part[1 + side];
         let layout = match operand {
             Operand::A => Layout::strided(((2, 2, 2), blocks, 2), ((4, 8, 1), 16, 2))?,

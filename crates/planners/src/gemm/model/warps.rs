@@ -17,25 +17,25 @@ use crate::gemm::problem::{LINE_BYTES, Problem};
 use crate::law::{SCHEDULERS, latency};
 use crate::units::{LANES, SECTOR, VECTOR, count};
 
-/// Bytes that a multiprocessor receives from the L2 cache in a cycle while all others do: what
-/// NVIDIA states for A100, 5120 in a cycle of all 108, is 47.
+/// Bytes that a multiprocessor receives from the L2 cache in a cycle while all others do too.
+/// NVIDIA states 5120 bytes in a cycle for all 108 of an A100, which is 47 for each.
 const L2_BYTES_PER_CYCLE: f64 = 40.0;
-/// Cycles of barriers, addresses and other instructions of a tile and of a k-tile that no MMA
-/// hides, in latencies of a load.
+/// Cycles of barriers, address computations and other instructions that no MMA hides, in latencies
+/// of a load: for a tile, and for a k-tile.
 const OVERHEAD: [f64; 2] = [0.8, 0.06];
 
-/// Instructions that ptxas writes around two MMA of eight bits for one of four, from 9.0 on:
-/// counted in the machine code for sm_90a, sm_100 and sm_120 of ptxas 12.9. Each scheduler of a
-/// multiprocessor begins one in a cycle.
+/// The instructions that ptxas emits around two 8-bit MMA for one 4-bit MMA, from 9.0 on: counted
+/// in the machine code for sm_90a, sm_100 and sm_120 of ptxas 12.9. Each scheduler of a
+/// multiprocessor issues one in a cycle.
 const INSTRUCTIONS_OF_NIBBLES: f64 = 128.0;
 
-/// Instructions of a warp for a word of weights of four bits: four masks, four subtractions or
-/// fused multiply-adds and up to three shifts, and as many loads and scales as make another. And
-/// the cycles in which a warp begins one that is alone on its scheduler: 32 k-tiles of 48 words
+/// The instructions of a warp for a word of weights of four bits: four masks, four subtractions or
+/// fused multiply-adds, up to three shifts, and a share of the loads and scales that counts as one.
+/// And the cycles in which a warp that is alone on its scheduler issues one: 32 k-tiles of 48 words
 /// took two such warps of an H200 33 us.
 const UNPACKING: [f64; 2] = [12.0, 3.0];
 
-/// Operations of MMA in a cycle of a multiprocessor for operands of a type.
+/// The MMA operations of a multiprocessor in a cycle for operands of a type.
 fn rate(problem: &Problem, machine: &Machine) -> f64 {
     let rates = &machine.rates;
     if problem.has_nibbles() && machine.capability >= (9, 0) {
@@ -59,12 +59,12 @@ pub(super) fn seconds(plan: &Plan, problems: &[(&Problem, &Plan)], machine: &Mac
     let Some([along, across]) = plan.warps else { return f64::INFINITY };
     let processors = f64::from(machine.multiprocessors);
     let fitted = &BARE;
-    // Cycles of a load, and of what no MMA hides.
+    // The cycles of a load, and the overhead that no MMA hides.
     let load = latency(machine) * machine.clock;
     let [of_tile, of_k_tile] = OVERHEAD.map(|loads| loads * load);
-    // With a producer, no barrier of the block stands between two k-tiles.
+    // With a producer, there is no barrier of the block between two k-tiles.
     let of_k_tile = if plan.producer { 0.0 } else { of_k_tile };
-    // Blocks of the busiest multiprocessor.
+    // The blocks of the busiest multiprocessor.
     let resident = (plan.blocks as f64 / processors).ceil().clamp(1.0, plan.blocks_per_sm as f64);
     let (mut cycles, mut bytes, mut second) = (if plan.producer { load } else { 0.0 }, 0.0, 0.0);
     for (problem, own) in problems {
@@ -79,8 +79,9 @@ pub(super) fn seconds(plan: &Plan, problems: &[(&Problem, &Plan)], machine: &Mac
         let read = rows * across as f64 * of_row + columns * along as f64 * of_column;
         let stage = rows * of_row + columns * of_column;
         let shared = (read + stage) / line;
-        // A warp issues its copies one after another, with the addresses of two lanes in a cycle:
-        // an estimate, by which two warps are ahead of one as on an H200 for 1 x 14336 x 4096.
+        // A warp issues its copies one after another, and computes the addresses of two lanes in a
+        // cycle. This is an estimate, chosen so that two warps are faster than one, as they are on
+        // an H200 for 1 x 14336 x 4096.
         let issued = stage / (2 * VECTOR * along * across) as f64 / resident;
         let loaded = (stage / L2_BYTES_PER_CYCLE).max(issued);
         let promoted = if problem.is_promoted() {
@@ -116,7 +117,7 @@ pub(super) fn seconds(plan: &Plan, problems: &[(&Problem, &Plan)], machine: &Mac
         let alone = |split: i64| (begins + of_tile) / resident + stored(split) * resident;
         let tile = |split: i64| (steps as f64 / split as f64).ceil() * k_tile + alone(split);
         let (first, last) = if own.tail > 0 { (1, own.split_k) } else { (own.split_k, 1) };
-        // The waves of this problem, counted in parts where others follow.
+        // The waves of this problem; a fraction counts if other problems follow.
         let waves = own.units(problem) as f64 / plan.blocks.max(1) as f64;
         let waves = if problems.len() == 1 { waves.ceil() } else { waves };
         cycles += waves * tile(first);
@@ -155,8 +156,8 @@ fn crowding(plan: &Plan, resident: i64) -> f64 {
 }
 
 /// Bytes that are read again from device memory: blocks that run at the same time read each of
-/// their operands once, and the next wave finds none of them if a wave reads more than the L2 cache
-/// holds.
+/// their operands once, and the next wave finds none of them in the L2 cache if a wave reads more
+/// than it holds.
 fn reread(plan: &Plan, problem: &Problem, machine: &Machine) -> f64 {
     let [m, n, k] = plan.extents(problem);
     let element = f64::from(problem.operand_type().bytes());

@@ -247,7 +247,7 @@ impl Plan {
 pub(crate) const CUTS_SCALES: &str = "the rows of a tile divide a block of scales, or are whole blocks";
 
 /// The width of a block of scales of the operand along the columns of tiles, in rows or columns of
-/// D; `swapped` the other way round gives that of the operand along the rows.
+/// D. With `swapped` negated, that of the operand along the rows.
 pub(crate) fn wide(problem: &Problem, swapped: bool) -> Option<i64> {
     let (scales, [m, n, _]) = (problem.scales()?, problem.sizes());
     let along =

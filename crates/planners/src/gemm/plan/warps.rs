@@ -21,15 +21,15 @@ use crate::units::{LANES, VECTOR, block_shared, count};
 pub(crate) const WARP_BLOCK: i64 = 16;
 /// The most warps of a block.
 const MAX_WARPS: i64 = 16;
-/// Bytes of shared memory for what is beside the stages: the partial results of reductions, and
-/// the mbarriers of a ring that a producer fills.
+/// Bytes of shared memory besides the stages: for the partial results of reductions, and for the
+/// mbarriers of a ring that a producer fills.
 const OTHER_BYTES: i64 = 1024;
-/// Registers of a thread for addresses, predicates and counters, estimated from what ptxas gives:
-/// where a producer has the addresses of global memory, and where the thread itself has them.
+/// Registers of a thread for addresses, predicates and counters, estimated from the allocation by
+/// ptxas: if a producer has the addresses of global memory, and if the thread itself has them.
 const ADDRESS_REGISTERS: [i64; 2] = [24, 40];
 
-/// The atom by which warps partition tiles, by name, and its extent along K, in elements of the
-/// matrices. Block-scaled formats have the fragments of bytes.
+/// The name of the atom by which warps partition tiles, and its extent along K in elements of the
+/// matrices. Block-scaled formats use the fragments of 8-bit elements.
 pub(crate) fn warp_atom(problem: &Problem) -> (&'static str, i64) {
     match problem.operand_type() {
         _ if problem.blocks().is_some() => ("SM89_16x8x32_F32E4M3E4M3F32_TN", 32),
@@ -98,7 +98,7 @@ impl Plan {
 
     /// Registers of a thread: accumulators, two sets of fragments, addresses.
     fn warp_registers(&self, problem: &Problem, machine: &Machine, [along, across]: [i64; 2]) -> i64 {
-        // What an instruction multiplies of each row and column, twice.
+        // The bytes of each row and column that an instruction multiplies, twice.
         let depth = warp_atom(problem).1 * i64::from(problem.operand_type().bytes());
         let fragments = (self.rows / along + self.columns / across) * depth / 64;
         let scales = self.scale_loads(problem);
@@ -124,13 +124,13 @@ impl Plan {
         }) {
             return Some("each warp multiplies multiples of 16 rows and 16 columns, and a tile has at most 256");
         }
-        // Each thread copies as many chunks of a k-tile as all others.
+        // Each thread must copy as many chunks of a k-tile as all others.
         let lines = LANES * along * across * VECTOR / LINE_BYTES;
         if !self.producer && (self.rows % lines != 0 || self.columns % lines != 0) {
             return Some("the threads of a block copy equal parts of the rows and of the columns of a k-tile");
         }
-        // Each half of the pairs is copied apart: in lines where its columns are contiguous, and in
-        // the lines that the threads of a block copy at once where K is.
+        // Each half of the pairs is copied separately: in lines if its columns are contiguous; if K
+        // is contiguous, in the lines that the threads of a block copy at once.
         let half = if self.swapped { self.rows } else { self.columns } / 2;
         let in_lines = problem.readable_on(machine)[1] == Ok(Contiguous::Rows);
         if problem.pairs().is_some()
@@ -151,7 +151,8 @@ impl Plan {
         if implicit::of(problem).is_some() && (self.swapped || self.split_k > 1) {
             return Some("implicit GEMM needs A along the rows of tiles, and excludes split-K");
         }
-        // Threads copy a power of two of lines at once, and the sides of a box must divide them.
+        // Threads copy a power of two of lines at once, and the sides of a box must divide that
+        // number.
         if implicit::of(problem).is_some() && self.rows.count_ones() != 1 {
             return Some("implicit GEMM by warps needs tiles whose rows are a power of two");
         }
@@ -161,7 +162,7 @@ impl Plan {
             .or_else(|| self.warp_room_refusal(problem, machine, [along, across]))
     }
 
-    /// Refuses a producer where nothing loads by TMA.
+    /// Refuses a producer if nothing is loaded by TMA.
     fn producer_refusal(&self, problem: &Problem, machine: &Machine) -> Option<&'static str> {
         if !self.producer {
             return None;
@@ -170,13 +171,13 @@ impl Plan {
             return Some("the machine has no TMA: its warps copy k-tiles by cp.async");
         }
         // Threads load f64 and weights of four bits from rings with other swizzles, and windows of
-        // images in lines.
+        // images line by line.
         let others = problem.operand_type() == Element::F64 || problem.int4_scales().is_some();
         let reads = problem.readable_a().is_ok() && problem.readable_b().is_ok() && implicit::of(problem).is_none();
         (others || !reads).then_some("TMA cannot read an operand: warps copy its k-tiles by cp.async")
     }
 
-    /// Refuses plans whose blocks share tiles where they cannot.
+    /// Refuses plans whose blocks share tiles if that is not possible.
     fn warp_sharing_refusal(&self, problem: &Problem) -> Option<&'static str> {
         if self.tail != 0 && (self.tail < 0 || self.tail_refusal(problem).is_some()) {
             return self.tail_refusal(problem).or(Some("`tail` is less than 0"));

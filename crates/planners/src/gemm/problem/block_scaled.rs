@@ -1,6 +1,6 @@
 //! Construction of GEMMs of block-scaled formats.
 //!
-//! Law: operands and scales have the types of the format, and the scales a number for each block of
+//! Law: operands and scales have the types of the format, and there is one scale for each block of
 //! each row of A and of B.
 
 use tilewright_kernel::Element;
@@ -15,7 +15,7 @@ use crate::gemm::step::ProductTensor;
 use crate::meaning::any_numbers;
 use crate::units::count;
 
-/// The type of the matrices of a format: of bytes, if they have two elements of 4 bits each.
+/// The type of the matrices of a format: u8 if a byte holds two elements of 4 bits.
 fn element(format: BlockScaled) -> Element {
     match format {
         BlockScaled::Mxf8E4M3 => Element::E4M3,
@@ -25,11 +25,11 @@ fn element(format: BlockScaled) -> Element {
 }
 
 impl Problem {
-    /// The GEMM of block-scaled A and B into D. A and B are matrices of e4m3 or e5m2; of u8 for the
-    /// formats of 4 bits, where a byte has two elements along K, the one with the lesser index in
-    /// its lower half, so that their columns are pairs of elements. Scales are matrices of u8,
-    /// whose bits are those of ue8m0 or ue4m3: `(M,K/b)` and `(N,K/b)`, with the batch as a third
-    /// mode. The last block of a row may have fewer elements.
+    /// The GEMM of block-scaled A and B into D. A and B are matrices of e4m3 or e5m2, or of u8 for
+    /// the 4-bit formats. There, a byte holds two elements along K, the one with the lower index in
+    /// the lower bits, so that the columns of the matrices are pairs of elements. Scales are
+    /// matrices of u8, whose bits are those of ue8m0 or ue4m3: `(M,K/b)` and `(N,K/b)`, with the
+    /// batch as a third mode. The last block of a row may have fewer elements.
     ///
     /// ```
     /// use tilewright_kernel::Element;
@@ -85,14 +85,14 @@ impl Problem {
         self.blocks.as_ref()
     }
 
-    /// The same GEMM with other matrices of the same scales.
+    /// The same GEMM with copies of the scales in other matrices.
     pub(crate) fn with_block_scales(self, scales: Scales) -> Problem {
         let blocks = self.blocks.as_ref().map(|blocks| BlockScales { format: blocks.format, scales });
         Problem { blocks, ..self }
     }
 
-    /// Random numbers for a tensor, as bytes: small ones, and none that is NaN. Scales of blocks
-    /// are from 1/8 to 8.
+    /// Random numbers for a tensor, as bytes: small, and never NaN. Scales of blocks are from 1/8
+    /// to 8.
     pub fn any_numbers(&self, operand: ProductTensor, element: Element, count: usize, seed: u64) -> Vec<u8> {
         let mut bytes = any_numbers(element, count, seed);
         let is_scale = matches!(operand, ProductTensor::ScalesA | ProductTensor::ScalesB);

@@ -24,12 +24,13 @@ impl BlockScales {
         if is_a { &self.scales.a } else { &self.scales.b }
     }
 
-    /// Scales that stand side by side for one instruction are one word in memory: the bytes of it.
+    /// The number of bytes of the scales of one instruction along K, which are adjacent in memory
+    /// and read as one word.
     pub(crate) fn word(&self) -> i64 {
         self.format.scales().into()
     }
 
-    /// Whether a kernel reads scales in place: words of them, along K, at multiples of their size.
+    /// Whether a kernel can read scales in place: in words along K, at multiples of their size.
     pub(crate) fn is_readable(&self, matrix: &Matrix) -> bool {
         let [_, along, _] = matrix.extents();
         let Some([down, across, step]) = matrix.strides() else { return false };

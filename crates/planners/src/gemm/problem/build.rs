@@ -16,7 +16,7 @@ use crate::gemm::problem::scales::{SCALE_BLOCK, Scales};
 use crate::gemm::problem::{Fused, Problem};
 use crate::terms::Statistic;
 
-/// The types that are multiplied.
+/// The types of operands.
 const FACTORS: [Element; 8] =
     [Element::Bf16, Element::F16, Element::F32, Element::F64, Element::E4M3, Element::E5M2, Element::I8, Element::U8];
 
@@ -367,21 +367,21 @@ impl Problem {
     /// The same GEMM, batch-invariant: a row of D has the same bits whatever the other rows are and
     /// however many there are, for the same N, K, types, layout of B and machine.
     ///
-    /// What decides the bits of an element, besides its row of A, its column of B and the epilogue
-    /// function:
+    /// The bits of an element depend on its row of A, its column of B, the epilogue function, and
+    /// on these choices:
     ///
-    /// * the kind of instruction, and so the number of terms that it adds at once. The type of the
-    ///   operands decides that. The shape of the instruction says how many elements it makes, and
-    ///   not how it adds the terms of one.
+    /// * the kind of instruction, which determines the number of terms that it adds at once. The
+    ///   type of the operands determines it. The shape of the instruction determines how many
+    ///   elements it computes, but not how it adds the terms of one element.
     /// * the order of the instructions along K. Every plan takes k-tiles in the order of K, and
-    ///   promotes 8-bit accumulators after each of them.
-    /// * where the sum is cut: split-K adds partial accumulators.
+    ///   promotes 8-bit accumulators after each k-tile.
+    /// * where the sum is split: split-K adds partial accumulators.
     /// * which operand is along the rows of a tile.
     ///
-    /// The tile, stages, warpgroups, clusters and raster order decide none of that. So a plan of a
+    /// The tile, stages, warpgroups, clusters and raster order affect none of these. So a plan of a
     /// batch-invariant GEMM may depend on M in these, but it has no split-K, and A is along the
     /// rows of its tiles. With operands of f32, the order of the six products of parts is that of K
-    /// too. Integers are exact in every order, so their plans are free.
+    /// too. Integer sums are exact in every order, so plans of integer GEMMs are not restricted.
     ///
     /// ```
     /// use tilewright_kernel::Element;
@@ -436,14 +436,14 @@ impl Problem {
         Problem { tf32: true, ..self }
     }
 
-    /// The same GEMM on integers of four bits: each byte of A `(M,K/2)` and of B `(N,K/2)` has two
-    /// elements, the one of the lower K in the lower bits. In bytes of i8 they are -8 to 7 (s4), in
-    /// bytes of u8 0 to 15 (u4). Accumulators are in i32, and exact.
+    /// The same GEMM on integers of four bits: each byte of A `(M,K/2)` and of B `(N,K/2)` holds
+    /// two elements, the one of the lower K in the lower bits. In bytes of i8 they are -8 to 7
+    /// (s4), in bytes of u8 0 to 15 (u4). Accumulators are in i32, and exact.
     ///
-    /// Warps multiply by mma.sync, whose operands have K contiguous; other operands are copied
-    /// first. Cards before 9.0 have instructions of four bits. Later cards have none: there the
-    /// driver makes an instruction of four bits two of eight, with many others around them, and a
-    /// GEMM of i8 is faster.
+    /// Warps multiply by mma.sync, whose operands have contiguous K; other operands are copied
+    /// first. Cards before 9.0 have 4-bit instructions. Later cards have none: the driver
+    /// translates a 4-bit instruction to two 8-bit ones, with many others around them, and a GEMM
+    /// of i8 is faster.
     ///
     /// ```
     /// use tilewright_kernel::Element;

@@ -1,10 +1,10 @@
-//! Gated GEMM: two columns of B that make one column of D.
+//! Gated GEMM: a column of D is computed from two columns of B.
 //!
 //! Law: column `j` of D is a function of two accumulators, those of A with both columns of a pair,
 //! such as `silu(x) * y`. Both are in the registers of one thread, because the halves of a tile of
 //! B are multiplied by separate instructions.
 
-/// Which two columns of B make a column of D.
+/// Which two columns of B make a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Pairs {
     /// Columns `2 j` and `2 j + 1`.

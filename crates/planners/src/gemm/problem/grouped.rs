@@ -1,4 +1,4 @@
-//! Grouped GEMM: rows in groups, each with a matrix of B of its own.
+//! Grouped GEMM: rows in groups, each with its own matrix of B.
 
 use tilewright_kernel::Element;
 

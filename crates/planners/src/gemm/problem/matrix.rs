@@ -116,8 +116,8 @@ impl Matrix {
         }
     }
 
-    /// The same, with rows padded to multiples of 16 bytes: for a workspace, whose padding holds
-    /// nothing else. Its columns are contiguous.
+    /// The same matrix, with rows padded to multiples of 16 bytes: for a workspace, whose padding
+    /// holds nothing else. Columns must be contiguous.
     pub(crate) fn in_whole_rows(self) -> Matrix {
         Matrix { whole_rows: true, ..self }
     }

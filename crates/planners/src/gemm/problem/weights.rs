@@ -1,8 +1,8 @@
-//! Weights of four bits: a GEMM whose B is words with scales.
+//! Weights of four bits: a GEMM whose B is packed words with scales.
 //!
 //! Law: a weight `w(n,k)` is an integer from -8 to 7 times the scale of its group of 128 along K. A
-//! word of i32 has eight weights of a row; its bits, four by four from the lowest, are those of K 0
-//! 2 4 6 1 3 5 7.
+//! word of i32 packs eight weights of a row: from the lowest four bits upward, the weights at K =
+//! 0, 2, 4, 6, 1, 3, 5, 7.
 
 use tilewright_kernel::Element;
 use tilewright_layout::LayoutError;
@@ -13,20 +13,20 @@ use crate::gemm::problem::matrix::Matrix;
 use crate::gemm::problem::scales::SCALE_BLOCK;
 use crate::gemm::step::ProductTensor;
 
-/// Weights along K that share a scale.
+/// The number of weights along K that share a scale.
 pub(crate) const GROUP: i64 = SCALE_BLOCK;
-/// Weights of a word, of four bits each.
+/// The number of weights in a word, of four bits each.
 pub(crate) const WEIGHTS_OF_WORD: i64 = i32::BITS as i64 / 4;
-/// Words of a row in a group.
+/// The number of words of a row in a group.
 pub(crate) const WORDS_OF_GROUP: i64 = GROUP / WEIGHTS_OF_WORD;
 
 impl Problem {
     /// The GEMM of A `(M,K)` of bf16 or f16 and weights of four bits into D `(M,N)`: `words` are
     /// `(N,K/8)` of i32, and `scales` `(N,K/128)` of bf16, f16 or f32.
     ///
-    /// The bits of a word, four by four from the lowest, are the weights, from -8 to 7, of K 0 2 4
-    /// 6 1 3 5 7. The products of 128 elements along K are added in f32, multiplied by their scale,
-    /// and added to those before.
+    /// From the lowest four bits of a word upward, its weights are those at K = 0, 2, 4, 6, 1, 3,
+    /// 5, 7, from -8 to 7. The products of 128 elements along K are added in f32, the sum is
+    /// multiplied by their scale, and added to the total.
     ///
     /// ```
     /// use tilewright_kernel::Element;

@@ -5,9 +5,9 @@
 //! boxes, only the lines inside are loaded. The rest of a stage keeps what an earlier load left
 //! there; it affects only rows and columns that are not stored.
 //!
-//! If all tiles are at the edge along their rows, because there is one row of tiles, no stage is
-//! filled by whole boxes: threads fill the lines outside with zeros while the first loads are on
-//! their way ([`zeroed`]), and every load has the lines inside alone.
+//! If there is only one row of tiles, all tiles are at the edge along their rows, and no stage is
+//! filled by whole boxes. Then threads fill the lines outside with zeros while the first loads are
+//! in flight ([`zeroed`]), and every load covers only the lines inside.
 
 use tilewright_kernel::KernelError;
 use tilewright_layout::symbolic::Expr;
@@ -38,15 +38,15 @@ fn is_whole(problem: &Problem, plan: &Plan) -> bool {
     let steps = count(problem.sizes()[2], problem.k_tile()) / plan.split_k.max(1);
     // Reductions read all columns of a tile, and gated pairs are loaded in halves.
     let more = problem.pairs().is_some() || problem.reductions().next().is_some();
-    // Row groups begin anywhere, and folded modes use boxes.
+    // Row groups begin at any row, and folded modes use boxes.
     let more = more || problem.row_groups().is_some() || implicit::of(problem).is_some();
     more || plan.tail > 0 || steps <= plan.stages
 }
 
 /// The edge tiles of a problem.
 pub(crate) struct Edges {
-    /// The lines of all tiles that are loaded of the operand along the rows; None if some are
-    /// loaded whole.
+    /// The lines of the operand along the rows that are loaded of every tile; None if some tiles
+    /// are loaded whole.
     always: Option<i64>,
     /// For the operand along the rows of tiles and for that along the columns: the number of tiles,
     /// and the lines of the last tile that a block loads, a multiple of 8; None if it is loaded
@@ -96,7 +96,7 @@ impl Edges {
         }
     }
 
-    /// Whether all k-tiles of all tiles are loaded in the same way, as [`Edges::first`] says.
+    /// Whether all k-tiles of all tiles are loaded in the same way, that of [`Edges::first`].
     pub(crate) fn is_none(&self) -> bool {
         self.tails == [None; 2]
     }

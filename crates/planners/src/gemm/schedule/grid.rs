@@ -5,7 +5,7 @@
 //! blocks that run at the same time have consecutive numbers. The raster order is: `band` tiles
 //! along the rows, then along the columns, then the next band; then the next matrix; then the next
 //! split. If clusters have tiles side by side and the number of columns of tiles is odd, the last
-//! column comes after all others, and a cluster has two of its tiles one above the other.
+//! column comes after all others, and a cluster has two tiles of that column, one above the other.
 
 use crate::gemm::index::{minus, overflow, plus, quotient, times};
 use crate::gemm::schedule::unit::{Unit, UnitPlace};
@@ -81,8 +81,8 @@ impl Grid {
         self.ranged(place, last)
     }
 
-    /// The work unit of a number, if the last column of tiles is separate: of a matrix with
-    /// `before` tiles before that column and `along` tiles in it.
+    /// The work unit of this number, if the last column of tiles is separate. A matrix has `before`
+    /// tiles before that column and `along` tiles in it.
     fn of_either(&self, k: &Build, number: &Expr, [before, along]: [i64; 2]) -> Result<Unit, KernelError> {
         let batch = self.batch.as_ref().and_then(Extent::known).unwrap_or(1);
         let digits = k.coordinate(number, &[before + along, batch, self.split_k])?;
@@ -90,7 +90,7 @@ impl Grid {
         let digits = k.coordinate(inside, &[before, 2])?;
         let [rest, above] = &digits[..] else { return Err(overflow()) };
         let beside = minus(&Expr::from(1), above)?;
-        // The algebra does not know the sign of products of flags.
+        // The algebra cannot determine the sign of products of flags.
         let either = |a: &Expr, b: &Expr, most: i64| {
             k.index_up_to(k.index(&plus(&times(a, &beside)?, &times(b, above)?)?)?, most)
         };

@@ -59,12 +59,12 @@ impl Listed {
         Listed { problems: problems.iter().map(tiles).collect(), blocks: plan.blocks }
     }
 
-    /// How many tiles there are.
+    /// The number of tiles of all problems.
     fn units(&self) -> i64 {
         self.problems.last().map_or(0, |last| last.first + last.count)
     }
 
-    /// How many tiles a block takes.
+    /// The number of tiles of a block.
     pub(crate) fn own(&self, block: &Expr) -> Result<Expr, KernelError> {
         minus(&Expr::from(self.units()), block)?.divide_up(&Expr::from(self.blocks)).ok_or_else(overflow)
     }
