@@ -21,12 +21,12 @@ pub use definition::{Definition, Wanted};
 pub use number::{any_numbers, bits_at};
 pub(crate) use number::{distance, step, value};
 
-/// What a check of a kernel looked at.
+/// What a check of a kernel found.
 #[derive(Debug, Clone)]
 pub struct Report {
     /// What the interpreter executed, and under which schedules.
     pub checked: Checked,
-    /// The same for the second launch, if there is one.
+    /// The same for the second launch; None if there is none.
     pub second: Option<Checked>,
     /// Elements of the output that were compared with the definition.
     pub compared: usize,
@@ -43,13 +43,13 @@ pub enum Unchecked {
     Interpreter(CheckError),
     /// An offset of a layout is not representable.
     Layout(LayoutError),
-    /// The output is not what the definition says.
+    /// The output differs from the definition.
     Wrong {
         /// The index of the element in the output.
         element: usize,
         /// The value that the kernel wrote.
         found: f64,
-        /// The value of the definition.
+        /// The value by the definition.
         wanted: f64,
     },
 }
@@ -122,10 +122,10 @@ impl Planned {
         }
     }
 
-    /// Random numbers for an input of a type, as bytes, in the range that the kernel needs.
+    /// Random numbers for an input of this type, as bytes, in the range that the kernel accepts.
     pub fn numbers(&self, input: usize, element: Element, count: usize) -> Vec<u8> {
         match (self.meaning(), input) {
-            // One index more than there are rows, to test a missing row.
+            // Indices include the number of rows, which is no row, to test a missing row.
             (Meaning::Gather { rows, .. }, 1) => {
                 let chance = any_numbers(Element::U32, count, 3);
                 let row = |at: usize| (bits_at(&chance, 4, at) as i64 % (rows + 1)) as i32;
@@ -136,7 +136,7 @@ impl Planned {
                 let row = |at: usize| if at < *rows as usize { *rows as usize - 1 - at } else { at };
                 (0..count).flat_map(|at| (row(at) as i32).to_le_bytes()).collect()
             }
-            // Every index that exists.
+            // Every index of a device.
             (Meaning::Indices { indices, .. }, 2) => {
                 let places = indices.digits.iter().map(|(extent, _)| extent).product::<i64>().max(1);
                 (0..count).flat_map(|at| ((at as i64 % places) as i32).to_le_bytes()).collect()

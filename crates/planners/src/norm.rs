@@ -7,14 +7,14 @@
 //!   and the variance of row `m`.
 //!
 //! The variance of a short row is computed from deviations from the mean of each thread, or of the
-//! row, so that nothing cancels. In a long row, where a thread has n vectors, deviations are from
-//! the mean of its first vector. Cancellation then amplifies rounding by at most n + 1, because the
-//! squares of the first vector itself are part of the sum.
+//! row, so that there is no cancellation. In a long row, where a thread has n vectors, deviations
+//! are from the mean of its first vector. Cancellation then amplifies rounding by at most n + 1,
+//! because the squares of the first vector itself are part of the sum.
 //!
 //! A row that fits into the registers and shared memory of a block, or of a cluster, is read once,
-//! kept there, and written once. A longer row is read twice. If a block had one long row, weights
-//! would be read as often as rows. Such rows are computed by persistent clusters, which keep their
-//! part of the weights in registers and claim one row after another.
+//! kept there, and written once. A longer row is read twice. If each block computed one long row,
+//! weights would be read as often as rows. Such rows are computed by persistent clusters, which
+//! keep their part of the weights in registers and claim one row after another.
 
 use tilewright_kernel::machine::Machine;
 use tilewright_kernel::program::memory::Role;
@@ -82,7 +82,7 @@ fn rms_norm_kernel(way: Way, norm: Norm) -> Result<Planned, PlanError> {
 /// The kernel of [`rms_norm`], or of [`layer_norm`] if the mean is subtracted, and those of other
 /// plans.
 ///
-/// Errors: as [`rms_norm`].
+/// Errors: those of [`rms_norm`].
 pub(crate) fn candidates(
     machine: &Machine,
     matrix: RowMatrix,
@@ -99,7 +99,7 @@ pub(crate) fn candidates(
     }
 }
 
-/// Rows that persistent clusters claim.
+/// The kernel for rows that persistent clusters claim.
 fn persistent_rms_norm(persistent: &Persistent, norm: Norm) -> Result<Planned, PlanError> {
     let rows = persistent.rows();
     let (columns, element) = (rows.columns, rows.element());
@@ -121,7 +121,7 @@ fn persistent_rms_norm(persistent: &Persistent, norm: Norm) -> Result<Planned, P
     Ok(Planned::new(kernel, plan, Meaning::RmsNorm { places: rows.places, norm }))
 }
 
-/// Rows that the registers of blocks hold.
+/// The kernel for rows that fit in the registers of blocks.
 fn held_rms_norm(rows: &RowsPlan, norm: Norm) -> Result<Planned, PlanError> {
     let (columns, element) = (rows.columns, rows.element());
     let plan = vec![format!("rows of {columns} {element} by the root of their mean square"), rows.plan()];
@@ -173,7 +173,7 @@ fn layer_norm_kernel(way: Way, norm: Norm) -> Result<Planned, PlanError> {
     }
 }
 
-/// Rows that the registers of blocks hold.
+/// The kernel for rows that fit in the registers of blocks.
 fn held_layer_norm(rows: &RowsPlan, norm: Norm) -> Result<Planned, PlanError> {
     let (columns, element) = (rows.columns, rows.element());
     let plan = vec![format!("rows of {columns} {element} less their mean by the root of their variance"), rows.plan()];
@@ -211,7 +211,7 @@ fn held_layer_norm(rows: &RowsPlan, norm: Norm) -> Result<Planned, PlanError> {
     Ok(Planned::new(kernel, plan, Meaning::LayerNorm { places: rows.places, norm }))
 }
 
-/// Rows that persistent clusters claim.
+/// The kernel for rows that persistent clusters claim.
 fn persistent_layer_norm(persistent: &Persistent, norm: Norm) -> Result<Planned, PlanError> {
     let rows = persistent.rows();
     let (columns, element) = (rows.columns, rows.element());
@@ -252,9 +252,9 @@ fn write_normal<'k>(
     })
 }
 
-/// Mean and variance of rows of which all threads have equally many elements, in registers. Each
+/// Mean and variance of rows in registers of which all threads have equally many elements. Each
 /// thread computes its own first, in two passes without synchronization. They are then combined
-/// pairwise, behind at most one barrier.
+/// pairwise, with at most one barrier.
 fn even_moments<'k>(k: &'k Build, rows: &RowsPlan, held: &Held<'k>) -> Result<[Distributed<'k>; 2], KernelError> {
     let runs = held.runs(k).map(|run| run?.to(Element::F32)).collect::<Result<Vec<_>, KernelError>>()?;
     let of_run = runs.first().map_or(Ok(0), |run| run.fragment().numbers().map(|numbers| numbers.len()))?;
@@ -305,7 +305,8 @@ fn moments<'k>(
             Some(inside) => count = count + inside.select(zero.like(numbers.len() as f64), zero),
         }
     }
-    // The closer the mean of the first run was, the less cancels in the sum of squares.
+    // The closer the mean of the first run is to the mean of the row, the less cancellation there
+    // is in the sum of squares.
     let kept = match counts {
         None => {
             let apart = sum * (1.0 / whole);
@@ -325,7 +326,7 @@ fn of_block<'k>(k: &'k Build, own: &[Distributed<'k>]) -> Result<Vec<Distributed
     k.reduce_together(&own.iter().collect::<Vec<_>>(), &[1, 2], |a, b| Ok(joined_quickly(a, b)))
 }
 
-/// Rows that the registers of a block do not hold.
+/// The kernel for rows that do not fit in the registers of a block.
 fn rms_norm_read_twice(rows: &RowsTwice, norm: Norm) -> Result<Planned, PlanError> {
     let (columns, element) = (rows.columns, rows.element);
     let plan = vec![format!("rows of {columns} {element} by the root of their mean square"), rows.plan()];
@@ -349,7 +350,7 @@ fn rms_norm_read_twice(rows: &RowsTwice, norm: Norm) -> Result<Planned, PlanErro
 }
 
 /// As [`joined`], for sets of equal size, which have only the mean and the mean of squares. It
-/// needs no division, which would take longer than everything else.
+/// needs no division, which would take longer than all other operations.
 fn joined_quickly<'k>(a: &[Num<'k>], b: &[Num<'k>]) -> Vec<Num<'k>> {
     if let ([mean, squares], [other, more]) = (a, b) {
         let half = (*other - *mean) * 0.5;
@@ -372,7 +373,7 @@ fn joined_by<'k>(weight: Num<'k>, a: &[Num<'k>], b: &[Num<'k>]) -> Vec<Num<'k>> 
     vec![count, apart.multiply_add(weight, a[1]), a[2] + b[2] + apart * apart * (a[0] * weight)]
 }
 
-/// Rows that the registers of a block do not hold.
+/// The kernel for rows that do not fit in the registers of a block.
 fn layer_norm_read_twice(rows: &RowsTwice, norm: Norm) -> Result<Planned, PlanError> {
     let (columns, element) = (rows.columns, rows.element);
     let plan = vec![format!("rows of {columns} {element} less their mean by the root of their variance"), rows.plan()];
@@ -389,8 +390,8 @@ fn layer_norm_read_twice(rows: &RowsTwice, norm: Norm) -> Result<Planned, PlanEr
                 let left = *x - mean;
                 left.multiply_add(left, squares)
             });
-            // Elements that do not count were 0, and their deviation from the mean is subtracted
-            // again.
+            // Elements past the end of the row were read as 0; the square of their deviation from
+            // the mean is subtracted again.
             let squares = squares - (count.like(whole) - count) * mean * mean;
             let before = [0, 1, 2].map(|part: usize| kept[part].fragment().numbers());
             let [a, b, c] = before;
@@ -414,8 +415,8 @@ mod tests {
     use super::*;
     use crate::rows::ClusterShape;
 
-    /// Clusters that claim several rows each, not all of them in the last iteration. A shape does
-    /// one of the three computations, by turns; with `TILEWRIGHT_EXHAUSTIVE=1`, all of them.
+    /// Clusters claim several rows each, but some claim none in the last iteration. Each shape runs
+    /// one of the three computations, in rotation; with `TILEWRIGHT_EXHAUSTIVE=1`, all of them.
     #[test]
     fn rows_of_persistent_clusters_are_right() {
         let turns = if std::env::var_os("TILEWRIGHT_EXHAUSTIVE").is_some() { 1 } else { 3 };
@@ -427,7 +428,7 @@ mod tests {
             (16384, Element::Bf16, [8, 1, 8], 2, 5),
             (12288, Element::F32, [2, 6, 8], 2, 3),
             (16384, Element::F32, [16, 1, 8], 2, 3),
-            // Rows that end within a run, of one warp or of several, and behind whole runs.
+            // Rows that end within a run: of one warp, of several warps, and after whole runs.
             (5000, Element::F32, [2, 4, 5], 2, 5),
             (9000, Element::Bf16, [2, 3, 6], 2, 3),
             (10_104, Element::F16, [4, 2, 5], 3, 4),
@@ -435,7 +436,7 @@ mod tests {
             (10_000, Element::F32, [2, 4, 10], 2, 3),
             (22_000, Element::Bf16, [8, 1, 11], 2, 3),
             (20_000, Element::F32, [16, 1, 10], 1, 3),
-            // Threads and a block that have nothing of a row.
+            // Threads and a block without elements of a row.
             (7000, Element::F32, [2, 4, 8], 2, 3),
             (3000, Element::Bf16, [4, 1, 4], 2, 3),
         ]
@@ -458,14 +459,14 @@ mod tests {
                 assert_eq!(report.compared as i64, rows * columns);
                 let mut outputs = planned.kernel().outputs().iter();
                 assert!(outputs.all(|output| output.written == Written::Once), "{planned}");
-                // Clusters take rows off the count of the launch.
+                // Clusters claim rows from the counter of the launch.
                 let text = ptx::write(planned.kernel().program(), ptx::Target::Sm90a).unwrap();
                 assert!(text.contains("atom.global.inc.u32"), "{planned}");
             }
         }
     }
 
-    /// The persistent clusters that claim rows, in words.
+    /// The plan with persistent clusters that claim rows, as text; None if there is none.
     fn clusters(work: RowComputation, columns: i64, element: Element) -> Option<String> {
         let (h200, matrix) = (Machine::named("H200").unwrap(), RowMatrix::new(columns, element));
         let claims = |plan: &Persistent| work.claims(matrix, plan);
@@ -481,7 +482,7 @@ mod tests {
         };
         let softmax = |columns, element| clusters(RowComputation::Softmax, columns, element);
         for (plan, wanted) in [
-            // With two rows beside: few blocks, and enough vectors under way.
+            // With two vectors per row, weights and bias: few blocks, and enough vectors in flight.
             (norm(20_000, Element::Bf16, 2), Some("124 clusters of 2 blocks of 256")),
             (norm(18_000, Element::Bf16, 2), Some("186 clusters of 2 blocks of 128")),
             (norm(36_864, Element::Bf16, 2), Some("93 clusters of 4 blocks of 128")),
@@ -502,12 +503,12 @@ mod tests {
             (norm(131_072, Element::Bf16, 2), Some("31 clusters of 8 blocks of 256")),
             (norm(131_072, Element::F32, 2), Some("15 clusters of 16 blocks of 256")),
             (norm(262_144, Element::Bf16, 2), Some("15 clusters of 16 blocks of 256")),
-            // Up to 32 KiB, at no multiple of 16 bytes, and too long.
+            // No persistent clusters: up to 32 KiB, not a multiple of 16 bytes, and too long.
             (norm(16_384, Element::Bf16, 2), None),
             (norm(100_002, Element::F32, 2), None),
             (norm(140_000, Element::F32, 2), None),
             (norm(i64::MAX, Element::Bf16, 2), None),
-            // With one row beside, from 128 KiB on.
+            // With one vector per row, from 128 KiB on.
             (norm(33_000, Element::F32, 1), Some("62 clusters of 4 blocks of 192")),
             (norm(80_000, Element::F32, 1), Some("23 clusters of 16 blocks of 160")),
             (norm(120_000, Element::Bf16, 1), Some("31 clusters of 8 blocks of 192")),
@@ -516,7 +517,7 @@ mod tests {
             (norm(60_000, Element::Bf16, 1), None),
             (norm(49_152, Element::Bf16, 1), None),
             (norm(90_000, Element::F32, 1), Some("23 clusters of 16 blocks of 128")),
-            // Softmax, of f32 that ends within a run from 384 KiB on.
+            // Softmax: f32 rows that end within a run, from 384 KiB on.
             (softmax(80_000, Element::Bf16), Some("46 clusters of 8 blocks of 160")),
             (softmax(131_072, Element::Bf16), Some("31 clusters of 8 blocks of 256")),
             (softmax(131_072, Element::F32), Some("15 clusters of 16 blocks of 256")),

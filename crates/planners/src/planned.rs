@@ -7,7 +7,7 @@ use tilewright_kernel::Kernel;
 use crate::error::PlanError;
 use crate::terms::Meaning;
 
-/// A kernel, and the plan that it was made from.
+/// A kernel, and the plan from which it was built.
 ///
 /// ```
 /// use tilewright_kernel::Element;
@@ -23,7 +23,8 @@ use crate::terms::Meaning;
 pub struct Planned {
     kernel: Kernel,
     second: Option<Kernel>,
-    /// The number of tensors in which blocks of one launch leave results for its last block.
+    /// The number of scratch tensors, in which the blocks of a launch leave partial results for its
+    /// last block.
     left: usize,
     plan: Vec<String>,
     bytes: i64,
@@ -83,10 +84,10 @@ impl Planned {
         self.second.as_ref()
     }
 
-    /// The tensors of the kernel that are scratch memory, by index: what blocks leave for the last
-    /// block, or for a second launch. The caller allocates them; their contents do not matter. The
-    /// tensors before them are the inputs; the tensor after them is the result, or the last one of
-    /// the second launch.
+    /// The tensors of the kernel that are scratch memory, by index: partial results that blocks
+    /// leave for the last block, or for a second launch. The caller allocates them; their contents
+    /// do not matter. The tensors before them are the inputs; the tensor after them is the result,
+    /// or the last one of the second launch.
     ///
     /// ```
     /// use tilewright_kernel::Element;
@@ -131,7 +132,7 @@ impl Planned {
     }
 }
 
-/// The first plan, and all others that can be carried out and print another text.
+/// The first plan, and all others that can be carried out and whose text differs.
 pub(crate) fn distinct(first: Planned, others: impl IntoIterator<Item = Result<Planned, PlanError>>) -> Vec<Planned> {
     let mut all = vec![first];
     for other in others.into_iter().flatten() {

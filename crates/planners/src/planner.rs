@@ -1,8 +1,8 @@
-//! What chooses one of the plans of a problem.
+//! The interface of planners, which choose one of the plans of a problem.
 //!
-//! Law: every plan that a planner gives computes what the problem asks for; planners differ in
-//! speed alone. A machine chooses by its model. A table of measured plans chooses what was measured
-//! fastest, and asks the model where nothing was measured.
+//! Law: every plan that a planner returns computes what the problem specifies; planners differ in
+//! speed alone. A machine chooses by its model. A table of measured plans chooses the plan that was
+//! measured to be the fastest, and the model's plan if nothing was measured.
 
 use tilewright_kernel::Element;
 use tilewright_kernel::machine::Machine;
@@ -32,22 +32,22 @@ use crate::units::WHOLE;
 /// # }
 /// ```
 pub trait Planner {
-    /// The machine for which it plans.
+    /// The machine for which the planner plans.
     fn machine(&self) -> &Machine;
 
     /// The kernel of a computation.
     ///
-    /// Errors: as [`Computation::plan`].
+    /// Errors: those of [`Computation::plan`].
     fn computation(&self, work: &Computation) -> Result<Planned, PlanError>;
 
     /// The kernels of a GEMM.
     ///
-    /// Errors: as [`Product::new`].
+    /// Errors: those of [`Product::new`].
     fn gemm(&self, problem: &Problem) -> Result<Product, PlanError>;
 
     /// The kernel of a relayout; see [`relayout`](crate::relayout()).
     ///
-    /// Errors: as [`relayout`](crate::relayout()).
+    /// Errors: those of [`relayout`](crate::relayout()).
     fn relayout(
         &self,
         (from, source): (Place, Element),
@@ -56,10 +56,10 @@ pub trait Planner {
         self.computation(&Computation::Relayout { from: Box::new(from), source, to: Box::new(to), destination })
     }
 
-    /// The kernels that take a statistic along modes of a tensor, which begins at a multiple of so
-    /// many elements, or at one of 16 bytes; see [`reduce`](crate::reduce()).
+    /// The kernels that compute a statistic along modes of a tensor, which begins at a multiple of
+    /// this number of elements; see [`reduce`](crate::reduce()).
     ///
-    /// Errors: as [`reduce`](crate::reduce()).
+    /// Errors: those of [`reduce`](crate::reduce()).
     fn reduce(
         &self,
         statistic: Statistic,

@@ -1,9 +1,9 @@
 //! Statistics along any modes of a tensor.
 //!
-//! Law: each coordinate of the kept modes gives one number of all elements along the reduced modes:
-//! their sum, mean, 2-norm, maximum, or argmax. Sums are taken in f32, or in f64 for elements of
-//! f64, in a fixed order; sums of integers of 32 bits or more are exact, and wrap. NaN is greater
-//! than every number; of equal elements, or several NaN, the first one counts.
+//! Law: for each coordinate of the kept modes, the result is one number of all elements along the
+//! reduced modes: their sum, mean, 2-norm, maximum, or argmax. Sums are computed in f32, or in f64
+//! for elements of f64, in a fixed order; sums of integers of 32 bits or more are exact, and wrap.
+//! NaN is greater than every number; of equal elements, or several NaN, the first one counts.
 //!
 //! * **Contiguous rows** that fit into the registers of a block are read at once, as norms read
 //!   them (`rows.rs`).
@@ -48,7 +48,7 @@ impl Default for ReduceOptions {
 
 /// A kernel that computes a statistic along some modes of a tensor. The result has the other modes,
 /// contiguous and in the order of the tensor: the result for a row-major tensor is row-major. The
-/// index of an element is its number along the reduced modes, the first one fastest.
+/// index of an element is its position along the reduced modes, the first mode fastest.
 ///
 /// ```
 /// use tilewright_kernel::Element;
@@ -79,7 +79,7 @@ pub fn reduce(
 
 /// The kernel of [`reduce`], and those of other plans.
 ///
-/// Errors: as [`reduce`].
+/// Errors: those of [`reduce`].
 pub(crate) fn candidates(
     machine: &Machine,
     statistic: Statistic,
@@ -90,7 +90,7 @@ pub(crate) fn candidates(
     plans(machine, statistic, tensor, (modes, alignment), true)
 }
 
-/// The chosen plan first; then, if all are wanted, the others.
+/// The chosen plan first; then, if `all`, the others.
 fn plans(
     machine: &Machine,
     statistic: Statistic,
@@ -205,8 +205,8 @@ mod tests {
         }
     }
 
-    /// With many results, shares leave many parts, which a second launch combines; so it does here
-    /// with few.
+    /// With many results there are many partial results, which a second launch combines. Here, the
+    /// second launch combines few, and must leave the same result as the last block.
     #[test]
     fn a_second_launch_leaves_what_the_last_block_does() {
         for (layout, modes) in

@@ -2,7 +2,7 @@
 //!
 //! Law: `destination[to(i)] = source[from(i)]` for every index `i`, converted if the types differ.
 //!
-//! Memory bandwidth decides the speed, so the plan is about cache lines: both sides should be
+//! Memory bandwidth limits the speed, so the plan is about cache lines: both sides should be
 //! accessed in runs of hundreds of bytes, and the output in the order of its addresses. There are
 //! five structures:
 //!
@@ -16,8 +16,8 @@
 //!   indices, and is staged in shared memory.
 //! * **elements**: everything else, in the order of the output.
 //!
-//! Before that, elements are widened as far as possible: four bytes that always stay together are
-//! one word.
+//! Before that, elements are widened as far as possible: up to four bytes that are adjacent on both
+//! sides everywhere become one word.
 
 mod bits;
 mod rows;
@@ -49,7 +49,7 @@ const MAX_BYTES: i64 = 1 << 56;
 /// The most blocks of a grid along its first axis.
 const MAX_BLOCKS: i64 = i32::MAX as i64;
 
-/// Both layouts as axes, and the extent of memory that they use.
+/// Both layouts as axes, and the extents of their tensors.
 #[derive(Debug, Clone)]
 struct Sides {
     /// The axes in the order of the destination.
@@ -66,22 +66,22 @@ struct Sides {
     limits: Limits,
 }
 
-/// The limits of a card that concern tiles.
+/// The limits of a card that apply to tiles.
 #[derive(Debug, Clone)]
 struct Limits {
     multiprocessor: Multiprocessor,
-    /// The number of blocks that keep all multiprocessors busy: two on each.
+    /// The number of blocks that keep all multiprocessors busy: two for each multiprocessor.
     blocks: i64,
     /// Tensors up to this size, in bytes, are as fast with short runs as with long ones.
     small: i64,
     /// Tensors up to this size, in bytes, are faster with small squares: for elements of 8 and of
     /// 16 bits.
     cached_squares: [i64; 2],
-    /// A relayout by windows runs from the L2 cache up to this tensor size, in bytes.
+    /// The size of a tensor, in bytes, up to which a relayout by windows runs from the L2 cache.
     cached_windows: i64,
     /// The most shared memory of a tile of windows, in bytes.
     tile_bytes: i64,
-    /// Tiles of more than the first number of bytes use the second number.
+    /// Tiles that need more than the first number of bytes reserve at least the second number.
     two_bytes: [i64; 2],
     /// Shared memory that the blocks of a multiprocessor can use without shrinking the L1 cache, in
     /// bytes.
@@ -124,7 +124,7 @@ impl Sides {
         if self.source == self.destination { Ok(values) } else { values.map(|x| Ok(x.to(self.destination))) }
     }
 
-    /// How a kernel declares a side with these modes.
+    /// The layout that a kernel declares for a side with these modes.
     ///
     /// Errors: an element has no offset that is a number.
     fn declared(&self, side: usize, modes: &[(i64, i64)]) -> Result<LayoutArgument, LayoutError> {
@@ -202,7 +202,7 @@ pub fn relayout(
 
 /// The kernel of [`relayout`], and those of the other structures that apply.
 ///
-/// Errors: as [`relayout`].
+/// Errors: those of [`relayout`].
 pub(crate) fn candidates(
     machine: &Machine,
     from: (&Place, Element),
@@ -365,7 +365,8 @@ fn planned(
     kernel.map(Some)
 }
 
-/// Merges elements that always stay together into one word. Returns the type of such words.
+/// Merges elements that are adjacent on both sides everywhere into one word. Returns the type of
+/// such words.
 fn widened(sides: &mut Sides) -> Option<Element> {
     let first = *sides.axes.first()?;
     if sides.source != sides.destination || first.source != 1 || first.destination != 1 {

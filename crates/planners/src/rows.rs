@@ -1,24 +1,24 @@
 //! Rows that threads hold in registers.
 //!
-//! Law: the tile of a block is `(R,A,V,W)`: R rows, each of W parts, one for each warp, and a part
-//! of V runs of A elements. Element `(r,a,v,w)` is in row `r` and column `a + A w + A W v`: the
-//! runs of all warps are adjacent, and V such groups of runs follow each other. So the part of a
-//! warp is reduced by shuffles, and only the reduction along W needs a barrier. Runs are computed
-//! one after another, which saves registers.
+//! Law: the tile of a block is `(R,A,V,W)`: R rows of W parts each, one for each warp. A part has V
+//! runs of A elements. Element `(r,a,v,w)` is in row `r` and column `a + A w + A W v`: the runs of
+//! all warps are adjacent, and V such groups of runs follow each other. So the part of a warp is
+//! reduced by shuffles, and only the reduction along W needs a barrier. Runs are computed one after
+//! another, which saves registers.
 //!
 //! * A row of at most four vectors in each lane is held by one warp, or by fewer lanes, and a block
-//!   has several rows; no barrier is needed.
-//! * A longer row is held by a block of up to 512 threads, with four vectors of 16 bytes each: that
-//!   is few enough registers for several resident blocks, whose loads and stores overlap. For f32
-//!   with at most one vector of weights or bias, threads have two vectors, if 512 threads can hold
-//!   a row like that.
+//!   holds several rows; no barrier is needed.
+//! * A longer row is held by a block of up to 512 threads, with four vectors of 16 bytes for each
+//!   thread. That is few enough registers for several resident blocks, whose loads and stores
+//!   overlap. For f32 with at most one vector of weights or bias, threads have two vectors, if 512
+//!   threads can hold a row like that.
 //! * If a thread has more than four vectors, up to sixteen, the others are in shared memory, copied
-//!   there by `cp.async`, if rows begin at multiples of 16 bytes: two resident blocks of 512
-//!   threads, or one of 1024.
+//!   there by `cp.async`, if rows begin at multiples of 16 bytes. Then two blocks of 512 threads
+//!   are resident, or one of 1024.
 //! * If a block of 512 threads would have more than that, the blocks of a cluster hold a row
-//!   together, a part of it each. They exchange results through their shared memory, behind one
+//!   together, each a part of it. They exchange results through distributed shared memory, with one
 //!   barrier.
-//! * Norms and softmax of long rows have persistent clusters, which claim rows (`persistent.rs`).
+//! * Long rows of norms and softmax are claimed by persistent clusters (`persistent.rs`).
 //! * Few rows of more than 32 KiB are held by clusters, or by the largest blocks, in registers, so
 //!   that all multiprocessors have work (`plan.rs`).
 //! * Rows that are too long for all of these are read twice (`twice.rs`).
@@ -51,7 +51,7 @@ pub(crate) use twice::RowsTwice;
 
 /// Shared memory through which the blocks of a cluster exchange results, in bytes.
 const EXCHANGE_BYTES: i64 = 512;
-/// Rows of a thread that has one vector of each: it stores their numbers together.
+/// The rows of a thread that has one vector of each row: it stores their results together.
 const ROWS_OF_THREAD: i64 = VECTOR / 4;
 
 fn at_run(run: usize) -> Result<Coord<Expr>, KernelError> {
@@ -59,17 +59,17 @@ fn at_run(run: usize) -> Result<Coord<Expr>, KernelError> {
 }
 
 /// A tensor that begins at a multiple of `alignment` elements, or of 16 bytes. The alignment of
-/// accesses is the power of two in it: multiples of 6 are multiples of 2.
+/// accesses is the largest power of two that divides it: multiples of 6 are multiples of 2.
 pub(crate) fn placed<'k>(tensor: View<'k>, element: Element, alignment: i64) -> Result<View<'k>, KernelError> {
     let power = 1 << alignment.trailing_zeros().min(VECTOR.trailing_zeros());
     let bytes = VECTOR.min(power * i64::from(element.bytes()));
     if bytes == VECTOR { Ok(tensor) } else { tensor.aligned(bytes as u32) }
 }
 
-/// Whether a kernel that computes in f32 takes elements of a type: integers would be meaningless,
+/// Whether a kernel that computes in f32 accepts elements of a type. Integers would be meaningless,
 /// and f64 would lose half of its digits.
 ///
-/// Errors: it does not ([`PlanError::Unknown`]).
+/// Errors: the type is not accepted ([`PlanError::Unknown`]).
 pub(crate) fn in_f32(what: &'static str, element: Element) -> Result<(), PlanError> {
     if element.is_float() && element != Element::F64 {
         return Ok(());
@@ -88,7 +88,8 @@ pub(crate) struct RowsPlan {
     /// The tensors begin at multiples of this number of elements.
     pub(crate) alignment: i64,
     vector: i64,
-    /// Lanes that hold a run, vectors of each lane, warps that hold a row, rows of a block.
+    /// The lanes that hold a run, the vectors of each lane, the warps that hold a row, and the rows
+    /// of a block.
     lanes: i64,
     vectors: i64,
     /// The number of these vectors that are in shared memory: the first ones.
@@ -97,9 +98,9 @@ pub(crate) struct RowsPlan {
     rows: i64,
     /// The pitches of the rows.
     pub(crate) places: RowPlaces,
-    /// Blocks that hold a row together.
+    /// The number of blocks that hold a row together.
     blocks: i64,
-    /// Rows of a thread, side by side.
+    /// The number of adjacent rows of a thread.
     each: i64,
     /// The number of weight and bias vectors.
     beside: usize,
@@ -121,10 +122,10 @@ impl RowsPlan {
         Ok(RowsPlan { beside, places: matrix.places(), ..rows })
     }
 
-    /// As [`RowsPlan::new`], without shared memory, for rows that are reduced to a number each;
+    /// As [`RowsPlan::new`], without shared memory, for kernels that reduce each row to a number;
     /// `threads` is the size of a block whose warps have different rows.
     ///
-    /// Errors: as [`RowsPlan::new`].
+    /// Errors: those of [`RowsPlan::new`].
     pub(crate) fn in_registers(
         machine: &Machine,
         threads: i64,
@@ -136,8 +137,8 @@ impl RowsPlan {
         RowsPlan::holding(machine, vectors, threads, (columns, alignment), element)
     }
 
-    /// The plan for rows that the blocks of a cluster hold together; None for rows that one block
-    /// holds well, that do not end at multiples of 16 bytes, or that are too long.
+    /// The plan for rows that the blocks of a cluster hold together. None for rows that fit one
+    /// block well, that do not end at multiples of 16 bytes, or that are too long.
     ///
     /// Errors: a layout is not representable.
     pub(crate) fn in_cluster(machine: &Machine, matrix: RowMatrix) -> Result<Option<RowsPlan>, PlanError> {
@@ -158,7 +159,7 @@ impl RowsPlan {
         // thread is not made of power-of-two digits.
         let warps = if fill(warps) || warps <= ROWS.ragged_warps { warps } else { full / LANES };
         let vectors = div_up(count, blocks * warps * LANES);
-        // The shared memory for the part of a row of each of two blocks, without the exchange
+        // The shared memory for the part of a row if two blocks are resident, without the exchange
         // buffers.
         let own = machine.multiprocessor;
         let half = i64::from(own.shared_bytes / 2 - own.reserved_bytes) - EXCHANGE_BYTES;
@@ -168,7 +169,7 @@ impl RowsPlan {
         RowsPlan::in_blocks(machine, matrix, (blocks, warps), (vectors, vectors - kept)).map(Some)
     }
 
-    /// One row for `blocks` blocks of `warps` warps, whose threads have `vectors` vectors of 16
+    /// One row in `blocks` blocks of `warps` warps, whose threads have `vectors` vectors of 16
     /// bytes, `stored` of them in shared memory.
     ///
     /// Errors: a layout is not representable.
@@ -203,7 +204,8 @@ impl RowsPlan {
         })
     }
 
-    /// Rows of which a thread has from `least` to `most` vectors if a block holds one row.
+    /// The plan for rows of which a thread has from `least` to `most` vectors if a block holds one
+    /// row.
     fn holding(
         machine: &Machine,
         (least, most): (i64, i64),
@@ -308,7 +310,7 @@ impl RowsPlan {
         numbers.distributed(&Distribution::new((rows, lanes, warps), &layout)?)
     }
 
-    /// A number of each row, `(R,1,1)`: lane `i` of the first lanes of a row holds that of row `i`
+    /// A number for each row, `(R,1,1)`: lane `i` of the first lanes of a row holds that of row `i`
     /// of its thread.
     pub(crate) fn of_lanes<'k>(&self, number: &Fragment<'k>) -> Result<Distributed<'k>, KernelError> {
         let (lanes, rows, warps, each) = (self.lanes, self.rows, self.warps, self.each);
@@ -337,7 +339,7 @@ impl RowsPlan {
         self.blocks > 1
     }
 
-    /// Whether rows are held by several warps, which need a barrier.
+    /// Whether several warps hold a row, so that they need a barrier.
     pub(crate) fn meet(&self) -> bool {
         self.warps > 1 || self.is_shared()
     }
@@ -357,9 +359,9 @@ impl RowsPlan {
         placed(tensor, self.element, self.alignment)
     }
 
-    /// Declares how many blocks should be resident on a multiprocessor whose threads hold all these
-    /// rows at once: as many as fill it if a thread has few elements. Declares nothing if one warp
-    /// has whole rows.
+    /// Declares the number of blocks that should be resident on a multiprocessor if threads hold
+    /// all these rows at once: as many as fill it if a thread has few elements. Declares nothing if
+    /// one warp has whole rows.
     pub(crate) fn state_resident_blocks(k: &Build, all: &[&RowsPlan]) -> Result<(), KernelError> {
         let Some(first) = all.first().filter(|rows| rows.warps > 1) else { return Ok(()) };
         let registers = match all.iter().map(|rows| rows.vectors).sum() {

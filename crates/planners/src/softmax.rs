@@ -21,7 +21,7 @@ use crate::rows::RowsTwice;
 use crate::rows::{Held, Persistent, RowComputation, RowsPlan, Way, in_f32, pairwise, together};
 use crate::terms::{Meaning, RowMatrix};
 
-/// A lower bound for the maximum of a part: times log2(e), it is finite.
+/// A lower bound for the maximum of a part that is finite even when it is multiplied by log2(e).
 const LEAST: f64 = -2.3e38;
 
 /// `e^(x - maximum)`.
@@ -52,7 +52,7 @@ pub fn softmax(machine: &Machine, matrix: impl Into<RowMatrix>) -> Result<Planne
 
 /// The kernel of [`softmax`], and those of other plans.
 ///
-/// Errors: as [`softmax`].
+/// Errors: those of [`softmax`].
 pub(crate) fn candidates(machine: &Machine, matrix: RowMatrix) -> Result<Vec<Planned>, PlanError> {
     in_f32("type of rows of softmax", matrix.element)?;
     RowComputation::Softmax.candidates(machine, matrix, kernel)
@@ -66,7 +66,7 @@ fn kernel(way: Way) -> Result<Planned, PlanError> {
     }
 }
 
-/// Rows that the registers of blocks hold.
+/// The kernel for rows that fit in the registers of blocks.
 fn held(rows: &RowsPlan) -> Result<Planned, PlanError> {
     let (columns, element) = (rows.columns, rows.element());
     let plan = vec![format!("softmax of rows of {columns} {element}"), rows.plan()];
@@ -78,8 +78,9 @@ fn held(rows: &RowsPlan) -> Result<Planned, PlanError> {
     Ok(Planned::new(kernel, plan, Meaning::Softmax { places: rows.places }))
 }
 
-/// Rows that persistent clusters claim. A thread computes the exponentials of its part relative to
-/// its own maximum, once, and keeps them; they are rescaled to the maximum of the row.
+/// The kernel for rows that persistent clusters claim. A thread computes the exponentials of its
+/// part relative to its own maximum, once, and keeps them; they are rescaled to the maximum of the
+/// row.
 pub(crate) fn persistent_softmax(persistent: &Persistent) -> Result<Planned, PlanError> {
     let rows = persistent.rows();
     let (columns, element) = (rows.columns, rows.element());
@@ -159,7 +160,7 @@ fn joined<'k>(a: &[Num<'k>], b: &[Num<'k>]) -> Vec<Num<'k>> {
     vec![greatest, a[1] * power(a[0], greatest) + b[1] * power(b[0], greatest)]
 }
 
-/// Rows that a thread loads from shared memory run by run.
+/// The parts of rows that a thread loads from shared memory run by run.
 fn in_one_pass<'k>(k: &'k Build, rows: &RowsPlan, held: &Held<'k>, y: &View<'k>) -> Result<(), KernelError> {
     let all = rows.across(k, parts(k, rows, held.runs(k))?, joined)?;
     write(k, rows, held, y, [&all[0], &all[1]])
@@ -188,7 +189,7 @@ fn of_block<'k>(k: &'k Build, rows: &RowsPlan, own: [Num<'k>; 2]) -> Result<Vec<
     k.reduce_together(&[&greatest?, &sum?], &[1, 2], |a, b| Ok(joined(a, b)))
 }
 
-/// Rows that the registers of a block do not hold.
+/// The kernel for rows that do not fit in the registers of a block.
 fn read_twice(rows: &RowsTwice) -> Result<Planned, PlanError> {
     let (columns, element) = (rows.columns, rows.element);
     let plan = vec![format!("softmax of rows of {columns} {element}"), rows.plan()];

@@ -2,9 +2,9 @@
 //!
 //! Law: `C(m,n) = A(m,n) + B(m,n)`.
 //!
-//! This is the kernel with which thread-value layouts are usually explained: a layout of threads
-//! and one of values make the tile of a block, each block computes a tile, and each thread composes
-//! the tile with the thread-value layout to get its own part.
+//! This is the kernel with which thread-value layouts are usually explained. A layout of threads
+//! and a layout of values define the tile of a block. Each block computes a tile, and each thread
+//! composes the tile with the thread-value layout to get its own part.
 
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::{Build, Element, Fragment, Kernel, KernelError, View};
@@ -25,7 +25,7 @@ use crate::terms::Meaning;
 /// assert_eq!(plan.kernel().program().threads, 256);
 /// ```
 ///
-/// Errors: elements of this type cannot be computed with.
+/// Errors: the type supports no arithmetic.
 pub fn tiled_add(element: Element) -> Result<Planned, PlanError> {
     // 256 threads, 4 x 64, the second mode fastest; each has 1 x 4 values: a block of 4 KB for
     // 32-bit types. Larger blocks would be slower.

@@ -1,4 +1,4 @@
-//! Hardware units of the plans, and integer arithmetic.
+//! Hardware constants of the plans, and integer arithmetic.
 
 use tilewright_kernel::machine::{Machine, Multiprocessor};
 use tilewright_kernel::program::WARP_LANES;
@@ -67,7 +67,7 @@ pub(crate) fn has_wgmma(machine: &Machine) -> bool {
     machine.target.has_wgmma()
 }
 
-/// Whether a launch may begin before the launch before it has ended (PDL).
+/// Whether a launch may begin before the previous launch has ended (PDL).
 pub(crate) fn overlaps_launches(machine: &Machine) -> bool {
     machine.target.has(Feature::DependentLaunches)
 }
@@ -77,7 +77,7 @@ pub(crate) fn has_float8(machine: &Machine) -> bool {
     machine.target.has_float8()
 }
 
-/// Waits for the launch before, and lets the next one begin, where launches may overlap.
+/// Waits for the previous launch, and lets the next one begin, if launches may overlap.
 pub(crate) fn follow_launches(k: &Build, machine: &Machine) {
     if overlaps_launches(machine) {
         k.wait_launches();
@@ -85,7 +85,7 @@ pub(crate) fn follow_launches(k: &Build, machine: &Machine) {
     }
 }
 
-/// The index of the first vector of a thread, in blocks of this many vectors.
+/// The index of the first vector of a thread, if a block has this many vectors.
 pub(crate) fn first_vector(k: &Build, block: i64) -> Result<Expr, KernelError> {
     let first = Stride::times(&k.block_number(Axis::X), &Expr::from(block));
     let first = first.zip(Some(k.thread()?)).and_then(|(first, thread)| Stride::plus(&first, &thread));

@@ -14,7 +14,7 @@ use crate::terms::{Meaning, Norm, RowPlaces};
 /// The most elements of an operand of a GEMM that are cached: 64 MiB.
 const KEPT: usize = 1 << 23;
 
-/// The value of one output element by the definition.
+/// The value that one output element should have.
 #[derive(Debug, Clone, Copy)]
 pub struct Wanted {
     /// The index of the element in the output.
@@ -73,7 +73,7 @@ fn placed((layout, offset): &(Layout, i64), index: usize) -> Result<usize, Layou
     Ok((offset + layout.eval(&(index as i64))?) as usize)
 }
 
-/// What a kernel computes of given inputs.
+/// The definition of a kernel for given inputs.
 pub struct Definition<'a> {
     planned: &'a Planned,
     input: &'a dyn Fn(usize, usize) -> u64,
@@ -102,7 +102,7 @@ impl<'a> Definition<'a> {
         value(self.types[tensor], (self.input)(tensor, at))
     }
 
-    /// The value of element `index` by the definition.
+    /// The value that output element `index` should have.
     ///
     /// Errors: an offset does not fit in 64 bits.
     pub fn wanted(&mut self, index: usize) -> Result<Wanted, LayoutError> {
@@ -202,7 +202,7 @@ impl<'a> Definition<'a> {
         })
     }
 
-    /// An element of a row of the result.
+    /// The expected element of a row of the result.
     fn of_row(&self, index: usize, places: RowPlaces, (value, bound): (f64, f64)) -> Wanted {
         let (row, column) = (index / places.columns as usize, index % places.columns as usize);
         let at = row * places.y as usize + column;

@@ -2,8 +2,8 @@
 
 use tilewright_kernel::Element;
 
-/// A number of a type from random bits: multiples of 1/8 in [-4, 4), or any bits if only bits
-/// matter.
+/// A number of a type from random bits: a multiple of 1/8 in [-4, 4); for a type of which only the
+/// bits matter, any bits.
 pub(super) fn number(element: Element, chance: u64) -> u64 {
     let eighths = (chance % 64) as f64 / 8.0 - 4.0;
     match element {
@@ -79,7 +79,7 @@ fn greatest(element: Element) -> f64 {
     }
 }
 
-/// The distance between the number that was found and the wanted number before rounding, in units
+/// The distance between the number that was found and the expected number before rounding, in units
 /// of the rounding bound; 0 if both are equal, None if the distance is larger than 1.
 pub(crate) fn distance(element: Element, found: u64, wanted: f64, bound: f64) -> Option<f64> {
     let (number, greatest) = (value(element, found), greatest(element));

@@ -6,11 +6,12 @@
 
 use crate::terms::Statistic;
 
-/// The relative error of a sum of 64 steps in f32, and of the hardware's approximate functions
-/// after it, with arguments of up to 2^5: exponentials, roots and divisions err by 2^-22 each.
+/// The relative error of a sum of 64 steps in f32, and of the approximate functions of the hardware
+/// that follow it, for arguments of up to 2^5: exponentials, roots and divisions have a relative
+/// error of 2^-22 each.
 const RELATIVE: f64 = 1.0 / (1 << 17) as f64;
 
-/// Running statistics of a list of numbers.
+/// Running statistics of a sequence of numbers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Many {
     count: usize,
@@ -40,7 +41,7 @@ impl Many {
     /// A statistic of the numbers, and a bound on its rounding error.
     pub(super) fn statistic(&self, statistic: Statistic) -> (f64, f64) {
         let count = self.count.max(1) as f64;
-        // A thread adds its elements one after another, and each addition rounds.
+        // A thread adds its elements in order, and each addition rounds.
         let rounded = |size: f64| size * (RELATIVE + count * f64::from(f32::EPSILON) / 256.0);
         match statistic {
             Statistic::Sum => (self.sum, rounded(self.size)),

@@ -128,7 +128,7 @@ impl Walk {
         Ok(Walk { machine, statistic, element, problem, vector, alignment, inner, shape, at_once })
     }
 
-    /// The number of partial numbers of a share for each result.
+    /// The number of values of a partial result: two for argmax.
     pub(super) fn kept(&self) -> usize {
         self.statistic.kept(self.element).len()
     }
@@ -261,8 +261,8 @@ impl Walk {
         Ok(Some(Distribution::new((tile, self.shape.along), &layout)?))
     }
 
-    /// The partial results, if there are several shares, and the results, unless a second launch
-    /// writes them.
+    /// The outputs of the first launch: partial results if there are several shares, and results
+    /// unless a second launch writes them.
     fn outputs<'k>(&self, k: &'k Build, results: i64) -> Result<Vec<View<'k>>, KernelError> {
         let mut outputs = Vec::new();
         if self.shape.shares > 1 {
@@ -286,7 +286,8 @@ impl Walk {
         let (count, results) = self.problem.sizes();
         let statistic = self.statistic;
         let kept = statistic.kept(self.element);
-        // All parts have the same distribution: vectors as wide as the widest type allows.
+        // All partial results have the same distribution: the vectors are as wide as the widest
+        // type allows.
         let bytes = kept.iter().map(|element| i64::from(element.bytes())).max().unwrap_or(1);
         let alignment = self.alignment.min(VECTOR / bytes);
         let rows: Vec<RowsPlan> = kept

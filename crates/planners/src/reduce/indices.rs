@@ -30,7 +30,7 @@ use crate::units::{MOVE_THREADS, first_vector};
 /// assert!(plan.to_string().contains("from 4096 on"));
 /// ```
 ///
-/// Errors: there are more results than a launch takes; elements of this type are only stored.
+/// Errors: there are more results than a launch takes; the type supports no arithmetic.
 pub fn indices_of_greatest(element: Element, results: i64, indices: &Indices) -> Result<Planned, PlanError> {
     let limit = i64::from(i32::MAX) - MOVE_THREADS;
     if results > limit {
@@ -70,7 +70,7 @@ pub fn indices_of_greatest(element: Element, results: i64, indices: &Indices) ->
     Ok(Planned::new(kernel, plan, meaning).moving(bytes))
 }
 
-/// The single element of a tensor at a coordinate; 0 if there is none.
+/// The single element of a tensor at a coordinate; 0 if the coordinate is out of bounds.
 fn number<'k>(tensor: &View<'k>, at: &Coord<Expr>) -> Result<Num<'k>, KernelError> {
     let numbers = tensor.slice(at.clone())?.load_predicated()?.numbers()?;
     Ok(numbers.first().copied().ok_or(LayoutError::Overflow { op: "element" })?)

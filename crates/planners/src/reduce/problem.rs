@@ -47,7 +47,7 @@ fn sorted(mut axes: Vec<ReducedAxis>, places: bool) -> Vec<ReducedAxis> {
     joined
 }
 
-/// The extents and strides of some modes, leaf by leaf, numbered in their order.
+/// The extents and strides of some modes, leaf by leaf, with the strides of indices in their order.
 fn leaves(layout: &Layout) -> Vec<ReducedAxis> {
     let mut place = 1;
     let axis = |leaf: &tilewright_layout::Leaf<i64>| {
@@ -62,7 +62,8 @@ impl ReductionProblem {
     /// The reduction of a layout along some of its modes. With `places`, indices are tracked: axes
     /// are merged only if their indices are contiguous, too.
     ///
-    /// Errors: there is no such mode, or it is named twice; an element lies before the tensor.
+    /// Errors: there is no such mode, or it is named twice; an element is before the beginning of
+    /// the tensor.
     pub(super) fn new(layout: &Layout, modes: &[usize], places: bool) -> Result<ReductionProblem, PlanError> {
         let rank = layout.rank();
         let twice = |(at, mode): (usize, &usize)| modes[..at].contains(mode);

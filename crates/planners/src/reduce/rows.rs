@@ -64,7 +64,7 @@ fn place<'k>(k: &'k Build, rows: &RowsPlan, x: &View<'k>, held: &Held<'k>) -> Re
         }
     }
     let vectors = tile(Element::I32, &first)?.reduce(&[1, 2], Reduction::Minimum)?;
-    // Each of the first lanes of a row searches the vector of one row of its thread.
+    // Each of the first lanes of a row searches the vector for one row of its thread.
     let [lane, _, warp] = rows.place_of(k)?;
     let own = k.index(&lane)?;
     let (mut vector, mut most) = (none, greatest[0]);

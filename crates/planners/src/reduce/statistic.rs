@@ -11,7 +11,7 @@ impl Statistic {
     }
 
     /// The type in which elements are added and compared: f32, or the element type if that is f64
-    /// or an integer of 32 bits or more. Means and roots of integers are taken in f32.
+    /// or an integer of 32 bits or more. Means and 2-norms of integers are computed in f32.
     pub(super) fn wide(self, element: Element) -> Element {
         match (self, element) {
             (_, Element::F64) => Element::F64,
@@ -21,7 +21,7 @@ impl Statistic {
         }
     }
 
-    /// The neutral element. For a type without infinity, it stands for the end of the range.
+    /// The neutral element. For a type without infinity, the end of its range replaces infinity.
     pub(crate) fn neutral(self) -> f64 {
         match self {
             Statistic::Maximum | Statistic::ArgMaximum => f64::NEG_INFINITY,
@@ -35,13 +35,13 @@ impl Statistic {
         std::iter::once(self.wide(element)).chain(places).collect()
     }
 
-    /// The neutral partial result, a part of type `kept`. Its index is 0: if no element is greater
-    /// than the smallest number, all are equal, and the first one counts.
+    /// The neutral partial result: part number `part`, of type `kept`. Its index is 0: if no
+    /// element is greater than the smallest number, all are equal, and the first one counts.
     pub(super) fn nothing<'k>(self, k: &'k Build, part: usize, kept: Element) -> Num<'k> {
         if part == 1 { k.number(0) } else { k.number_of(kept, self.neutral()) }
     }
 
-    /// The partial result of one number at an index.
+    /// The partial result of a single number at an index.
     pub(super) fn part<'k>(self, x: Num<'k>, place: Option<Num<'k>>) -> Vec<Num<'k>> {
         match (self, place) {
             (Statistic::Norm, _) => vec![x * x],

@@ -1,18 +1,18 @@
 //! Relayout of layouts that are linear over bits.
 //!
 //! Law: on both sides, the offset of an index is the XOR of the offsets of its bits. A tile is a
-//! linear space of indices: the XOR sums of indices of a run of the source and indices of a run of
-//! the destination. So, for each other index, it is a run on either side. Blocks iterate over a
-//! complement of the tile.
+//! linear space of indices: all XOR sums of an index of a run of the source and an index of a run
+//! of the destination. So each XOR with a fixed index of one run leaves a run of the other side.
+//! Blocks iterate over a complement of the tile.
 //!
 //! * **Words.** A thread reads vectors of 16 bytes, and stores them in shared memory word by word.
 //!   It reads its vectors of the destination back element by element.
-//! * **Offsets.** A thread combines the offset of its block with an offset of its own, and an
-//!   iteration combines another one with that of the thread. If they have no bit in common, they
-//!   are added.
+//! * **Offsets.** The offset of an access is the XOR of an offset of the block, one of the thread,
+//!   and one of the iteration. Offsets that have no bit in common are added instead.
 //! * **Banks.** Lanes store words that are a vector apart in the source, and read elements that are
-//!   a vector apart in the destination. Both spaces of indices have a common complement: it becomes
-//!   the rows of shared memory, so neither stores nor loads have bank conflicts.
+//!   a vector apart in the destination. The indices of the lanes form one linear space for stores
+//!   and one for loads. Both spaces have a common complement, which becomes the rows of shared
+//!   memory, so neither stores nor loads have bank conflicts.
 
 mod plan;
 mod space;

@@ -1,9 +1,9 @@
 //! Relayout by vectors: one vector for a thread, threads in the order of the output.
 //!
 //! Law: thread `n` copies vector `n` of the destination, counted in the order of its addresses, and
-//! finds it in the source by dividing `n` by the extents. That is the fastest if one axis is
-//! contiguous on both sides, and long, because adjacent threads then read adjacent memory. A block
-//! copies about 4 KiB: if vectors are narrow, a thread has several of them.
+//! finds it in the source by dividing `n` by the extents. This is the fastest structure if one axis
+//! is contiguous on both sides, and long, because adjacent threads then read adjacent memory. A
+//! block copies about 4 KiB: if vectors are narrow, a thread has several of them.
 //!
 //! [`indexed`] is the same for shapes without a common refinement: a thread divides the index of
 //! the element. [`over_bits`] is the same for layouts that are linear over bits.
@@ -124,8 +124,9 @@ fn leaves(layout: &Layout) -> Vec<(i64, i64, i64)> {
     found
 }
 
-/// The offset of an index for a layout that is linear over bits: each bit of it is the parity of
-/// some bits of the index. Adjacent bits that come from adjacent bits of the index are one number.
+/// The offset of an index for a layout that is linear over bits: each bit of the offset is the
+/// parity of some bits of the index. Adjacent bits that come from adjacent bits of the index are
+/// moved together.
 fn offset_over_bits(k: &Build, index: &Expr, columns: &[u64]) -> Result<Expr, KernelError> {
     let inputs = |output: u32| -> u64 {
         let chosen = columns.iter().enumerate().filter(|(_, column)| *column >> output & 1 == 1);
@@ -188,7 +189,7 @@ pub(super) fn over_bits(sides: &Sides, from: &Place, to: &Place) -> Result<Kerne
             let Some(_) = &place.bits else {
                 return k.tensor_of(element, name, sides.declared(side, &strided(&leaves(&place.layout))), role);
             };
-            // An output covers all of its memory.
+            // The whole memory of an output is declared.
             let whole = match side {
                 0 => LayoutArgument::Layout(Layout::strided(reach, 1)?),
                 _ => sides.declared(1, &places)?,

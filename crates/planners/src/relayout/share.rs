@@ -1,9 +1,9 @@
-//! How threads divide the coordinates of a box among them.
+//! How threads partition the coordinates of a box.
 //!
 //! Law: every coordinate of some axes belongs to one group of threads and one iteration, and is
 //! `digit + groups * iteration` along each axis. So an iteration accesses what the first iteration
-//! accessed, plus a constant. A thread divides once, and the addresses of all iterations are one
-//! number plus constants.
+//! accessed, plus a constant. A thread divides its index once, and the address of each iteration is
+//! that of the first one plus a constant.
 
 use tilewright_kernel::{Build, Flag, KernelError};
 use tilewright_layout::symbolic::Expr;
@@ -11,7 +11,7 @@ use tilewright_layout::symbolic::Expr;
 use super::sum::{both, plus, times};
 use crate::units::div_up;
 
-/// Coordinates of some axes, distributed over groups of threads.
+/// The coordinates of some axes, distributed over groups of threads.
 #[derive(Debug, Clone)]
 pub(super) struct Share {
     pub(super) axes: Vec<usize>,
@@ -35,7 +35,7 @@ pub(super) struct ThreadIteration {
 }
 
 impl ThreadIteration {
-    /// The coordinate along an axis, by the number of the axis in the list.
+    /// The coordinate along an axis, by the position of the axis in the list.
     pub(super) fn at(&self, number: usize) -> Result<Expr, KernelError> {
         let (digit, further) = &self.digits[number];
         let here = plus(digit, &Expr::from(*further))?;

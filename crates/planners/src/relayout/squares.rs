@@ -36,14 +36,14 @@ pub(super) struct SquaresPlan {
     sides: (i64, i64),
 }
 
-/// Consecutive axes of a run with `side` elements in a box: whole axes with power-of-two extents,
-/// and a part of the last axis.
+/// The consecutive axes of a run with `side` elements in a box: whole axes whose extents are powers
+/// of two, and a part of the last axis.
 fn run(axes: &[Axis], step: impl Fn(&Axis) -> i64, side: i64) -> Option<Vec<(usize, i64)>> {
     let (mut found, mut length, mut left): (Vec<(usize, i64)>, i64, i64) = (Vec::new(), 1, side);
     loop {
         let next = (0..axes.len()).find(|axis| axes[*axis].extent > 1 && step(&axes[*axis]) == length)?;
         let extent = axes[next].extent;
-        // A single axis may be a little shorter: the rest of the box is left out.
+        // A single axis may be a little shorter: the rest of the box is skipped.
         if extent >= left || found.is_empty() && 4 * extent >= 3 * left {
             found.push((next, left));
             return Some(found);
@@ -80,11 +80,11 @@ impl SquaresPlan {
         let square = vectors.iter().map(|bytes| bytes / widest).filter(|square| *square > 1).find(aligned)?;
         let boxes = boxes.filter_map(|squares| SquaresPlan::new(sides, squares, square));
         let rated = boxes.filter_map(|found| Some((found.rate(sides)?, found)));
-        // Of equal ones the first, whose runs of the source are shorter.
+        // Of boxes with equal ratings the first, whose runs of the source are shorter.
         rated.reduce(|best, next| if next.0 > best.0 { next } else { best }).map(|(_, found)| found)
     }
 
-    /// Whether both sides of a box have enough contiguous bytes, and neither is much shorter than
+    /// Whether both sides of a box have enough contiguous bytes and neither is much shorter than
     /// the other, or everything is in L2: such boxes are faster than any windows.
     pub(super) fn is_whole(&self, sides: &Sides) -> bool {
         let (a, b) = self.sides;

@@ -9,7 +9,8 @@ use tilewright_kernel::{Build, Flag, KernelError};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{LayoutError, Stride};
 
-/// Indices up to here, times a remainder, and sums of a few of them, fit in 32 bits.
+/// The largest index whose product with a remainder, and sums of a few such products, fit in 32
+/// bits.
 const LARGE: i64 = 1 << 24;
 
 /// `base + sum index * step`.

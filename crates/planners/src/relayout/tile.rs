@@ -16,7 +16,7 @@ pub(super) struct AxisBox {
     pub(super) source: Vec<usize>,
     /// The axes along which a run of the destination goes, the fastest first.
     pub(super) destination: Vec<usize>,
-    /// Axes that are in no run, which the box includes in order to be large enough.
+    /// Axes that are in no run, which the box includes to reach its required size.
     pub(super) beside: Vec<usize>,
 }
 
@@ -96,8 +96,8 @@ impl AxisBox {
     }
 }
 
-/// The elements of a box that lie side by side, on average: the first number over the second one.
-/// Where the box cuts an axis, its last part is smaller.
+/// The average number of adjacent elements of a box: the first number over the second one. If the
+/// box cuts an axis, its last part is smaller.
 pub(super) fn side_by_side(axes: &[Axis], step: impl Fn(&Axis) -> i64, extents: &[i64]) -> (i64, i64) {
     let mut length = 1;
     while let Some(next) = (0..axes.len()).find(|axis| axes[*axis].extent > 1 && step(&axes[*axis]) == length) {

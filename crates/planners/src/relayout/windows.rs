@@ -5,13 +5,13 @@
 //! possible, except at the ends of runs.
 //!
 //! * **Words.** A run of the source may begin inside a word. The words that cover it are copied to
-//!   shared memory as they are; the position of the run in its first word is computed again when
-//!   the run is read back.
+//!   shared memory unchanged; the position of the run in its first word is computed again when the
+//!   run is read back.
 //! * **Windows.** A run of the destination may begin anywhere. Each window is shifted by up to a
 //!   chunk, so that its chunks are aligned: the tile is a little larger than what a block writes of
 //!   it. Elements before the first chunk of a run and after the last one are written one by one, by
 //!   the blocks that hold them.
-//! * **Iterations.** The runs of a thread are far enough apart that the words and chunks of all of
+//! * **Iterations.** The runs of a thread have distances such that the words and chunks of all of
 //!   them have the same alignment ([`Share`]). So it computes the positions of the elements of a
 //!   chunk once, and all others are a constant apart.
 //! * **Banks.** Rows of a tile are an odd number of words apart, with one more word after as many
@@ -65,8 +65,8 @@ pub(super) struct WindowsPlan {
     padded: bool,
     /// Words from one row to the next: odd.
     pitch: i64,
-    /// After this number of words of a row, one word is left out, so that lanes along another axis
-    /// of the row access other banks; 0 for never.
+    /// After this number of words of a row, one word of shared memory is skipped, so that lanes
+    /// along another axis of the row access other banks; 0 if no word is skipped.
     fold: i64,
     /// Elements in front of the tile. A chunk that begins at the end of the first axis is addressed
     /// as one that begins before the next row, and its address must not be before shared memory.
@@ -106,7 +106,7 @@ impl WindowsPlan {
         self.length * self.word_bytes
     }
 
-    /// The wanted number of resident blocks on a multiprocessor.
+    /// The preferred number of resident blocks on a multiprocessor.
     fn resident(&self, sides: &Sides) -> i64 {
         sides.limits.resident(self.shared(), self.threads, WINDOWS.thread_registers)
     }
@@ -116,7 +116,7 @@ impl WindowsPlan {
         self.tile.destination.iter().map(|axis| self.tile.extents[*axis]).product()
     }
 
-    /// How far the chunks that begin in its window go along a run of the destination.
+    /// The extent along a run of the destination of the chunks that begin in its window.
     fn reach(&self) -> i64 {
         div_up(self.window(), self.chunk) * self.chunk + if self.skewed { self.align - 1 } else { 0 }
     }
@@ -138,7 +138,7 @@ impl WindowsPlan {
     }
 }
 
-/// What all statements of the kernel share.
+/// The state that all statements of the kernel share.
 struct Writer<'k, 'a> {
     k: &'k Build,
     sides: &'a Sides,

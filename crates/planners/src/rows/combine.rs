@@ -1,9 +1,9 @@
 //! Reductions of the rows that a block holds, and stores of the results.
 //!
 //! Law: the numbers of threads are combined within their warp by shuffles. The results of the warps
-//! of a row go through shared memory, behind one barrier, and each warp combines them for itself:
-//! each thread combines them if warps are few; otherwise each lane takes those of one warp. Blocks
-//! of a cluster write theirs into each other's shared memory.
+//! of a row are exchanged through shared memory, with one barrier, and each warp combines them for
+//! itself. If there are few warps, each thread combines them; otherwise each lane takes those of
+//! one warp. The blocks of a cluster write their results into each other's shared memory.
 
 use tilewright_kernel::program::operation;
 use tilewright_kernel::{Build, Distributed, Distribution, Element, Flag, KernelError, Num, Reduction, View};
@@ -14,7 +14,7 @@ use super::{Held, RowVector, RowsPlan, at_run};
 use crate::law::{DATA_REGISTERS, REGISTER_VECTORS};
 use crate::units::{LANES, power_from};
 
-/// Tiles combined element by element; there is at least one.
+/// Combines tiles element by element; there must be at least one.
 pub(crate) fn together<'k>(
     tiles: impl Iterator<Item = Result<Distributed<'k>, KernelError>>,
     reduction: Reduction,
@@ -29,13 +29,13 @@ pub(crate) fn together<'k>(
     all.ok_or(LayoutError::Overflow { op: "runs" }.into())
 }
 
-/// Runs ahead of the one that is written for which weights are read.
+/// The number of runs by which loads of weights are ahead of the run that is written.
 const RUNS_AHEAD: usize = REGISTER_VECTORS as usize / 2;
 
 impl RowsPlan {
-    /// Writes `to` of each run in f32, and of the matching runs of weights and bias, to a matrix.
-    /// If there are several runs, weights are loaded before earlier runs are stored: no load is
-    /// moved past a store.
+    /// Applies `to` to each run in f32 and to the matching runs of weights and bias, and writes the
+    /// results to a matrix. If there are several runs, weights are loaded before earlier runs are
+    /// stored, because no load is moved past a store.
     pub(crate) fn write<'k>(
         &self,
         k: &'k Build,
@@ -67,7 +67,7 @@ impl RowsPlan {
         Ok(())
     }
 
-    /// Writes `to` of runs that were kept to a matrix.
+    /// Applies `to` to runs that were kept, and writes the results to a matrix.
     pub(crate) fn write_kept<'k>(
         &self,
         k: &'k Build,
@@ -132,7 +132,7 @@ impl RowsPlan {
     }
 
     /// Whether the elements of a thread in a run are inside the row, for a part of it; None if they
-    /// are in all threads. A vector divides a row, so it is inside as a whole, or not at all.
+    /// are in all threads. A vector divides a row, so it is inside as a whole or not at all.
     pub(super) fn inside<'k>(&self, k: &'k Build, run: usize, part: &Expr) -> Result<Option<Flag<'k>>, KernelError> {
         if !self.ends_in(run) {
             return Ok(None);
@@ -167,7 +167,7 @@ impl RowsPlan {
         ((self.blocks - 1) * self.vectors + run as i64 + 1) * length > self.columns
     }
 
-    /// Whether the elements of a thread in a run of this block count; None if all do.
+    /// Whether the elements of a thread in a run of this block are inside the row; None if all are.
     pub(crate) fn counts<'k>(&self, k: &'k Build, run: usize) -> Result<Option<Flag<'k>>, KernelError> {
         let part = if self.blocks > 1 { self.at(k)?[1].clone() } else { Expr::from(0) };
         self.inside(k, run, &part)
@@ -192,7 +192,7 @@ pub(super) fn in_pairs<'k>(
     open.pop().map(|(_, all)| all).ok_or(LayoutError::Overflow { op: "blocks" }.into())
 }
 
-/// The numbers of a run where they count, and 0 elsewhere.
+/// The numbers of a run inside the row, and 0 elsewhere.
 pub(crate) fn counted<'k>(tile: Distributed<'k>, counts: Option<Flag<'k>>) -> Result<Distributed<'k>, KernelError> {
     match counts {
         None => Ok(tile),
@@ -243,8 +243,8 @@ impl RowsPlan {
         } else {
             warp
         };
-        // The first lanes of all warps write the numbers, and the second lanes neutral numbers
-        // after them.
+        // The first lanes of all warps write the numbers, and the second lanes write neutral
+        // numbers after them.
         let leave = |by: i32, first: i64, numbers: &[Num<'k>]| {
             k.when(lane.eq(k.number(by)), || {
                 let own = k.register(Element::F32, count)?;
@@ -295,7 +295,7 @@ impl RowsPlan {
     }
 
     /// Combines the numbers of all threads, `(R,A,W)` each, for their row, `(R,1,1)`: in a warp by
-    /// shuffles, then over all warps behind one barrier. `nothing` is neutral.
+    /// shuffles, then over all warps with one barrier. `nothing` is neutral.
     pub(crate) fn of_all<'k>(
         &self,
         k: &'k Build,

@@ -1,4 +1,4 @@
-//! The rows of a block in registers, and in shared memory that cp.async fills.
+//! The rows of a block, in registers and in shared memory that cp.async fills.
 //!
 //! Law: each thread copies the 16 bytes of a run that it reads itself, so no thread waits for the
 //! copies of others.
@@ -33,7 +33,7 @@ pub(super) type End<'k> = (Num<'k>, Flag<'k>);
 impl<'k> Held<'k> {
     /// The runs, each as `(R,A,W)`, loaded on demand.
     pub(crate) fn runs<'a>(&'a self, k: &'a Build) -> impl Iterator<Item = Result<Distributed<'k>, KernelError>> + 'a {
-        // Loaded again each time: keeping them would fill the registers.
+        // These runs are loaded again each time, because keeping them would fill the registers.
         if !self.stored.is_empty() {
             k.warp_barrier();
         }
@@ -85,8 +85,8 @@ impl RowsPlan {
         self.stored == 0 && (self.warps > 1 || spare)
     }
 
-    /// Weights or a bias, `(1,N)`. They are in L1 or L2, and most of them are loaded late. As many
-    /// as registers hold are loaded at once, before threads wait for each other.
+    /// Weights or a bias, `(1,N)`. They are in L1 or L2, and most of them are loaded late. Before
+    /// threads wait for each other, as many are loaded at once as fit in registers.
     pub(crate) fn beside<'k>(&self, k: &'k Build, row: &View<'k>) -> Result<RowVector<'k>, KernelError> {
         let [_, part] = self.at(k)?;
         let (tile, held) = (self.cut(row, 1, [Expr::from(0), part])?, self.run.reduced(&[0])?);
@@ -98,8 +98,8 @@ impl RowsPlan {
         Ok(beside)
     }
 
-    /// Loads the rows of this block; elements past the end are 0, or `other`. Declares how many
-    /// blocks should be resident.
+    /// Loads the rows of this block; elements past the end are 0, or `other`. Declares the number
+    /// of blocks that should be resident.
     pub(crate) fn load<'k>(
         &self,
         k: &'k Build,
@@ -110,8 +110,8 @@ impl RowsPlan {
         self.load_beside(k, matrix, other)
     }
 
-    /// As [`RowsPlan::load`], in a kernel that holds rows of several matrices and declares once for
-    /// all of them how many blocks should be resident.
+    /// As [`RowsPlan::load`], in a kernel that holds rows of several matrices and declares the
+    /// number of resident blocks once for all of them.
     pub(crate) fn load_beside<'k>(
         &self,
         k: &'k Build,
@@ -120,7 +120,8 @@ impl RowsPlan {
     ) -> Result<Held<'k>, KernelError> {
         let tile = self.tile(k, matrix)?;
         if self.blocks > 1 {
-            // The other blocks know that this block has started long before they write to it.
+            // The arrival is early, so that the other blocks of the cluster do not have to wait
+            // before they write to this block.
             k.cluster_arrive();
         }
         // The first runs are used while the others are in flight.
@@ -134,7 +135,8 @@ impl RowsPlan {
                 if self.blocks == 1 {
                     k.copy(&copy, &part, &array)?;
                 } else {
-                    // It is not proved that there are as many rows as clusters.
+                    // The number of rows may be less than the number of clusters, so the copy is
+                    // predicated.
                     k.copy_predicated(&copy, &part, &array)?;
                 }
                 stored.push(self.by_warps(&array)?);

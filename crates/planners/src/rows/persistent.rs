@@ -1,14 +1,15 @@
 //! Persistent clusters that claim rows.
 //!
 //! Law: a cluster claims the next row when it has finished one, and each of its blocks has the same
-//! part of every row. Multiprocessors are not equally fast, and a cluster that does not share its
-//! own claims more rows. Weights are read once, and stay in registers. A thread copies what it
-//! reads itself, so no thread waits for the copies of others. After the last read of a run, its
+//! part of every row. Multiprocessors are not equally fast, and a cluster whose multiprocessors are
+//! not shared claims more rows. Weights are read once, and stay in registers. A thread copies what
+//! it reads itself, so no thread waits for the copies of others. After the last read of a run, its
 //! buffer is filled with the same run of a later row.
 //!
 //! Blocks send their partial results to each other by bulk copies that complete on an mbarrier; the
-//! lanes of each warp combine them. There are buffers for the results of two rows: a block that
-//! sends those of a row knows that all blocks have read those of the row before the previous one.
+//! lanes of each warp combine them. There are buffers for the results of two rows. A block that
+//! sends the results of a row knows that all blocks have read those of the row before the previous
+//! one.
 
 mod shape;
 
@@ -26,9 +27,10 @@ use crate::law::clustered;
 use crate::terms::RowMatrix;
 use crate::units::{LANES, VECTOR};
 
-/// Rows that a block has buffers for, and rows whose results it has buffers for.
+/// The number of rows for which a block has buffers, both for the rows themselves and for the
+/// results that blocks exchange.
 const STAGES: i64 = 2;
-/// Numbers that a block sends for a row: the least that a bulk copy moves.
+/// The numbers that a block sends for a row: as many as the smallest bulk copy moves.
 const GIVEN: i64 = BULK_CHUNK_BYTES as i64 / 4;
 
 /// Persistent clusters for rows of one length.
@@ -39,12 +41,12 @@ pub(crate) struct Persistent {
     resident: i64,
 }
 
-/// Weights or a bias: the part of this block, run by run.
+/// Weights or a bias: the part that this block keeps in registers, run by run.
 pub(crate) struct KeptVector<'k> {
     runs: Vec<Distributed<'k>>,
 }
 
-/// The row of an iteration: the part that this block has.
+/// The row of an iteration: the part of it that this block has.
 pub(crate) struct RowIteration<'a, 'k> {
     k: &'k Build,
     plan: &'a Persistent,
@@ -63,9 +65,9 @@ struct Exchange<'k> {
 }
 
 impl Persistent {
-    /// The plan for rows if a thread keeps `kept` registers for each of its vectors, for weights
-    /// and a bias, or for `powers`, its exponentials; None for rows that no shape holds, or that do
-    /// not begin at multiples of 16 bytes.
+    /// The plan for rows. A thread keeps `kept` registers for each of its vectors, for weights and
+    /// a bias, or, with `powers`, for its exponentials. None for rows that no shape holds, or that
+    /// do not begin at multiples of 16 bytes.
     ///
     /// Errors: a layout is not representable.
     pub(crate) fn new(
@@ -75,14 +77,15 @@ impl Persistent {
     ) -> Result<Option<Persistent>, PlanError> {
         let count = matrix.columns / (VECTOR / i64::from(matrix.element.bytes()));
         let Some(shape) = ClusterShape::of(machine, count, kept, powers) else { return Ok(None) };
-        // Clusters beyond those that are resident start when others end, and find no rows left.
+        // Clusters that are not resident at first start when others exit, and find no rows left.
         let clusters = (clustered(machine) * shape.resident / shape.blocks).max(1);
         Persistent::with_clusters(machine, matrix, (shape, clusters))
     }
 
-    /// A number of clusters of a shape; None for rows that do not begin at multiples of 16 bytes.
+    /// The plan with a given number of clusters of a shape; None for rows that do not begin at
+    /// multiples of 16 bytes.
     ///
-    /// Errors: as [`Persistent::new`].
+    /// Errors: those of [`Persistent::new`].
     pub(crate) fn with_clusters(
         machine: &Machine,
         matrix: RowMatrix,
@@ -198,7 +201,7 @@ impl Persistent {
 impl<'k> RowIteration<'_, 'k> {
     /// The runs, each as `(R,A,W)`, loaded on demand. Elements past the end of the row are 0.
     pub(crate) fn runs(&self) -> impl Iterator<Item = Result<Distributed<'k>, KernelError>> + '_ {
-        // Loaded again each time: keeping them would fill the registers.
+        // The runs are loaded again each time, because keeping them would fill the registers.
         self.k.warp_barrier();
         self.runs.iter().map(|run| run.load_distributed(&self.plan.rows.run))
     }
@@ -246,8 +249,8 @@ impl<'k> RowIteration<'_, 'k> {
             stage.publish()
         })?;
         stage.wait()?;
-        // Lane `i` takes the numbers of block `i`: all of them would fill the registers of a
-        // thread.
+        // Lane `i` takes the numbers of block `i`, because all of them would fill the registers of
+        // a thread.
         let lanes = (blocks, LANES / blocks, self.plan.rows.warps);
         let taken = Distribution::new((GIVEN, blocks), Layout::strided((lanes, GIVEN), ((GIVEN, 0, 0), 1)))?;
         let own = Distribution::new((1, blocks), Layout::strided((lanes, 1), ((1, 0, 0), 0)))?;
@@ -262,13 +265,15 @@ impl<'k> RowIteration<'_, 'k> {
         let all = k.reduce_together(&tiles.iter().collect::<Vec<_>>(), &[1], |a, b| Ok(combine(a, b)))?;
         stage.release_to(0..blocks)?;
         cursor.advance()?;
-        // Claimed after the blocks have met, so none waits for the answer.
+        // The next row is claimed after the blocks have synchronized, so none waits for the
+        // response.
         (self.ask)()?;
         all.iter().map(|tile| Ok(tile.fragment().numbers()?[0])).collect()
     }
 
-    /// Computes a function of each run in f32 and keeps it in registers. The buffer of a run is
-    /// refilled as soon as the run has been read; elements past the end of the row are `other`.
+    /// Computes a function of each run in f32 and keeps the results in registers. The buffer of a
+    /// run is refilled as soon as the run has been read; elements past the end of the row are
+    /// `other`.
     pub(crate) fn keep(
         &self,
         other: Num<'k>,

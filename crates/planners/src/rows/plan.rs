@@ -1,4 +1,4 @@
-//! How rows are held: by a block or a cluster each, by persistent clusters, or not at all.
+//! How rows are held: each by a block or a cluster, by persistent clusters, or not at all.
 //!
 //! If there are many rows, each multiprocessor has several, and they overlap: while some are
 //! loaded, others are computed and stored. Few rows would leave multiprocessors idle, and their
@@ -27,7 +27,7 @@ pub(crate) enum RowComputation {
 
 /// A way to hold rows.
 pub(crate) enum Way {
-    /// Each row by a block or a cluster of blocks, or several rows by a block.
+    /// A block or a cluster holds each row, or a block holds several rows.
     Held(RowsPlan),
     /// Persistent clusters claim rows.
     Persistent(Persistent),
@@ -38,13 +38,14 @@ pub(crate) enum Way {
 /// The most blocks of a cluster that every device with clusters supports (CUDA C++ Programming
 /// Guide, "Thread Block Clusters").
 const PORTABLE_CLUSTER: i64 = 8;
-/// The longest row that one block of several holds, a quarter of it in registers, in bytes.
+/// The longest row, in bytes, for a block of which several are resident, a quarter of it in
+/// registers.
 const BLOCK_ROW_BYTES: i64 = REGISTER_VECTORS * 4 * VECTOR * SEVERAL_THREADS;
 
 impl RowComputation {
-    /// The fastest way for a matrix on a machine.
+    /// The fastest way to hold the rows of a matrix on a machine.
     ///
-    /// Errors: there are too many columns; as the kernel.
+    /// Errors: there are too many columns; those of the kernel.
     pub(crate) fn plan(
         self,
         machine: &Machine,
@@ -62,7 +63,7 @@ impl RowComputation {
     /// The kernels of all ways to hold the rows: first that of [`RowComputation::plan`], then the
     /// others that can be carried out, without duplicates.
     ///
-    /// Errors: as [`RowComputation::plan`].
+    /// Errors: those of [`RowComputation::plan`].
     pub(crate) fn candidates(
         self,
         machine: &Machine,
@@ -88,7 +89,7 @@ impl RowComputation {
         }
     }
 
-    /// A block for each row.
+    /// The plan with a block for each row.
     ///
     /// Errors: there are too many columns.
     fn by_block(self, machine: &Machine, matrix: RowMatrix) -> Result<Way, PlanError> {
@@ -101,7 +102,7 @@ impl RowComputation {
         }
     }
 
-    /// A cluster for each row, if that is faster.
+    /// The plan with a cluster for each row, if that is faster than `alone`.
     ///
     /// Errors: a layout is not representable.
     fn by_cluster(self, machine: &Machine, matrix: RowMatrix, alone: &Way) -> Result<Option<Way>, PlanError> {
@@ -121,8 +122,8 @@ impl RowComputation {
         Ok(RowsPlan::in_cluster(machine, matrix)?.map(Way::Held))
     }
 
-    /// Persistent clusters, whose threads keep weights and biases, or exponentials as 32-bit
-    /// numbers; None for rows that no shape of them holds.
+    /// The plan with persistent clusters, whose threads keep weights and biases, or exponentials as
+    /// 32-bit numbers; None for rows that no shape holds.
     ///
     /// Errors: a layout is not representable.
     pub(crate) fn persistent(self, machine: &Machine, matrix: RowMatrix) -> Result<Option<Persistent>, PlanError> {
@@ -131,7 +132,7 @@ impl RowComputation {
         Persistent::new(machine, matrix, (kept, powers))
     }
 
-    /// Whether persistent clusters are faster than one block, or one cluster for each row.
+    /// Whether persistent clusters are faster than one block or one cluster for each row.
     pub(crate) fn claims(self, matrix: RowMatrix, plan: &Persistent) -> bool {
         let ragged = matrix.element == Element::F32 && plan.ends_within();
         match self {
@@ -145,7 +146,7 @@ impl RowComputation {
     /// Whether there are so few rows that they fit in the L2 cache, or almost.
     fn is_cached(self, machine: &Machine, matrix: RowMatrix) -> bool {
         let (Some(rows), Some(vectors)) = (matrix.rows, matrix.vectors()) else { return false };
-        // The longest rows that a block holds in registers, half in shared memory, and at all.
+        // The longest rows that a block holds: in registers, half in shared memory, and in any way.
         let short = REGISTER_VECTORS * BLOCK_THREADS;
         let (half, held) = (2 * short, 4 * short);
         let [widely, once, narrowly] = ROWS.cached_l2_percent;
@@ -159,9 +160,11 @@ impl RowComputation {
         rows.saturating_mul(matrix.row_bytes()) <= l2_share(machine, percent)
     }
 
-    /// Rows in the registers of the largest blocks, at most as many as are resident.
+    /// The plan that holds rows in the registers of the largest blocks, if there are no more rows
+    /// than resident blocks.
     fn by_largest(self, machine: &Machine, matrix: RowMatrix) -> Result<Option<RowsPlan>, PlanError> {
-        // As many as are resident with one register for each element, and as many others.
+        // As many blocks as are resident if a thread has one register for each element, and as many
+        // other registers.
         let registers = 8 * DATA_REGISTERS / i64::from(matrix.element.bytes());
         let resident = i64::from(machine.multiprocessor.registers) / (registers * BLOCK_THREADS);
         let most = resident * i64::from(machine.multiprocessors);
@@ -178,8 +181,8 @@ impl RowComputation {
         Ok(Some(RowsPlan { beside: self.beside(), ..rows }))
     }
 
-    /// Few rows, each in the registers of a cluster, or half of a long row in its shared memory,
-    /// all at once.
+    /// The plan for few rows, all resident at once: each in the registers of a cluster, or half of
+    /// a long row in its shared memory.
     fn of_few(self, machine: &Machine, matrix: RowMatrix) -> Result<Option<RowsPlan>, PlanError> {
         let (Some(rows), Some(vectors)) = (matrix.rows, matrix.vectors()) else { return Ok(None) };
         let (kept, full) = (REGISTER_VECTORS, SEVERAL_THREADS);
@@ -231,8 +234,9 @@ mod tests {
         .unwrap()
     }
 
-    /// Checks two rows of case `number`, for a device with clusters of `cluster` blocks, and for
-    /// one without clusters, whose plan runs in every fourth case unless `TILEWRIGHT_EXHAUSTIVE=1`.
+    /// Checks two rows of case `number`: for a device with clusters of `cluster` blocks, and for
+    /// one without clusters. The latter plan runs in every fourth case unless
+    /// `TILEWRIGHT_EXHAUSTIVE=1`.
     fn check(number: usize, work: RowComputation, matrix: RowMatrix, cluster: u32) {
         let plans = ["H200", "A100"].map(|card| planned(card, work, matrix).sized(&[("M", 2)]));
         let blocks = plans.each_ref().map(|plan| plan.kernel().program().cluster_size());
@@ -297,7 +301,7 @@ mod tests {
         }
     }
 
-    /// The law leaves the ways that were timed as the fastest, but for few rows.
+    /// The law chooses the ways that were measured to be the fastest, except for few rows.
     #[test]
     fn the_law_gives_the_ways_that_were_timed() {
         let h200 = Machine::named("H200").unwrap();
@@ -330,7 +334,8 @@ mod tests {
                 }
             }
         }
-        // One block holds the longest of its rows, which ended within a run of persistent clusters.
+        // One block holds the longest of its rows, although they end within a run of persistent
+        // clusters.
         assert!(all > 600 && others.len() <= 2, "{} of {all}:\n{}", others.len(), others.join("\n"));
         assert!(others.iter().all(|other| other.starts_with("rms_norm") && other.contains("30000 f32")), "{others:?}");
     }
@@ -358,7 +363,7 @@ mod tests {
             (LayerNorm, 16_384, Element::F32, 2049, "93 clusters of 4 blocks of 128 threads; a cluster"),
             (LayerNorm, 65_536, Element::F32, 32, "a cluster of 8 blocks of 256 threads a row, 8 vectors of 4 a"),
             (LayerNorm, 65_536, Element::F32, 129, "31 clusters of 8 blocks of 256 threads; a cluster"),
-            // Shorter rows, and unaligned rows, are held as in a matrix of many rows.
+            // Shorter rows, and unaligned rows, are held like those of a matrix of many rows.
             (Softmax, 8192, Element::F32, 1, "a block of 512 threads a row, 4 vectors"),
             (LayerNorm, 33_001, Element::F32, 1, "a block of 512 threads a row, read twice"),
         ] {

@@ -1,8 +1,8 @@
-//! Rows that are too long for the registers of a block.
+//! Rows that do not fit in the registers of a block.
 //!
-//! Law: a block reads its row twice, in chunks, the second time from the end, because the end is
-//! still in L2. In the first pass, each thread keeps running statistics of its elements. The
-//! statistics of all threads are combined once, after the loop.
+//! Law: a block reads its row twice, in chunks. The second pass begins at the end of the row,
+//! because the end is still in L2. In the first pass, each thread keeps running statistics of its
+//! elements. The statistics of all threads are combined once, after the loop.
 
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
@@ -101,8 +101,8 @@ impl RowsTwice {
         fragment.distributed(&self.single)
     }
 
-    /// The first pass: `each` gets the elements of each thread in f32, chunk by chunk, and how many
-    /// of them count; elements past the end of the row are `other`.
+    /// The first pass: `each` gets the elements of each thread in f32, chunk by chunk, and the
+    /// number of them that are inside the row; elements past the end are `other`.
     pub(crate) fn first<'k>(
         &self,
         k: &'k Build,

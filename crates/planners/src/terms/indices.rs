@@ -5,7 +5,7 @@
 pub struct Indices {
     /// The index of the first element of the device.
     pub first: i64,
-    /// The digits of a position, the first one fastest: their extents, and the stride of each in
+    /// The digits of a position, the first one fastest: the extent of each digit, and its stride in
     /// the index.
     pub digits: Vec<(i64, i64)>,
 }

@@ -65,7 +65,8 @@ pub(crate) enum Meaning {
         /// The offsets from the first element to the others.
         along: Box<Layout>,
     },
-    /// `index(i)` is that of the position `i`, if `own(i)` equals `greatest(i)` or both are NaN.
+    /// `index(i)` is the global index of the position `i`, if `own(i)` equals `greatest(i)` or both
+    /// are NaN; otherwise it is the largest i64.
     Indices {
         /// The number of results.
         results: i64,

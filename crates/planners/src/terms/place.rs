@@ -1,6 +1,6 @@
-//! The layouts that a relayout takes.
+//! The layouts that a relayout accepts.
 //!
-//! Law: a place gives an offset for each index: its base offset plus that of its layout, or the XOR
+//! Law: a place maps each index to an offset: its base offset plus that of its layout, or the XOR
 //! of the offsets of the bits of the index.
 
 use std::fmt;
@@ -123,8 +123,7 @@ impl Place {
     /// The least number of elements of its tensor. With a swizzle, whole blocks of the swizzle
     /// count.
     ///
-    /// Errors: it does not fit in 64 bits.
-    /// Errors: it is not representable.
+    /// Errors: the number does not fit in 64 bits; an offset is not representable.
     pub fn reach(&self) -> Result<i64, LayoutError> {
         let (_, greatest) = self.range()?;
         if self.bits.is_some() {
@@ -162,7 +161,7 @@ impl Place {
         single.then(|| space.basis().iter().map(|column| (2, column.value as i64)).collect())
     }
 
-    /// The number of contiguous elements that stay contiguous behind the swizzle: a power of two.
+    /// The number of contiguous elements that the swizzle keeps contiguous: a power of two.
     pub(crate) fn kept(&self) -> i64 {
         match self.map {
             None => 1 << 30,

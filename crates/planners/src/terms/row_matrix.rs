@@ -1,4 +1,4 @@
-//! Matrices as row kernels take them.
+//! Matrices as arguments of row kernels.
 //!
 //! Law: the elements of a row are contiguous, and rows are a pitch apart. Accesses are as wide as
 //! the alignment of the first element, the rows and the pitches allows.
@@ -80,7 +80,7 @@ impl RowMatrix {
         RowMatrix { alignment, pitches: [x, y], ..self }
     }
 
-    /// Sets the approximate number of rows. The planned kernel is right for any number, and tuned
+    /// Sets the approximate number of rows. The planned kernel is correct for any number, and tuned
     /// for this one; by default it is tuned for many rows.
     pub fn with_rows(self, rows: i64) -> RowMatrix {
         RowMatrix { rows: Some(rows), ..self }
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
     use crate::{Norm, PlanError, Planned, layer_norm, rms_norm, softmax};
 
-    /// Parts of wider matrices, into parts of others, and norms without weights, without a bias,
+    /// Rows within wider matrices, into rows within others; norms without weights, without a bias,
     /// and without both.
     #[test]
     fn rows_of_any_pitch_are_normalised() {
@@ -119,7 +119,7 @@ mod tests {
             (24, 40, 24, Element::F32),
             (24, 24, 27, Element::Bf16),
             (1000, 1001, 4096, Element::Bf16),
-            // All rows are the same one, or each overlaps the next.
+            // All rows are the same one, or each row overlaps the next.
             (300, 0, 300, Element::F32),
             (300, 8, 304, Element::F32),
         ] {

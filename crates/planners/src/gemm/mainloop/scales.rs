@@ -27,8 +27,8 @@ use crate::gemm::schedule::unit::Unit;
 
 /// The scales of both operands.
 pub(crate) struct Scaling<'k> {
-    /// The scales of A and of B, each None if there are none; weights of four bits are the only
-    /// operand with scales of their own.
+    /// The scales of A and of B; None for an operand without scales. With weights of four bits,
+    /// only the weights have scales.
     scales: [Option<Input<'k>>; 2],
     swapped: bool,
     /// Whether B has gated pairs of columns, each column with its own scales.

@@ -132,7 +132,7 @@ impl Walk {
             }
             places.set(&found)
         })?;
-        // The thread that stores a result has found it.
+        // The thread that finds a position also stores the result.
         places.distributed(chunks.distribution())
     }
 }

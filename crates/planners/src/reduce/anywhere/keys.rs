@@ -1,15 +1,15 @@
 //! A 16-bit maximum and its chunk, packed into one integer key.
 //!
 //! Law: the key of a larger number is larger; of equal numbers, the key of the earlier chunk is
-//! larger. NaN has the largest key; both zeros have the same bits. So the results of a block are
-//! combined by one integer maximum, not by comparing pairs.
+//! larger. NaN has the largest key; both zeros have the same key bits. So the results of a block
+//! are combined by one integer maximum instead of comparisons of pairs.
 
 use tilewright_kernel::{Build, Distributed, Element, Fragment, KernelError, Num, Reduction};
 
 use super::Walk;
 use crate::terms::Statistic;
 
-/// The number of chunks of a share that a key can tell apart.
+/// The number of chunks of a share that the bits of a key can distinguish.
 const CHUNKS: i64 = 1 << 16;
 
 impl Walk {
@@ -42,7 +42,7 @@ impl Walk {
             let bits = bits.shift_left(bits.like(16.0));
             // Negative numbers have all bits inverted, other numbers the sign bit.
             let turned = bits.bit_xor(sign_of(bits).bit_or(bits.like(SIGN)));
-            // If nothing was seen, the chunk is 0, which may be before the share.
+            // If no element was read, the chunk is 0, which may be before the share.
             let chunk = chunk.max(first) - first;
             let ordered = number.eq(number).select(turned, bits.like(ALL));
             ordered.bit_and(bits.like(HIGH)).bit_or(bits.like(LOW) - chunk.recast(Element::U32))
@@ -69,7 +69,7 @@ impl Walk {
     }
 }
 
-/// Words of 32 bits: all bits, the sign bit, the bits of a chunk, and the others.
+/// Masks of a 32-bit key: all bits, the sign bit, the bits of a chunk, and the other bits.
 const ALL: f64 = u32::MAX as f64;
 const SIGN: f64 = i32::MIN.unsigned_abs() as f64;
 const LOW: f64 = (CHUNKS - 1) as f64;
@@ -99,7 +99,7 @@ mod tests {
             let machine = Machine::named("H200").unwrap();
             let mut walk = Walk::new(&machine, Statistic::ArgMaximum, &problem, element, WHOLE).unwrap();
             assert!(walk.shape.shares > 1 && walk.has_keys() == keys, "{element}");
-            // All in one share.
+            // All elements in one share.
             walk.shape.steps *= walk.shape.shares;
             walk.shape.shares = 1;
             assert!(!walk.has_keys(), "{element}");

@@ -10,7 +10,7 @@ use crate::terms::Statistic;
 /// A vector that a thread has read.
 struct Read<'k> {
     vector: Fragment<'k>,
-    /// Whether the vector exists; None if it does for every thread.
+    /// Whether the vector exists; None if it exists for every thread.
     exists: Option<Flag<'k>>,
     /// The index of its first element, for argmax.
     place: Option<Num<'k>>,
@@ -63,8 +63,8 @@ impl Walk {
         Ok(kept)
     }
 
-    /// Reads the vector of an iteration that is `load` loads after the first one of a step. If the
-    /// number of vectors is given, threads may go past them.
+    /// Reads the vector that is `load` loads after the first one of an iteration. If the number of
+    /// vectors is given, threads may go past them.
     fn read<'k>(
         &self,
         k: &'k Build,

@@ -12,8 +12,8 @@ use crate::units::{LANES, SECTOR, VECTOR, div_up, power_from};
 
 /// The properties of a problem that determine the shape.
 pub(super) struct ReductionWork {
-    /// The vectors, or elements, that each result is reduced from, and the number of vectors of
-    /// results, or results.
+    /// The number of vectors, or elements, that each result is reduced from; and the number of
+    /// results, or vectors of results.
     pub(super) reduced: i64,
     pub(super) places: i64,
     /// Bytes of a vector, and of all elements.
@@ -23,7 +23,7 @@ pub(super) struct ReductionWork {
     /// result.
     pub(super) inner: bool,
     pub(super) narrow: bool,
-    /// Whether the position of each result is searched again by one thread.
+    /// Whether one thread searches the position of each result again: for argmax.
     pub(super) sought: bool,
 }
 
@@ -41,16 +41,17 @@ pub(in crate::reduce) struct ReductionShape {
     pub(in crate::reduce) shares: i64,
 }
 
-/// Elements of a thread in flight, and the most where they are narrow.
+/// The vectors of a thread in flight; and the most if vectors are narrow.
 const LOADS: i64 = REGISTER_VECTORS;
 pub(super) const MOST_LOADS: i64 = REGISTER_VECTORS * 4;
 /// Bytes of the widest strip of results side by side: two lines.
 const WIDEST: i64 = SECTOR * 8;
 
-/// Whether blocks without shares finish earlier than blocks with shares. Results are side by side
-/// and reduced from `count` elements each, in a tensor of `bytes` bytes. The threads of a result
-/// wait for their loads, round after round; shares read with twice the bandwidth of device memory,
-/// from the L2 cache, but must be combined, mostly by a second launch.
+/// Whether blocks without shares finish earlier than blocks with shares. Results are adjacent and
+/// reduced from `count` elements each, in a tensor of `bytes` bytes. Without shares, the threads of
+/// a result wait for the latency of their loads in each iteration. With shares, they read from the
+/// L2 cache with twice the bandwidth of device memory, but partial results must be combined, mostly
+/// by a second launch.
 fn whole_strips_are_faster(count: i64, bytes: i64, machine: &Machine) -> bool {
     let strips = count as f64 / (FEW_THREADS * LOADS) as f64 * latency(machine);
     let shares = bytes as f64 / (2.0 * machine.bandwidth) + REDUCTIONS.launch;
@@ -88,7 +89,7 @@ impl ReductionWork {
         let along =
             |threads: i64, strip: i64| (threads / self.lanes(strip)).min(power_from(div_up(self.reduced, loads)));
         let blocks = |threads: i64, strip: i64| div_up(self.places, threads / along(threads, strip));
-        // Threads of a block, bytes side by side, and the wanted number of blocks.
+        // The threads of a block, the adjacent bytes of a strip, and the required number of blocks.
         let (threads, strip, wanted) = match self.strip(machine) {
             _ if blocks(most_threads, widest) >= busy => (most_threads, widest, 1),
             Some((strip, most)) => {

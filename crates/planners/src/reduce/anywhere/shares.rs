@@ -33,7 +33,8 @@ impl Walk {
         let beside = results >= LANES;
         let along = match beside {
             true => threads / power_from(results).min(threads),
-            // A warp, if it reads everything in few rounds: then no barrier is needed.
+            // One warp for each result, if it reads all partial results in few iterations: then no
+            // barrier is needed.
             false => power_from(div_up(self.shape.shares, 2 * REGISTER_VECTORS))
                 .max(LANES)
                 .min(threads / power_from(results).min(LANES / 2)),

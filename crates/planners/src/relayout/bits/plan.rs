@@ -17,13 +17,14 @@ use crate::units::{MOVE_THREADS, VECTOR};
 const FITTED: &fitted::FittedBits = &RELAYOUTS.bits;
 /// The fewest threads of a block, a warp, as a power of two.
 const WARP: u32 = WARP_LANES.ilog2();
-/// Bits of the index of a vector.
+/// The most bits of the index of a vector.
 const NUMBER: usize = 30;
 
 /// A tile and its threads.
 #[derive(Debug, Clone)]
 pub(in super::super) struct BitsPlan {
-    /// The unit that is copied: an element, or several that always stay together, up to 8 bytes.
+    /// The unit that is copied: an element, or several that are adjacent on both sides everywhere,
+    /// up to 8 bytes.
     pub(super) element: Element,
     /// Elements of a vector, and threads of a block, as powers of two.
     pub(super) vector: u32,
@@ -35,9 +36,9 @@ pub(in super::super) struct BitsPlan {
     /// The same for the destination.
     pub(super) written: Vec<u64>,
     pub(super) loaded: Vec<u64>,
-    /// The basis of the indices of blocks, in the order of the destination. Their offsets in the
-    /// source and in the destination are multiples of a vector; then the distance of the two in
-    /// shared memory.
+    /// The basis of the indices of blocks, in the order of the destination: their offsets in the
+    /// source, and in the destination, which are multiples of a vector. Then the XOR of the two
+    /// positions in shared memory.
     pub(super) blocks: Vec<u64>,
     pub(super) source_blocks: Vec<u64>,
     pub(super) target_blocks: Vec<u64>,
@@ -60,7 +61,7 @@ fn columns(place: &Place) -> Option<Vec<u64>> {
     }
 }
 
-/// The images of the bits of an index.
+/// The space that the offsets of the bits of an index span.
 fn images(columns: &[u64]) -> BitSpace {
     BitSpace::of(columns.iter().copied())
 }
@@ -133,7 +134,7 @@ impl BitsPlan {
         if bytes << vector < 4 || from.len() > NUMBER + vector as usize {
             return None;
         }
-        // Tiles are as large as possible while each multiprocessor gets some.
+        // Tiles are as large as possible while each multiprocessor gets at least one.
         let all = u64::from(bytes) << from.len();
         let most = (all / sides.limits.blocks.unsigned_abs().max(1)).clamp(FITTED.least, FITTED.most);
         let mut best: Option<((u64, u64, i64), BitsPlan)> = None;
@@ -179,17 +180,17 @@ impl BitsPlan {
             }
         }
         let blocks: Vec<u64> = outer.basis().iter().map(|vector| tile.rest(*vector).source).collect();
-        // Each side begins with its own vector.
+        // Each side begins with the bits of its own vector.
         let (low_a, low_b) = ((1 << a.len()) - 1, (1 << b.len()) - 1);
         let begin_a = blocks.iter().map(|index| index ^ chosen(a, chosen(from, *index) & low_a));
         let begin_b = blocks.iter().map(|index| index ^ chosen(b, chosen(to, *index) & low_b));
         let (begin_a, begin_b): (Vec<u64>, Vec<u64>) = (begin_a.collect(), begin_b.collect());
 
-        // The numbers of the elements of the tile in the order in which they are read.
+        // The offsets of the tile in the order in which elements are read.
         let order = images(&read);
         let numbers: Option<Vec<u64>> = written.iter().map(|index| order.solve(*index)).collect();
         let numbers = numbers?;
-        // The elements of a word, and the lanes that store and load it.
+        // The bits of the elements of a word, and of the lanes that store and load it.
         let word = (4 / bytes.min(4)).ilog2() as usize;
         let (lanes, vector_bits) = (if bytes == 8 { 4 } else { 5 }, vector as usize);
         if size < vector_bits + WARP as usize || size < word + lanes {

@@ -2,7 +2,7 @@
 //!
 //! Law: a load of a warp takes as many wavefronts as the most words of one bank that its lanes
 //! access. The count is for the first load of the middle warp of a block, in the second tile along
-//! each axis, so that runs begin inside words and chunks if they do so anywhere.
+//! each axis, because there runs begin inside words and chunks if they do so in any tile.
 
 use super::super::Sides;
 use super::WindowsPlan;
@@ -11,7 +11,7 @@ use crate::units::{LANES, div_up};
 /// Banks of shared memory, each a word of 4 bytes wide: as many as a warp has lanes.
 const BANKS: i64 = LANES;
 
-/// The most words of one bank, where each lane accesses `words` words.
+/// The most words in one bank that the lanes access, at `words` words each.
 fn wavefronts(places: impl Iterator<Item = i64>, words: i64) -> usize {
     let mut banks: [Vec<i64>; BANKS as usize] = std::array::from_fn(|_| Vec::new());
     for word in places.flat_map(|place| place..place + words) {

@@ -8,7 +8,7 @@ use crate::axes::Axis;
 use crate::fitted::WINDOWS;
 use crate::units::{LANES, div_up, power_from};
 
-/// A tile with its words and windows.
+/// A tile, and how it is divided into words and windows.
 struct WindowCut<'a> {
     sides: &'a Sides,
     tile: AxisBox,
@@ -23,11 +23,11 @@ struct WindowCut<'a> {
     skewed: bool,
     /// The extents of the tile as it is read.
     read: Vec<i64>,
-    /// The rows of the tile, and how many there are.
+    /// The axes of the rows of the tile, and the number of rows.
     rows: Vec<(usize, i64)>,
     count: i64,
-    /// Elements of a run of the destination that a block writes, their chunks, and how far these
-    /// go.
+    /// The elements of a run of the destination that a block writes, the number of their chunks,
+    /// and the extent of these chunks.
     window: i64,
     chunks: i64,
     reach: i64,
@@ -50,9 +50,8 @@ struct Targets {
 }
 
 impl WindowsPlan {
-    /// A tile with its threads; rows have a word left out after `fold_axes` axes. None if a run of
-    /// either side is a single element, shared memory is too small, or these axes are not whole
-    /// words.
+    /// A tile and its threads. Rows skip a word after `fold_axes` axes. None if a run of either
+    /// side is a single element, shared memory is too small, or these axes are not whole words.
     pub(super) fn new(
         sides: &Sides,
         tile: AxisBox,
@@ -165,8 +164,8 @@ impl<'a> WindowCut<'a> {
         (!is_bytes || words <= WINDOWS.words).then_some((lanes, words))
     }
 
-    /// The words of a row after which one is left out, for `axes` axes of it; None if they are not
-    /// whole words.
+    /// The words of a row after which one is skipped: those of `axes` axes of it. None if they are
+    /// not whole words.
     fn fold(&self, axes: usize) -> Option<i64> {
         if axes == 0 {
             return Some(0);
@@ -176,7 +175,7 @@ impl<'a> WindowCut<'a> {
         (!refused).then_some(inner / self.word)
     }
 
-    /// The layout of elements: rows are `pitch` words apart, with one word left out after `fold`
+    /// The layout of elements: rows are `pitch` words apart, with one word skipped after `fold`
     /// words or axes. Threads go up to `last_row` along the last axis of the rows.
     fn room(&self, pitch: i64, (fold, fold_axes): (i64, usize), last_row: i64) -> Room {
         let (tile, read, word, chunk, last) = (&self.tile, &self.read, self.word, self.chunk, self.last);
@@ -221,7 +220,7 @@ impl<'a> WindowCut<'a> {
         Room { places, padded, front, length }
     }
 
-    /// How threads write chunks: the cheapest of all options.
+    /// How threads write chunks: the cheapest of all distributions.
     fn targets(&self, threads: i64) -> Option<Targets> {
         let axes = &self.sides.axes;
         let (chunk, chunks) = (self.chunk, self.chunks);
@@ -245,7 +244,8 @@ impl<'a> WindowCut<'a> {
                 targets = share(WINDOWS.unrolled_apart);
             }
             let found = if alike { 6 } else { 6 * targets.count() };
-            // Elements, each a load and a part of a store, and the computation of their positions.
+            // The cost: for each element a load and a part of a store, and the computation of their
+            // positions.
             let cost = steps * (chunk * (2 * targets.count() + found) + 8 * targets.count());
             (cost, Targets { along, steps, targets, alike })
         });

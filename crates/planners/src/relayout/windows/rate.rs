@@ -1,9 +1,9 @@
 //! Which tile is the fastest for two layouts.
 //!
 //! Law: of all tiles that are tried, the one with the least estimate is chosen. An estimate is the
-//! time of the relayout divided by the time of the driver's copy of equally many bytes. What it
-//! adds for lines that runs begin inside of, for short runs, for instructions, for bank conflicts
-//! and for few warps was fitted to several hundred measurements ([`WindowTime`]).
+//! time of the relayout divided by the time of the driver's copy of as many bytes. It has terms for
+//! lines within which runs begin, for short runs, for instructions, for bank conflicts and for few
+//! warps. Their weights were fitted to several hundred measurements ([`WindowTime`]).
 
 use super::super::Sides;
 use super::super::tile::{AxisBox, side_by_side};
@@ -12,7 +12,7 @@ use crate::axes::Axis;
 use crate::fitted::{WINDOWS, WindowTime};
 use crate::units::{LANES, SECTOR, div_up, gcd, resident_threads};
 
-/// Line sizes in bytes, besides sectors, whose partial access costs bandwidth.
+/// The sizes of lines, in bytes, whose partial access costs bandwidth, as that of a sector does.
 const LINES: [i64; 3] = [64, 128, 256];
 /// The run lengths that are tried, in bytes.
 const RUNS: [i64; 10] = [32, 64, 96, 128, 192, 256, 384, 512, 1024, 2048];
@@ -76,8 +76,8 @@ pub(super) fn every(sides: &Sides) -> Vec<WindowsPlan> {
             let aligns = [*chunk, SECTOR / target];
             for align in aligns.into_iter().take(if target == 1 { 1 } else { 2 }) {
                 for threads in THREADS {
-                    // If rows of the source are contiguous along the destination, words are left
-                    // out.
+                    // If rows of the source are contiguous along the destination, layouts that skip
+                    // words are tried too.
                     let shared = tile.destination.first().is_some_and(|first| tile.source.contains(first));
                     for fold in 0..if shared { 3 } else { 1 } {
                         found.extend(WindowsPlan::new(sides, tile.clone(), (*chunk, align), threads, fold));
@@ -110,9 +110,10 @@ impl WindowsPlan {
         let taken = resident * (self.shared() + reserved) as f64;
         let both = (bytes + target) as f64;
         let issued = self.instructions(sides) * LANES as f64 / (elements * both);
-        // How many times as much of something there is as costs nothing, less one.
+        // The excess over an amount that costs nothing, in units of that amount.
         let past = |much: f64, free: f64| (much / free - 1.0).max(0.0);
-        // Tiles of a transpose from memory are as good where they are large, of bytes too.
+        // Large tiles cost more for one-byte elements, except for a transpose of two axes from
+        // device memory.
         let all: f64 = axes.iter().map(|axis| axis.extent as f64).product();
         let cached = all * (bytes as f64) < sides.limits.cached_windows as f64;
         let grows = bytes == 1 && (cached || axes.len() != 2);
@@ -180,8 +181,8 @@ impl WindowsPlan {
     fn instructions(&self, sides: &Sides) -> f64 {
         let chunk = self.chunk as f64;
         let read = self.sources.count() as f64 * (4.0 + 3.0 * self.words as f64);
-        // Computing a position costs more if both runs share an axis, and is repeated if iterations
-        // differ.
+        // Computing a position costs more if both runs share an axis, and it is repeated if
+        // iterations differ.
         let shared = self.tile.destination.iter().any(|axis| self.tile.source.contains(axis));
         let each = match shared || self.phased && self.tile.destination.len() > 1 {
             true if self.front > 0 => 3.0,
@@ -191,7 +192,7 @@ impl WindowsPlan {
         let times = if self.alike { self.steps } else { self.steps * self.targets.count() };
         let found = times as f64 * chunk * each;
         let write = (self.steps * self.targets.count()) as f64 * (chunk * 2.0 + 8.0);
-        // If no run is cut, all blocks write ends of runs.
+        // If no run is cut into windows, all blocks write the ends of runs.
         let length: i64 = self.tile.destination.iter().map(|axis| sides.axes[*axis].extent).product();
         let runs: i64 = self.targets.axes.iter().map(|axis| self.read[*axis]).product();
         let ends = match self.window() < length || !self.skewed && length % self.chunk == 0 {

@@ -14,11 +14,11 @@ use crate::fitted::WINDOWS;
 use crate::units::div_up;
 
 impl<'k> Writer<'k, '_> {
-    /// Source to shared memory.
+    /// Copies the tile from the source to shared memory.
     pub(super) fn read(&self, source: &View<'k>, word: Element) -> Result<(), KernelError> {
         let (k, plan) = (self.k, self.plan);
         let count = self.sides.reach.0 / plan.word;
-        // A source of less than a word is read element by element.
+        // A source that is smaller than a word is read element by element.
         if count > 0 {
             let source = source.recast(word, Layout::strided(count, 1))?;
             let lane = k.remainder(&self.thread, plan.lanes)?;
@@ -45,7 +45,7 @@ impl<'k> Writer<'k, '_> {
         self.read_rest(source)
     }
 
-    /// The words of this lane of a row, and their destination.
+    /// Copies the words of a row that belong to this lane.
     fn read_row(
         &self,
         source: &View<'k>,
@@ -68,7 +68,7 @@ impl<'k> Writer<'k, '_> {
                 condition = both(condition, k.unless_less(&digit, &Expr::from(plan.read[*axis]))?);
             }
         }
-        // Of the rows along a run of the destination, those that its window reaches.
+        // Only the rows that the window of a run of the destination reaches are read.
         let run = || plan.tile.destination.iter().filter(|axis| rows.contains(axis));
         if plan.skewed
             && self.sides.source.bytes() == 1
@@ -117,7 +117,7 @@ impl<'k> Writer<'k, '_> {
         if !plan.padded {
             return Ok(place);
         }
-        // Only the rows of a run of the destination count here.
+        // Here, only rows along a run of the destination are counted.
         let beside = |axis: usize| plan.tile.beside.contains(&axis);
         let count = |axis: usize| if beside(axis) { 0 } else { plan.places[axis] / plan.word / plan.pitch };
         let (terms, further) = iteration.terms(|number| count(rows[number]));

@@ -174,7 +174,7 @@ impl<'k> Writer<'k, '_> {
             }
             Ok(both(inside, k.unless_less(&plus(&begin, &Expr::from(chunk - 1))?, &left)?))
         };
-        // Whether a run is inside the tile.
+        // Whether a run is inside the tile, in case iterations go past it.
         let there = |iteration: &ThreadIteration| -> Result<Option<Flag<'k>>, KernelError> {
             let inside = plan.targets.inside(k, iteration)?;
             let Some(last) = iteration.digits.len().checked_sub(1) else { return Ok(inside) };
@@ -257,14 +257,14 @@ impl<'k> Writer<'k, '_> {
                 store(k, &target, condition, &values)
             };
             let skew = &column.skew;
-            // Before the first chunk, in the first window.
+            // The elements before the first chunk, in the first window.
             if plan.skewed {
                 let first = k.unless_less(&self.starts[outer], &Expr::from(1))?;
                 let before = k.unless_less(&element, skew)?;
                 one(element.clone(), both(both(exists, first), before))?;
             }
-            // After the last whole chunk: the number of elements, and one more. More than a window
-            // does not matter.
+            // The number of elements after the last whole chunk; numbers that exceed a window may
+            // be clamped.
             let left = if cut { k.clamped(&left, window + most + chunk)? } else { left.clone() };
             let chunks = plus(&plus(&left, &times(skew, -1)?)?, &Expr::from(most))?;
             let chunks = k.quotient(&chunks, chunk)?;
@@ -284,7 +284,7 @@ impl<'k> Writer<'k, '_> {
         if !cut {
             return all();
         }
-        // Only blocks at the ends have such elements.
+        // Only the first and last blocks have such elements.
         let inner = k.unless_less(&Expr::from(0), &self.starts[outer])?;
         let far = k.unless_less(&Expr::from(window + most + chunk), &left)?;
         match both(inner, far) {

@@ -1,10 +1,10 @@
 //! The shape of persistent clusters.
 //!
 //! Law: a shape is the number of blocks of a cluster, of warps of a block, of vectors of a row in
-//! each thread, and of resident blocks on a multiprocessor. Together, they hold every vector of the
-//! row: registers hold what a thread keeps of its vectors, and shared memory holds the vectors. The
+//! each thread, and of resident blocks on a multiprocessor. A cluster holds every vector of the
+//! row: in shared memory the vectors, and in registers what each thread keeps for its vectors. The
 //! chosen shape has the fewest bytes in flight that still hide the latency of the exchange between
-//! blocks: more of them make the start and the end take longer.
+//! blocks: more bytes make the start and the end take longer.
 
 use tilewright_kernel::machine::Machine;
 
@@ -28,11 +28,12 @@ pub(crate) struct ClusterShape {
     pub(crate) resident: i64,
 }
 
-/// The part of a row that its padding may be, at most: a ninth.
+/// The padding of a row is at most a ninth of it.
 const PADDING: i64 = 9;
-/// The blocks of a cluster.
+/// The sizes of a cluster that are tried, in blocks.
 const BLOCKS: [i64; 4] = [2, 4, 8, 16];
-/// Vectors of a thread: from those that registers hold to less than three times as many.
+/// The range of the number of vectors of a thread: from those that fit in registers to less than
+/// three times as many.
 const VECTORS: [i64; 2] = [REGISTER_VECTORS, 3 * REGISTER_VECTORS - 1];
 
 impl ClusterShape {
@@ -52,13 +53,14 @@ impl ClusterShape {
         let key = |shape: &ClusterShape| {
             let waits = ROWS.cluster_waits[(shape.blocks.ilog2() - 1) as usize] * unit;
             let left = shape.places() - count;
-            // In thousandths, so that keys have an order.
+            // The cost is rounded to thousandths, so that keys are integers, which have a total
+            // order.
             ((1e3 * (shape.at_once() as f64 + waits)) as i64, shape.blocks, left, -shape.warps)
         };
         shapes.filter(|shape| shape.holds(machine, unit, (count, kept), powers)).min_by_key(key)
     }
 
-    /// The vectors of a row that the cluster has room for.
+    /// The vectors for which the cluster has room.
     fn places(&self) -> i64 {
         self.blocks * self.warps * LANES * self.vectors
     }
@@ -68,7 +70,7 @@ impl ClusterShape {
         self.warps * self.resident * self.vectors
     }
 
-    /// Whether there is room for a row, not much more than that, and registers and shared memory
+    /// Whether a shape has room for a row without too much padding, and registers and shared memory
     /// suffice.
     fn holds(&self, machine: &Machine, unit: f64, (count, kept): (i64, i64), powers: bool) -> bool {
         let own = &machine.multiprocessor;
