@@ -1,8 +1,8 @@
-//! Where plans are carried out: on simulated devices in this process, or on the device of this
-//! process, together with other processes.
+//! The devices on which plans are carried out: simulated devices in this process, or the device of
+//! this process, together with other processes.
 //!
 //! Law: the computation of a device is written once, as a function of its rank and its memory. So
-//! processes compute bit for bit what the simulation computes.
+//! processes compute the same results as the simulation, bit for bit.
 
 use std::ops::Range;
 
@@ -11,13 +11,13 @@ use bytemuck::Pod;
 use crate::error::MeshError;
 use crate::plan::Plan;
 
-/// The devices whose memory is here.
+/// The devices whose memory is in this process.
 pub(crate) trait Devices {
-    /// Their ranks.
+    /// The ranks of these devices.
     fn ranks(&self) -> Range<usize>;
 
-    /// The memory of each after a plan. Summands are combined by `combine`; `of` says in errors
-    /// what is moved.
+    /// Carries out a plan; returns the memory of each device after it. `combine` combines summands;
+    /// `of` is the name of the moved tensor in error messages.
     fn carry<T: Pod>(
         &mut self,
         plan: &Plan,

@@ -1,4 +1,4 @@
-//! Plans carried out by several processes, each with the memory of one device.
+//! Carries out plans by several processes, each of which holds the memory of one device.
 //!
 //! Law: each process computes the messages that it sends and receives from the plan alone, so only
 //! elements are sent. Before the first step, all processes compare their plans, and after the last
@@ -29,22 +29,22 @@ use crate::mesh::Mesh;
 use crate::plan::Plan;
 use crate::step::{Exchange, Message};
 
-/// Processes that send each other bytes.
+/// A transport: processes that send bytes to each other.
 ///
-/// The calls of all processes follow one another alike. A call ends when all that it receives is
-/// there, or with an error on every process.
+/// All processes make the same calls in the same order. A call returns when everything that it
+/// receives has arrived, or with an error on every process.
 pub trait Engine {
-    /// The number of this process.
+    /// The rank of this process.
     fn rank(&self) -> usize;
 
-    /// How many processes there are.
+    /// The number of processes.
     fn ranks(&self) -> usize;
 
     /// Sends each of `sends`, a rank and its bytes, and fills each of `receives`, a rank and the
-    /// buffer for its bytes. At most one message goes from one rank to another; errors name the
-    /// current `step`.
+    /// buffer for its bytes. There is at most one message from one rank to another. Error messages
+    /// name the current `step`.
     ///
-    /// Errors: a process that is gone, or does not answer ([`MeshError::Lost`]).
+    /// Errors: a process has exited or does not respond ([`MeshError::Lost`]).
     fn exchange(
         &mut self,
         step: &str,
@@ -53,13 +53,13 @@ pub trait Engine {
     ) -> Result<(), MeshError>;
 
     /// As [`Engine::exchange`], while this process works: `meanwhile` produces the messages to
-    /// send, and takes those that arrive. Each of `targets` gets one message, and each of `sources`
-    /// sends the number of bytes given with it.
+    /// send, and receives those that arrive. Each of `targets` gets one message, and each of
+    /// `sources` sends the number of bytes given with it.
     ///
     /// A process that computes for longer than the patience of the others before it sends a message
-    /// counts as lost.
+    /// is treated as lost.
     ///
-    /// Errors: as [`Engine::exchange`]; those of `meanwhile`.
+    /// Errors: those of [`Engine::exchange`]; those of `meanwhile`.
     fn exchange_while(
         &mut self,
         step: &str,
@@ -68,40 +68,40 @@ pub trait Engine {
         meanwhile: &mut dyn Meanwhile,
     ) -> Result<(), MeshError>;
 
-    /// Waits until every process says the same text, lines of `name: value`.
+    /// Waits until every process has passed the same text, lines of `name: value`.
     ///
-    /// Errors: a process that says something else ([`MeshError::Differs`]), is gone, or does not
-    /// answer.
+    /// Errors: a process passes another text ([`MeshError::Differs`]), has exited, or does not
+    /// respond.
     fn agree(&mut self, step: &str, text: &str) -> Result<(), MeshError>;
 
-    /// Sends all others the reason why this process gives up: their calls end with the same error,
+    /// Sends the reason why this process gives up to all others. Their calls return the same error,
     /// and so does every later call of this process.
     fn give_up(&mut self, error: MeshError) -> MeshError;
 }
 
-/// Work that a process does while bytes are in flight.
+/// The work of a process while bytes are in flight.
 pub trait Meanwhile {
-    /// Works for a short while; None if there is nothing to do until more bytes arrive.
+    /// Works for a short time; None if there is nothing to do until more bytes arrive.
     ///
-    /// Errors: the work cannot be done; all processes end with that.
+    /// Errors: the work cannot be done; then all processes end with that error.
     fn work(&mut self) -> Result<Option<Progress>, MeshError>;
 
-    /// Takes what came from a rank.
+    /// Receives the bytes of a rank.
     ///
-    /// Errors: as [`Meanwhile::work`].
+    /// Errors: those of [`Meanwhile::work`].
     fn take(&mut self, rank: usize, bytes: Vec<u8>) -> Result<(), MeshError>;
 }
 
-/// The result of a while of work.
+/// The result of one call of [`Meanwhile::work`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Progress {
     /// There is nothing to send yet.
     Worked,
-    /// These bytes are for this rank.
+    /// These bytes are ready to be sent to this rank.
     Ready(usize, Vec<u8>),
 }
 
-/// The error of a [`Meanwhile`] that did not make a message for which others wait.
+/// The error if a [`Meanwhile`] has finished without a message that other processes wait for.
 fn missing_message(step: &str) -> MeshError {
     MeshError::Operation { what: format!("{step}: a message was not made").into() }
 }
@@ -109,9 +109,10 @@ fn missing_message(step: &str) -> MeshError {
 impl Plan {
     /// The memory of this process after the plan; offsets without an element are 0.
     ///
-    /// Errors: a process with another version, mesh, layout or type of elements
-    /// ([`MeshError::Differs`]); one that is gone or does not answer ([`MeshError::Lost`]); less
-    /// memory than the layout needs; as many processes as the mesh has devices are needed.
+    /// Errors: a process has another version, mesh, layout or type of elements
+    /// ([`MeshError::Differs`]); one has exited or does not respond ([`MeshError::Lost`]); the
+    /// memory is smaller than the layout requires; the number of processes differs from the number
+    /// of devices of the mesh.
     pub fn run<T: Pod + AddAssign>(&self, engine: &mut impl Engine, memory: &[T]) -> Result<Vec<T>, MeshError> {
         let contract = format!("{}{}", element_line::<T>(), self.contract());
         beside(engine, self.from().mesh(), &contract, |own| {
@@ -143,13 +144,13 @@ impl Plan {
     }
 }
 
-/// The version and the type of elements, on which processes agree too.
+/// The line of the contract with the version and the type of elements.
 pub(crate) fn element_line<T>() -> String {
     format!("version: {}\nelement: {}\n", env!("CARGO_PKG_VERSION"), type_name::<T>())
 }
 
 impl Exchange {
-    /// How many elements of memory a device needs before the step.
+    /// The number of elements of memory that a device must have before the step.
     pub(crate) fn needed(&self, rank: usize) -> i64 {
         let layout = self.from();
         if layout.is_uneven() { layout.reach_on(rank) } else { layout.reach() }
@@ -206,7 +207,7 @@ impl Exchange {
     }
 }
 
-/// The elements of messages to one process, one after another.
+/// Packs the elements of messages to one process, one message after another.
 pub(crate) fn pack<T: Pod>(messages: &[Message], own: usize, step: &str, memory: &[T]) -> Result<Vec<u8>, MeshError> {
     let all: usize = messages.iter().map(|message| elements(message.footprint.size())).sum();
     let mut bytes: Vec<u8> = room(own, step, all.saturating_mul(size_of::<T>()))?;
@@ -246,7 +247,7 @@ pub(crate) fn unpack<T: Pod>(
     }
 }
 
-/// The number of bytes from each other process.
+/// The number of bytes that each other process sends to this one.
 pub(crate) fn awaited<T>(incoming: &[Message], own: usize) -> Vec<(usize, usize)> {
     let mut awaited: Vec<(usize, usize)> = Vec::new();
     for message in incoming.iter().filter(|message| message.from != own) {
@@ -259,19 +260,20 @@ pub(crate) fn awaited<T>(incoming: &[Message], own: usize) -> Vec<(usize, usize)
     awaited
 }
 
-/// The next element of bytes of which some are taken.
+/// Reads the next element of bytes, and advances `taken`, the number of bytes that have been read.
 pub(crate) fn next<T: Pod>(bytes: &[u8], taken: &mut usize) -> Option<T> {
     let element = bytes.get(*taken..*taken + size_of::<T>());
     *taken += size_of::<T>();
     element.map(bytemuck::pod_read_unaligned)
 }
 
-/// A number of elements as one of memory; one that memory cannot have is refused there.
+/// A number of elements as usize; if it does not fit, a number that is too large for any memory,
+/// which is then refused.
 pub(crate) fn elements(count: i64) -> usize {
     usize::try_from(count).unwrap_or(usize::MAX)
 }
 
-/// Room for this many elements, if there is memory.
+/// Allocates room for this many elements; refuses if there is not enough memory.
 pub(crate) fn room<T>(rank: usize, step: &str, count: usize) -> Result<Vec<T>, MeshError> {
     let mut room = Vec::new();
     let bytes = count.saturating_mul(size_of::<T>());
@@ -280,7 +282,7 @@ pub(crate) fn room<T>(rank: usize, step: &str, count: usize) -> Result<Vec<T>, M
     Ok(room)
 }
 
-/// The first line in which the contract of a process differs from that of the first one.
+/// The first line in which the contract of a process differs from that of the first process.
 fn difference(own: &str, other: &str, rank: usize) -> Option<MeshError> {
     if own == other {
         return None;
@@ -297,12 +299,12 @@ fn difference(own: &str, other: &str, rank: usize) -> Option<MeshError> {
     }
 }
 
-/// Name and value of a line.
+/// The name and the value of a line.
 fn part(line: Option<&str>) -> (&str, &str) {
     line.and_then(|line| line.split_once(": ")).unwrap_or(("text", "nothing"))
 }
 
-/// The device of this process.
+/// The device of this process, with the engine that connects it to the others.
 pub(crate) struct Own<'a, E: Engine>(pub &'a mut E);
 
 impl<E: Engine> Devices for Own<'_, E> {
@@ -327,14 +329,14 @@ impl<E: Engine> Devices for Own<'_, E> {
     }
 }
 
-/// The name of a step in errors.
+/// The name of a step in error messages.
 pub(crate) fn step_name(number: usize, of: &str, kind: crate::step::StepKind) -> String {
     let between = if of.is_empty() { "" } else { " of " };
     format!("step {}{between}{of}, {kind}", number + 1)
 }
 
-/// Carries out `work` on the device of this process: all processes agree on `contract` before, and
-/// that it is done after. Whatever ends the work of one ends that of all.
+/// Carries out `work` on the device of this process. All processes agree on `contract` before, and
+/// confirm completion after it. An error of one process ends the work of all.
 pub(crate) fn beside<E: Engine, R>(
     engine: &mut E,
     mesh: &Mesh,

@@ -1,7 +1,7 @@
-//! Why there is no answer.
+//! Errors of meshes, layouts and plans.
 //!
-//! As in the algebra, errors are data with a stable [code](MeshError::code); the sentence is made
-//! when one is printed.
+//! As in the algebra, errors are data with a stable [code](MeshError::code); the sentence is
+//! composed when one is printed.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use tilewright_layout::LayoutError;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MeshError {
-    /// E1101: a text that is not what it should be.
+    /// E1101: a text with invalid syntax.
     Syntax {
         /// The text.
         text: Box<str>,
@@ -20,14 +20,14 @@ pub enum MeshError {
     },
     /// E1102: a mesh without axes, or with too many.
     Axes {
-        /// How many.
+        /// The number of axes.
         axes: usize,
     },
     /// E1102: the name of an axis.
     Name {
         /// The name.
         name: Box<str>,
-        /// Whether an axis has it already.
+        /// Whether another axis has the same name.
         twice: bool,
     },
     /// E1102: an extent that is not positive, or too many devices.
@@ -37,13 +37,13 @@ pub enum MeshError {
         /// Its extent.
         extent: i64,
     },
-    /// E1102: ranks that are not each number from 0 on once.
+    /// E1102: ranks that do not contain each number from 0 on exactly once.
     Ranks {
-        /// From coordinates to ranks.
+        /// The layout from coordinates to ranks.
         ranks: Box<str>,
         /// The rank that occurs twice, or is out of range.
         rank: i64,
-        /// How many devices there are.
+        /// The number of devices.
         size: i64,
     },
     /// E1103: an axis that the mesh does not have.
@@ -53,7 +53,7 @@ pub enum MeshError {
         /// The mesh.
         mesh: Box<str>,
     },
-    /// E1104: two elements at one offset, or an offset that does not exist.
+    /// E1104: two elements at the same offset, or an offset that is out of range.
     Places {
         /// The layout.
         layout: Box<str>,
@@ -64,14 +64,14 @@ pub enum MeshError {
     Element {
         /// The element.
         element: i64,
-        /// How many there are.
+        /// The number of elements.
         size: i64,
     },
     /// E1105: two layouts of different tensors.
     Shapes {
-        /// The sizes of the modes of one.
+        /// The extents of the modes of one tensor.
         from: Vec<i64>,
-        /// And of the other.
+        /// The extents of the modes of the other tensor.
         to: Vec<i64>,
     },
     /// E1105: two layouts over different meshes.
@@ -90,7 +90,7 @@ pub enum MeshError {
         /// The number of parts that was asked for.
         parts: i64,
     },
-    /// E1106: a size of a mode that its leaves do not have.
+    /// E1106: an extent of a mode that its leaves cannot have.
     Size {
         /// The layout.
         layout: Box<str>,
@@ -99,30 +99,30 @@ pub enum MeshError {
         /// The reason.
         why: &'static str,
     },
-    /// E1107: a layout that a framework cannot write.
+    /// E1107: a layout that a framework cannot express.
     Unwritten {
-        /// The form in which it cannot be written.
+        /// The form in which it cannot be expressed.
         form: &'static str,
-        /// Why it cannot be.
+        /// The reason.
         why: &'static str,
     },
     /// E1108: too many messages or positions.
     TooLarge {
         /// The quantity that is too large.
         what: &'static str,
-        /// The most.
+        /// The greatest possible number.
         limit: i64,
     },
-    /// E1109: memory that does not hold what the layout says.
+    /// E1109: memory that is smaller than the layout requires.
     Memory {
         /// The rank.
         rank: usize,
-        /// How many elements it has.
+        /// The number of elements that it has.
         elements: usize,
-        /// How many the layout needs.
+        /// The number of elements that the layout requires.
         needed: i64,
     },
-    /// E1110: a process that is about to do something else.
+    /// E1110: a process that is about to carry out something else.
     Differs {
         /// Its rank.
         rank: usize,
@@ -133,14 +133,14 @@ pub enum MeshError {
         /// The value of that process.
         other: Box<str>,
     },
-    /// E1110: another number of processes than of devices.
+    /// E1110: the number of processes differs from the number of devices.
     Processes {
-        /// How many processes there are.
+        /// The number of processes.
         processes: usize,
-        /// How many devices the mesh has.
+        /// The number of devices of the mesh.
         devices: usize,
     },
-    /// E1111: a process that is gone, or does not answer.
+    /// E1111: a process that has exited or does not respond.
     Lost {
         /// Its rank.
         rank: usize,
@@ -149,24 +149,24 @@ pub enum MeshError {
         /// What is known about the loss.
         why: Box<str>,
     },
-    /// E1111: processes that did not come.
+    /// E1111: processes that did not connect.
     Absent {
         /// Their ranks.
         ranks: Vec<usize>,
-        /// How long they were waited for, and which other connections came.
+        /// How long the others waited for them, and which other connections were made.
         why: Box<str>,
     },
-    /// E1112: a job token that is missing, is none, or is another one.
+    /// E1112: a job token that is missing, invalid, or different.
     Token {
         /// The defect.
         what: Box<str>,
     },
-    /// E1112: a process that does not know its rank, because its environment does not say it.
+    /// E1112: a process whose environment does not specify its rank.
     Environment {
         /// What is missing or wrong.
         what: Box<str>,
     },
-    /// E1113: a process without memory for what it has to hold.
+    /// E1113: a process without enough memory.
     OutOfMemory {
         /// Its rank.
         rank: usize,
@@ -182,14 +182,14 @@ pub enum MeshError {
         /// The current step.
         step: Box<str>,
     },
-    /// E1115: the library that carries bytes between processes is missing, or is another one.
+    /// E1115: the library that transports bytes between processes is missing or unsupported.
     Engine {
-        /// The library, and what is wrong.
+        /// The library, and the problem.
         what: Box<str>,
     },
     /// E1116: an operation that does not fit its operands.
     Operation {
-        /// Why not.
+        /// The reason.
         what: Box<str>,
     },
     /// An operation of the algebra refused.
@@ -200,20 +200,20 @@ pub enum MeshError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Flaw {
-    /// A step that is not positive, so that nothing moves or something moves backwards.
+    /// A step that is not positive.
     Backwards,
-    /// A mode along an axis that there is not.
+    /// A mode along an axis that the mesh does not have.
     NoAxis,
-    /// Steps that lead past the last device of an axis.
+    /// Steps beyond the last device of an axis.
     Outside {
         /// The axis.
         axis: Box<str>,
-        /// How many devices it has.
+        /// The number of devices along it.
         extent: i64,
     },
-    /// Two positions with one place.
+    /// Two positions at the same place.
     Shared {
-        /// Along what: an axis, or offsets.
+        /// The axis along which they coincide, or `offsets`.
         along: Box<str>,
     },
 }

@@ -1,9 +1,9 @@
 //! The part of a tensor on a device.
 //!
 //! Law: different steps along an axis lead to different positions. So the position of a device
-//! along an axis determines its index in each mode that steps there, or that it holds no element.
-//! The positions along all axes together determine the elements, the copy and the summand of a
-//! device.
+//! along an axis either determines the index of the device in each mode that steps along it, or
+//! means that the device holds no element. The positions along all axes together determine the
+//! elements, the copy and the summand of a device.
 
 use crate::limits::MAX_AXES;
 use crate::mesh::Mesh;
@@ -13,11 +13,11 @@ use crate::uneven::Along;
 /// The part of a tensor on a device: its index in each mode that steps along the mesh.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Held {
-    /// For each leaf of the elements; 0 where it steps along offsets.
+    /// The index in each leaf of the elements; 0 for a leaf that steps along offsets.
     pub elements: Vec<i64>,
-    /// For each mode of copies.
+    /// The index in each mode of copies.
     pub copies: Vec<i64>,
-    /// For each mode of summands.
+    /// The index in each mode of summands.
     pub sums: Vec<i64>,
 }
 
@@ -29,7 +29,7 @@ enum AxisRole {
     Sum(usize),
 }
 
-/// A mode along an axis: what it is, its extent and its step.
+/// A mode that steps along an axis: its role, its extent and its step.
 type OnAxis = (AxisRole, i64, i64);
 
 /// The map from devices to the parts that they hold.
@@ -39,7 +39,8 @@ pub(crate) struct Holders {
     corner: Vec<i64>,
     /// For each axis, the modes that step along it.
     modes: Vec<Vec<OnAxis>>,
-    /// For each axis and position, the index of all its modes together, first fastest.
+    /// For each axis and position on it, the combined index of all its modes, the first mode
+    /// fastest; None if no element is there.
     indices: Vec<Vec<Option<i64>>>,
     counts: [usize; 3],
 }
@@ -99,9 +100,9 @@ impl Holders {
         Some(held)
     }
 
-    /// The device that holds this.
+    /// The device that holds this part.
     pub fn rank(&self, held: &Held) -> Option<usize> {
-        // On the stack, as this is asked for each message.
+        // The coordinate is on the stack, because this function is called for each message.
         let mut device = [0; MAX_AXES];
         let device = device.get_mut(..self.corner.len())?;
         device.copy_from_slice(&self.corner);
@@ -135,13 +136,14 @@ impl Holders {
 }
 
 impl ShardedLayout {
-    /// How many elements a device has.
+    /// The number of elements of a device.
     pub fn local_size_on(&self, rank: usize) -> i64 {
         let held = Holders::of(self).held(rank);
         held.map_or(0, |held| self.counts_on(&held.elements).iter().product())
     }
 
-    /// How many elements of memory a device needs: one more than the offset of its last element.
+    /// The number of elements of memory that a device needs: one more than the offset of its last
+    /// element.
     pub fn reach_on(&self, rank: usize) -> i64 {
         let Some(held) = Holders::of(self).held(rank) else { return 0 };
         self.reach_of(&held.elements)

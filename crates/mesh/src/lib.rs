@@ -34,16 +34,16 @@
 //! result: each axis of the mesh cuts M, N or K, and the communication follows from that.
 //!
 //! Elementwise functions ([`fn@map`]), reductions ([`fn@reduce`], [`argmax`]) and [`fn@softmax`]
-//! take and return tensors with any sharded layouts: their communication is planned in the same
+//! accept and return tensors with any sharded layouts. Their communication is planned in the same
 //! way, printed before it runs, and carried out by the same calls.
 //!
 //! # Promises
 //!
-//! Every element is held as often as a layout says, or the layout is refused. A device receives
-//! what it must and no more, or the plan says why. Plans are carried out by [`Plan::simulate`] in
-//! one process, and by [`Plan::run`] in one process for each device, which are connected by sockets
-//! ([`Processes`]) or, with the feature `mpi`, by Open MPI; each of these ends with its result, or
-//! with an error that names a rank and a step. Work is limited ([`MAX_DEVICES`], [`MAX_MESSAGES`],
+//! A layout must hold every element on some device, or it is refused. A device receives no more
+//! than it must, or the plan states the reason. Plans are carried out by [`Plan::simulate`] in one
+//! process, and by [`Plan::run`] in one process for each device. These are connected by sockets
+//! ([`Processes`]) or, with the feature `mpi`, by Open MPI; each of them returns its result, or an
+//! error that names a rank and a step. Sizes are limited ([`MAX_DEVICES`], [`MAX_MESSAGES`],
 //! [`MAX_LISTED`]).
 
 mod devices;

@@ -1,8 +1,8 @@
 //! The local part of a tensor, as loops over the memory of one device.
 //!
 //! Law: the elements of a device are the positions of the leaves that step along offsets. The
-//! leaves that step along the mesh give the index of each mode at which its part begins. In an
-//! uneven mode, a device has as many positions as its part, or none.
+//! leaves that step along the mesh determine the index of each mode at which the part of the device
+//! begins. In an uneven mode, a device has as many positions as its part, or none.
 
 use crate::error::MeshError;
 use crate::held::Holders;
@@ -26,28 +26,28 @@ use tilewright_layout::Tree;
 pub struct LocalPart {
     /// The offset of its first element.
     pub start: i64,
-    /// For each mode of the tensor, which of its positions are here.
+    /// The positions of each mode of the tensor that are on the device.
     pub modes: Vec<LocalMode>,
 }
 
-/// The positions of a mode that are on a device: those of nested loops from `first` on. A loop with
-/// no positions means that there are none.
+/// The positions of a mode that are on a device: those of nested loops that begin at `first`. If a
+/// loop has no positions, the device has none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LocalMode {
     /// The first position.
     pub first: i64,
-    /// The loops, from the innermost on. Loops of one position are left out.
+    /// The loops, the innermost first. Loops of one position are omitted.
     pub runs: Vec<LocalRun>,
 }
 
 /// A loop over positions of a mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LocalRun {
-    /// How many.
+    /// The number of positions.
     pub extent: i64,
-    /// From one position to the next.
+    /// The step of the index from one position to the next.
     pub index: i64,
-    /// From the offset of one to that of the next.
+    /// The step of the offset from one position to the next.
     pub offset: i64,
 }
 
@@ -82,14 +82,14 @@ impl ShardedLayout {
     }
 }
 
-/// A loop: how many positions, and what each adds to three numbers.
+/// A loop: its number of positions, and the steps of three numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Loop {
     pub extent: i64,
     pub steps: [i64; 3],
 }
 
-/// Calls `visit` with three numbers for each position of nested loops, the first innermost.
+/// Calls `visit` with three numbers for each position of nested loops, the first loop innermost.
 pub(crate) fn walk(loops: &[Loop], start: [i64; 3], mut visit: impl FnMut([i64; 3])) {
     let (inner, outer) = match loops.split_first() {
         Some((inner, outer)) => (*inner, outer),
@@ -114,7 +114,7 @@ pub(crate) fn walk(loops: &[Loop], start: [i64; 3], mut visit: impl FnMut([i64; 
 #[derive(Debug, Clone, Copy)]
 struct LocalLeaf {
     mode: usize,
-    /// Its number in the layout.
+    /// The index of the leaf in the layout.
     leaf: usize,
     extent: i64,
     /// The size of the mode below it.
@@ -122,22 +122,22 @@ struct LocalLeaf {
     is_even: bool,
 }
 
-/// A layout of which some modes are reduced, and how each device reduces its part.
+/// A layout with some reduced modes, and how each device reduces its part.
 pub(crate) struct Reduced {
     holders: Holders,
     of: ShardedLayout,
     leaves: Vec<LocalLeaf>,
-    /// The modes, and for each that is reduced, what a position adds to the index in the reduced
+    /// The modes; for each reduced mode also the step of a position in the index of the reduced
     /// modes.
     modes: Vec<(CutMode, Option<i64>)>,
-    /// The step of each local leaf in the partial result; 0 where it is reduced.
+    /// The step of each local leaf in the partial result; 0 for a reduced leaf.
     kept: Vec<i64>,
     layout: ShardedLayout,
 }
 
 impl Reduced {
-    /// The layout after these modes were reduced to one element each. Positions along the mesh of a
-    /// reduced mode become summands, or are combined in another way.
+    /// The layout after these modes are reduced to one element each. The positions of a reduced
+    /// mode along the mesh become summands, or are combined in another way.
     pub fn of(layout: &ShardedLayout, over: &[usize]) -> Result<Reduced, MeshError> {
         let (mut leaves, mut kept, mut modes) = (Vec::new(), Vec::new(), Vec::new());
         let (mut sums, mut trees) = (layout.sums.clone(), Vec::new());
@@ -187,8 +187,9 @@ impl Reduced {
         &self.layout
     }
 
-    /// Calls `visit` with the offset of each element of a device, that of what it goes into, and
-    /// the index in the reduced modes; in the order of memory. Nothing where the device holds none.
+    /// Calls `visit` for each element of a device, in the order of memory, with its offset, the
+    /// offset of the partial result that it is added to, and its index in the reduced modes. Does
+    /// nothing if the device holds no element.
     pub fn each(&self, rank: usize, visit: impl FnMut([i64; 3])) {
         let Some(held) = self.holders.held(rank) else { return };
         let first = self.modes.iter().filter_map(|(mode, weight)| Some(mode.first(&held.elements) * (*weight)?)).sum();
@@ -209,7 +210,7 @@ impl Reduced {
     }
 }
 
-/// A layout whose summands are copies.
+/// The layout with its summands turned into copies.
 pub(crate) fn whole(layout: &ShardedLayout) -> Result<ShardedLayout, MeshError> {
     let mut parts = layout.parts();
     parts.copies.append(&mut parts.sums);

@@ -1,9 +1,9 @@
 //! The cost of a step on a given machine.
 //!
-//! Law: a device sends and receives at once, inside its node by one link and to other nodes by
-//! another, both at their rates. A step takes as long as the device that takes longest, and one
-//! latency of the slowest link that it uses. So the time is a bound from below of what these links
-//! allow, and no measurement.
+//! Law: a device sends and receives at the same time, by one link inside its node and by another to
+//! other nodes, each at its rate. A step takes the time of its slowest device, plus one latency of
+//! the slowest link that it uses. So the time is a lower bound by these links, and not a
+//! measurement.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,34 +13,35 @@ use crate::error::MeshError;
 /// A link of a device.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Link {
-    /// How long a message of no bytes takes, in seconds.
+    /// The time of an empty message, in seconds.
     pub latency: f64,
-    /// Bytes a second, in each direction.
+    /// Bytes per second, in each direction.
     pub rate: f64,
 }
 
-/// Devices in nodes.
+/// A cluster: devices in nodes, and their links.
 ///
-/// Written `8 x 450 GB/s 5 us, 50 GB/s 10 us`: eight devices a node, the link between devices of a
-/// node, and what each device has to other nodes; without the second part there is one node.
+/// It is written `8 x 450 GB/s 5 us, 50 GB/s 10 us`: the number of devices of a node, the link
+/// between devices of a node, and the link of each device to other nodes. Without the second part
+/// there is one node.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Machine {
-    /// How many devices, of neighbouring ranks, are a node.
+    /// The number of devices of a node, which have consecutive ranks.
     pub node: usize,
-    /// Between devices of a node.
+    /// The link between devices of a node.
     pub inside: Link,
-    /// Between nodes.
+    /// The link of a device to other nodes.
     pub between: Link,
 }
 
 impl Machine {
-    /// Nodes of eight H200 by their published rates: NVLink of the fourth generation, 450 GB/s in
-    /// each direction, and InfiniBand NDR, 50 GB/s for each device. The latencies, 5 and 10
+    /// Nodes of eight H200 at their published rates: fourth-generation NVLink, 450 GB/s in each
+    /// direction, and InfiniBand NDR, 50 GB/s for each device. The latencies, 5 and 10
     /// microseconds, are assumed.
     pub const HGX_H200: Machine =
         Machine { node: 8, inside: Link { latency: 5e-6, rate: 450e9 }, between: Link { latency: 10e-6, rate: 50e9 } };
 
-    /// Whether two ranks are of one node.
+    /// Whether two ranks are in the same node.
     pub fn same_node(&self, one: usize, other: usize) -> bool {
         one / self.node.max(1) == other / self.node.max(1)
     }
@@ -49,7 +50,8 @@ impl Machine {
 /// The traffic of each device over its links in a step, in elements.
 pub(crate) struct Load<'a> {
     machine: &'a Machine,
-    /// For each rank, sent and received inside of its node, and beyond.
+    /// For each rank: the elements sent and received inside of its node, and those sent to and
+    /// received from other nodes.
     ranks: Vec<[i64; 4]>,
 }
 
@@ -66,7 +68,7 @@ impl Load<'_> {
         }
     }
 
-    /// The time that the links need, for elements of `bytes` bytes.
+    /// The time that the links take, for elements of `bytes` bytes.
     pub fn seconds(&self, bytes: i64) -> f64 {
         let Machine { inside, between, .. } = self.machine;
         let time = |sent: i64, received: i64, link: &Link| sent.max(received) as f64 * bytes as f64 / link.rate;
@@ -96,7 +98,7 @@ impl fmt::Display for Machine {
 impl FromStr for Machine {
     type Err = MeshError;
 
-    /// Reads what is printed, or the name `hgx-h200`.
+    /// Parses the printed form, or the name `hgx-h200`.
     fn from_str(text: &str) -> Result<Machine, MeshError> {
         if text.trim() == "hgx-h200" {
             return Ok(Machine::HGX_H200);

@@ -1,4 +1,4 @@
-//! Functions of elements, for tensors that lie differently.
+//! Elementwise functions of tensors with different sharded layouts.
 //!
 //! Law: `D(e) = f(A(e), B(e), ...)` for each element. All operands are resharded to one layout
 //! without summands, each device computes its local part, and the result is resharded. The common
@@ -26,11 +26,11 @@ pub struct MapPlan {
     result: Plan,
 }
 
-/// The plan of a function of elements of `bytes` bytes, of operands under any layouts, with its
-/// result under any layout over the same mesh.
+/// Plans an elementwise function on elements of `bytes` bytes. Operands and result may have any
+/// layouts over the same mesh.
 ///
-/// Errors: no operand ([`MeshError::Operation`]); layouts of different tensors or meshes; what
-/// [`reshard`] refuses.
+/// Errors: no operand ([`MeshError::Operation`]); layouts of different tensors or meshes; those of
+/// [`reshard`].
 ///
 /// ```
 /// use tilewright_mesh::{Machine, Mesh, ShardedLayout, map};
@@ -70,15 +70,16 @@ pub fn map(
     least.ok_or(MeshError::Operation { what: "a function of elements needs an operand".into() })
 }
 
-/// The layouts without summands that are near to one: it itself where it has none; else all
-/// summands added up by each device that has one, or by each of them for a part.
+/// The layouts without summands that are the closest to a layout: the layout itself if it has no
+/// summands. Otherwise there are two: each device that has a summand gets the whole sum, or each of
+/// them gets a part of it.
 pub(crate) fn without_sums(layout: &ShardedLayout) -> Result<Vec<ShardedLayout>, MeshError> {
     let parts = if layout.sums() > 1 { added(layout)? } else { None };
     Ok([whole(layout)?].into_iter().chain(parts.filter(|parts| parts.sums() == 1)).collect())
 }
 
-/// The plan that takes the least time; of several, the one in which devices compute least; of
-/// these, the first.
+/// The plan that takes the least time. Among equal ones, the one in which devices compute the
+/// least; among these, the first.
 pub(crate) fn cheapest<P>(plans: Vec<P>, cost: impl Fn(&P) -> (f64, i64)) -> Option<P> {
     let mut best: Option<(P, (f64, i64))> = None;
     for plan in plans {
@@ -94,25 +95,25 @@ pub(crate) fn cheapest<P>(plans: Vec<P>, cost: impl Fn(&P) -> (f64, i64)) -> Opt
 }
 
 impl MapPlan {
-    /// The reshards before: a plan for each operand.
+    /// The reshards of the operands, one plan for each.
     pub fn operands(&self) -> &[Plan] {
         &self.operands
     }
 
-    /// The reshard after. It begins with the layout in which the function is computed.
+    /// The reshard of the result. Its source is the layout in which the function is computed.
     pub fn result(&self) -> &Plan {
         &self.result
     }
 
-    /// The time that the links need, in seconds.
+    /// The time that the links take, in seconds.
     pub fn seconds(&self) -> f64 {
         self.operands.iter().chain([&self.result]).map(Plan::seconds).sum()
     }
 
-    /// The memory of the result on all devices, from that of each operand.
+    /// The memory of the result on all devices, computed from that of each operand.
     ///
-    /// Errors: another number of operands ([`MeshError::Operation`]); less memory than a layout
-    /// needs.
+    /// Errors: another number of operands ([`MeshError::Operation`]); memory that is smaller than a
+    /// layout requires.
     pub fn simulate<T: Number, U: Pod>(
         &self,
         operands: &[&[Vec<T>]],
@@ -122,10 +123,10 @@ impl MapPlan {
         self.carry(&mut Simulated(self.result.from().mesh().size()), &operands, function)
     }
 
-    /// The memory of the result in this process, from that of each operand. The function has to be
-    /// the same in all processes; what it is cannot be compared.
+    /// The memory of the result in this process, computed from that of each operand. The function
+    /// must be the same in all processes, which cannot be checked.
     ///
-    /// Errors: as [`MapPlan::simulate`] and [`Plan::run`].
+    /// Errors: those of [`MapPlan::simulate`] and [`Plan::run`].
     pub fn run<T: Number, U: Pod>(
         &self,
         engine: &mut impl Engine,
@@ -168,7 +169,7 @@ impl MapPlan {
             });
             computed.push(own);
         }
-        // Nothing is summed on the way: the computed tensor has no summands.
+        // The reshard of the result adds nothing, because the computed tensor has no summands.
         devices.carry(&self.result, "the result", &slices(&computed), |place, value| *place = value)
     }
 }

@@ -8,8 +8,8 @@
 //! axis := name '=' extent [ ':' stride ]     strides for all axes or for none
 //! ```
 //!
-//! Without strides the first axis is fastest, as in every layout here: `dp=2,tp=4` has rank
-//! `dp + 2*tp`. Meshes of JAX and PyTorch have the last axis fastest: `dp=2:4,tp=4:1`.
+//! Without strides the first axis is the fastest, as in every layout here: in `dp=2,tp=4` the rank
+//! is `dp + 2*tp`. In meshes of JAX and PyTorch the last axis is the fastest: `dp=2:4,tp=4:1`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -19,12 +19,12 @@ use tilewright_layout::{Layout, Leaf, Tree};
 use crate::error::MeshError;
 use crate::limits::{MAX_AXES, MAX_DEVICES};
 
-/// An axis: its name, and how many devices lie along it.
+/// An axis: its name, and the number of devices along it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Axis {
     /// The name: letters, digits and `_`, not beginning with a digit.
     pub name: String,
-    /// How many devices.
+    /// The number of devices along it.
     pub extent: i64,
 }
 
@@ -42,14 +42,14 @@ pub struct Axis {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mesh {
     axes: Vec<Axis>,
-    /// From coordinates to ranks.
+    /// The layout from coordinates to ranks.
     ranks: Layout,
-    /// The coordinate of each rank, one after the other.
+    /// The coordinates of all ranks, one after the other.
     coordinates: Vec<i64>,
 }
 
 impl Mesh {
-    /// The mesh with these axes, the first fastest.
+    /// The mesh with these axes, the first axis fastest.
     ///
     /// Errors: no axis, or more than [`MAX_AXES`]; an invalid or repeated name; an extent that is
     /// not positive; more than [`MAX_DEVICES`] devices.
@@ -63,9 +63,9 @@ impl Mesh {
         Mesh::with_ranks(with_steps)
     }
 
-    /// The mesh with these axes, the last fastest: how JAX and PyTorch number devices.
+    /// The mesh with these axes, the last axis fastest, as JAX and PyTorch number devices.
     ///
-    /// Errors: as [`Mesh::new`].
+    /// Errors: those of [`Mesh::new`].
     ///
     /// ```
     /// use tilewright_mesh::Mesh;
@@ -82,7 +82,8 @@ impl Mesh {
 
     /// The mesh with these axes: the name, extent and stride in ranks of each.
     ///
-    /// Errors: as [`Mesh::new`], and ranks that are not each number from 0 on once.
+    /// Errors: those of [`Mesh::new`]; ranks that do not contain each number from 0 on exactly
+    /// once.
     pub fn with_ranks<'a>(axes: impl IntoIterator<Item = (&'a str, i64, i64)>) -> Result<Mesh, MeshError> {
         let axes: Vec<_> = axes.into_iter().collect();
         if axes.is_empty() || axes.len() > MAX_AXES {
@@ -127,22 +128,22 @@ impl Mesh {
         &self.axes
     }
 
-    /// The number of an axis.
+    /// The index of an axis.
     pub fn axis(&self, name: &str) -> Option<usize> {
         self.axes.iter().position(|axis| axis.name == name)
     }
 
-    /// From coordinates to ranks.
+    /// The layout from coordinates to ranks.
     pub fn ranks(&self) -> &Layout {
         &self.ranks
     }
 
-    /// How many devices.
+    /// The number of devices.
     pub fn size(&self) -> usize {
         self.coordinates.len() / self.axes.len()
     }
 
-    /// The rank at a coordinate; none outside the mesh.
+    /// The rank at a coordinate; None outside the mesh.
     pub fn rank(&self, coordinate: &[i64]) -> Option<usize> {
         let inside = |(at, axis): (&i64, &Axis)| (0..axis.extent).contains(at);
         if coordinate.len() != self.axes.len() || !coordinate.iter().zip(&self.axes).all(inside) {

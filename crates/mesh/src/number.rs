@@ -2,7 +2,7 @@
 //!
 //! Law: a result does not depend on how a tensor is sharded, except for the rounding of sums. So
 //! integers wrap, which makes their sums independent of order; NaN is greater than every number, so
-//! that it is found on any device; and sums on one device are taken in `f64`, or in `i64`.
+//! that it is found on any device; and sums on one device are computed in `f64`, or in `i64`.
 
 use bytemuck::Pod;
 
@@ -14,37 +14,38 @@ mod sealed {
     impl Sealed for f64 {}
 }
 
-/// Numbers of tensors that are reduced and mapped: `i32`, `i64`, `f32` and `f64`.
+/// Types of numbers that are reduced and mapped: `i32`, `i64`, `f32` and `f64`.
 pub trait Number: sealed::Sealed + Pod + Default + PartialEq + Send + Sync {
-    /// The type in which one device adds.
+    /// The type in which one device accumulates sums.
     #[doc(hidden)]
     type Wide: Pod + Default;
-    /// No number is less.
+    /// The least value: minus infinity or the least integer.
     #[doc(hidden)]
     const LEAST: Self;
     /// The sum; integers wrap.
     #[doc(hidden)]
     fn plus(self, other: Self) -> Self;
-    /// This number added to a wide one.
+    /// Adds this number to a wide sum.
     #[doc(hidden)]
     fn add_to(self, sum: &mut Self::Wide);
-    /// A wide number, rounded.
+    /// A wide number, rounded to this type.
     #[doc(hidden)]
     fn narrow(wide: Self::Wide) -> Self;
-    /// The greater one; NaN where one of them is.
+    /// The greater number; NaN if one of them is NaN.
     #[doc(hidden)]
     fn larger(self, other: Self) -> Self;
-    /// An integer with the order of these numbers; NaN is the greatest, and the zeros are equal.
+    /// An unsigned integer with the same order as these numbers; NaN is the greatest, and both
+    /// zeros are equal.
     #[doc(hidden)]
     fn key(self) -> u64;
-    /// A part of it; none for integers, which have no such part in general.
+    /// The number divided by `by`; None for integers, which are not divisible in general.
     #[doc(hidden)]
     fn divided(self, by: i64) -> Option<Self>;
 }
 
 /// Numbers with an exponential function: `f32` and `f64`.
 pub trait Real: Number<Wide = f64> {
-    /// As `f64`, exactly.
+    /// The number as `f64`, exactly.
     #[doc(hidden)]
     fn wide(self) -> f64;
 }

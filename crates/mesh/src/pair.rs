@@ -1,11 +1,11 @@
-//! Two layouts of one tensor, side by side.
+//! Two layouts of one tensor: their common digits and intersections.
 //!
 //! Law: the index of an element is split into *digits* on which both layouts are linear. In each
 //! mode, the chains of prefix products of both layouts are refined if they divide each other. If
 //! they do not (2 * 3 and 3 * 2), the elements between two common products are one digit whose
 //! positions are listed. An uneven mode is one digit: either a run of positions that a device of
-//! each layout has in common, or listed positions. An element is in the part of a device of each
-//! layout if each digit says so, so the intersection of two devices is a product over digits:
+//! each layout has in common, or listed positions. Whether an element is in the part of a device is
+//! decided for each digit separately. So the intersection of two devices is a product over digits:
 //! starting offsets and modes, independent of the size of the tensor.
 
 use tilewright_layout::{CommonDigits, Digit as CommonDigit};
@@ -15,10 +15,10 @@ use crate::held::Held;
 use crate::sharded::{Along, ShardedLayout, Step};
 use crate::uneven::{CutMode, Run};
 
-/// The most positions that are listed where the modes of two layouts do not refine each other.
+/// The most positions that are listed if the modes of two layouts do not refine each other.
 pub const MAX_LISTED: i64 = 65_536;
 
-/// A leaf of a layout on a digit: its number, the size of the leaf below the digit, and the step.
+/// A leaf of a layout at a digit: its index, the size of the leaf below the digit, and the step.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Side {
     leaf: usize,
@@ -26,8 +26,8 @@ pub(crate) struct Side {
     pub step: Step,
 }
 
-/// A position of a listed digit, as one layout sees it: the index in each of its leaves that steps
-/// along the mesh, and in each that steps along offsets.
+/// A position of a listed digit in one layout: the index in each leaf that steps along the mesh,
+/// and in each leaf that steps along offsets.
 #[derive(Debug, Clone)]
 pub(crate) struct Listed {
     mesh: Vec<(usize, i64)>,
@@ -37,11 +37,11 @@ pub(crate) struct Listed {
 /// A part of the index of an element.
 #[derive(Debug, Clone)]
 pub(crate) enum IndexDigit {
-    /// Both layouts are linear.
+    /// Both layouts are linear on the digit.
     Linear { extent: i64, from: Side, to: Side },
-    /// All positions, one after the other.
+    /// All positions of the digit, in order.
     Listed(Vec<[Listed; 2]>),
-    /// A mode of which a device of either layout has a run.
+    /// A mode in which each device of either layout has a run of positions.
     Blocks(Box<[CutMode; 2]>),
 }
 
@@ -59,29 +59,31 @@ impl DevicePart<'_> {
         self.steps.get(leaf).copied().unwrap_or(0)
     }
 
-    /// The positions of a mode that are here, and the step from one to the next.
+    /// The positions of a mode that are on the device, and the step from one to the next.
     fn run(&self, mode: &CutMode) -> (Run, i64) {
         (mode.run(self.held), mode.local().map_or(0, |digit| self.step(digit.leaf)))
     }
 }
 
-/// Elements that a message carries, and where they lie on the sender and on the receiver.
+/// The elements of a message, and their offsets on the sender and on the receiver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Footprint {
-    /// Pairs of offsets at which runs begin: in the memory that is read, and that is written.
+    /// Pairs of offsets at which runs begin: in the memory that is read, and in the memory that is
+    /// written.
     pub starts: Vec<(i64, i64)>,
-    /// The modes of each run: extent, step in the memory that is read, step in that written.
+    /// The modes of each run: the extent, the step in the memory that is read, and the step in the
+    /// memory that is written.
     pub modes: Vec<(i64, i64, i64)>,
 }
 
 impl Footprint {
-    /// How many elements.
+    /// The number of elements.
     pub fn size(&self) -> i64 {
         self.modes.iter().map(|(extent, ..)| extent).product::<i64>() * self.starts.len() as i64
     }
 
-    /// Calls `visit` with the offset in the memory that is read and that in the memory written, for
-    /// each element: runs one after another, and of each run the first mode fastest.
+    /// Calls `visit` with both offsets of each element, in the memory that is read and in the
+    /// memory that is written: run after run, the first mode of a run fastest.
     pub fn each(&self, mut visit: impl FnMut(i64, i64)) {
         let (inner, outer) = match self.modes.split_first() {
             Some((inner, outer)) => (*inner, outer),
@@ -90,8 +92,8 @@ impl Footprint {
         self.outer(outer, |read, write| (0..inner.0).for_each(|at| visit(read + at * inner.1, write + at * inner.2)));
     }
 
-    /// As [`Footprint::each`], in squares of the two modes with the smallest strides on either
-    /// side: an order in which both reads and writes stay in the cache.
+    /// As [`Footprint::each`], in square blocks of the two modes with the smallest strides on
+    /// either side: an order in which both reads and writes stay in the cache.
     pub(crate) fn each_in_blocks(&self, mut visit: impl FnMut(i64, i64)) {
         const SIDE: usize = 32;
         let least = |step: fn(&(i64, i64, i64)) -> i64| {
@@ -119,7 +121,7 @@ impl Footprint {
         });
     }
 
-    /// Calls `visit` with the offsets where each run begins at each position of these modes.
+    /// Calls `visit` with the offsets at which each run begins, at each position of these modes.
     fn outer(&self, modes: &[(i64, i64, i64)], mut visit: impl FnMut(i64, i64)) {
         let all: i64 = modes.iter().map(|(extent, ..)| extent).product();
         for (read, write) in &self.starts {
@@ -140,8 +142,8 @@ impl Footprint {
 /// The parts of devices of the first layout that a device of the second layout needs, digit by
 /// digit.
 pub(crate) struct Choices {
-    /// For each digit, the indices in leaves of the first layout (as increments), and the number of
-    /// elements of the digit.
+    /// For each digit, its parts: the increments of the indices in leaves of the first layout, and
+    /// the number of elements of the digit.
     pub digits: Vec<Vec<Choice>>,
 }
 
@@ -152,13 +154,13 @@ pub(crate) struct Choice {
 }
 
 impl Choices {
-    /// The number of devices that hold wanted elements.
+    /// The number of devices that hold elements that are needed.
     pub fn parts(&self) -> i64 {
         self.digits.iter().map(|choices| choices.len() as i64).product()
     }
 
-    /// Part number `index`: writes the index in each leaf of the first layout, and gives how many
-    /// elements there are.
+    /// Part number `index`: writes the index in each leaf of the first layout to `held`, and
+    /// returns the number of elements.
     pub fn part(&self, index: i64, held: &mut [i64]) -> i64 {
         let (mut rest, mut count) = (index, 1);
         held.fill(0);
@@ -199,7 +201,7 @@ pub(crate) fn digits(from: &ShardedLayout, to: &ShardedLayout) -> Result<Vec<Ind
     Ok(digits)
 }
 
-/// Counts positions that are listed.
+/// Adds to the count of listed positions; refuses too many.
 fn list_more(listed: &mut i64, count: i64) -> Result<(), MeshError> {
     *listed = listed.saturating_mul(count);
     match *listed > MAX_LISTED {
@@ -239,7 +241,7 @@ fn even(from: &CutMode, to: &CutMode, digits: &mut Vec<IndexDigit>, listed: &mut
     Ok(())
 }
 
-/// A number of positions that divides the offsets at which parts of a mode, or its other leaves,
+/// A number of positions that divides the indices at which parts of a mode, or its other leaves,
 /// begin.
 fn unbroken(mode: &CutMode) -> i64 {
     if mode.is_even {
@@ -252,8 +254,8 @@ fn unbroken(mode: &CutMode) -> i64 {
     divides
 }
 
-/// The digits of a mode in which some device has scattered positions: those that are adjacent in
-/// both layouts, and the rest one by one.
+/// The digits of a mode in which some device has scattered positions: positions that are adjacent
+/// in both layouts are one digit, and the others are listed one by one.
 fn one_by_one(from: &CutMode, to: &CutMode, digits: &mut Vec<IndexDigit>, listed: &mut i64) -> Result<(), MeshError> {
     let both = [from, to];
     let first =
@@ -290,12 +292,12 @@ fn chain(mode: &CutMode) -> Vec<ChainLeaf> {
     leaves.map(|at| ChainLeaf { leaf: at.leaf, start: at.weight, extent: at.extent, step: at.step }).collect()
 }
 
-/// The part of a leaf that has this many of its positions below it.
+/// The part of a leaf with this many positions of the leaf below it.
 fn side(leaf: &ChainLeaf, below: i64) -> Side {
     Side { leaf: leaf.leaf, below, step: Step { by: leaf.step.by * below, along: leaf.step.along } }
 }
 
-/// A position, in the leaves whose weights are in a range.
+/// The listed form of a position, for the leaves whose weights are in a range.
 fn list(mode: &CutMode, position: i64, weights: std::ops::Range<i64>) -> Listed {
     let mut listed = Listed { mesh: Vec::new(), local: Vec::new() };
     for (digit, index) in
@@ -320,7 +322,7 @@ impl Listed {
 }
 
 impl Side {
-    /// The index of the digit that a device holds; none if the digit steps along offsets.
+    /// The index of the digit that a device holds; None if the digit steps along offsets.
     fn index(&self, extent: i64, held: &[i64]) -> Option<i64> {
         match self.step.along {
             Along::Offset => None,
@@ -329,7 +331,7 @@ impl Side {
     }
 }
 
-/// The parts of the first layout that have something of what a device of the second holds.
+/// The parts of the first layout that intersect the part of a device of the second layout.
 pub(crate) fn choices(digits: &[IndexDigit], to: &Held) -> Choices {
     let of_digit = |digit: &IndexDigit| match digit {
         IndexDigit::Linear { extent, from, to: side } => {
@@ -411,7 +413,7 @@ pub(crate) fn shared(digits: &[IndexDigit], from: &DevicePart<'_>, to: &DevicePa
     footprint
 }
 
-/// Whether every element keeps its device and its offset, as far as digits say.
+/// Whether every element keeps its device and its offset, judged digit by digit.
 pub(crate) fn same_places(digits: &[IndexDigit]) -> bool {
     digits.iter().all(|digit| match digit {
         IndexDigit::Linear { from, to, .. } => from.step == to.step,
@@ -450,7 +452,7 @@ mod tests {
             let (mut each, mut blocked) = (Vec::new(), Vec::new());
             footprint.each(|read, write| each.push((read, write)));
             footprint.each_in_blocks(|read, write| blocked.push((read, write)));
-            // By definition: the first mode fastest.
+            // By definition, the first mode is the fastest.
             let mut defined = Vec::new();
             for (read, write) in &footprint.starts {
                 for index in 0..footprint.size() / 2 {

@@ -1,15 +1,15 @@
-//! The pieces that each device multiplies, and their order, while other blocks are in flight.
+//! The pieces that each device multiplies, in an order such that other blocks are in flight
+//! meanwhile.
 //!
-//! Law: the pieces of a device are GEMMs of blocks. A block of an operand is on one device,
-//! possibly another one; a block of the result belongs to one device, possibly another one. Each
-//! element of the result is the result of one piece, or the sum of one piece of each device that
-//! computes a summand, added in the order of ranks. A device begins with pieces whose operands it
-//! has, and with those whose partial sums others wait for, so that blocks are in flight while it
-//! multiplies.
+//! Law: the pieces of a device are GEMMs of blocks. A block of an operand is on one device, which
+//! may be another one; so is a block of the result. Each element of the result is computed by one
+//! piece, or is the sum of one piece of each device that computes a summand, added in the order of
+//! ranks. A device begins with pieces whose operands it has, and with those whose partial sums
+//! other devices need, so that blocks are in flight while it multiplies.
 //!
 //! There are pieces if each operand is received in one step, in blocks of whole rows or columns
-//! with all of K, and if each partial sum goes to one device. Otherwise reshards and GEMM run one
-//! after another ([`ProductPlan::moves`]).
+//! with all of K, and if each partial sum is sent to one device. Otherwise reshards and GEMM run
+//! one after another ([`ProductPlan::moves`]).
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ pub struct Block {
     pub start: i64,
 }
 
-/// A product of two blocks.
+/// A GEMM of two blocks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Piece {
     /// The block of A, `(M,K)`.
@@ -43,15 +43,15 @@ pub struct Piece {
     pub b: Block,
     /// The block of the result, `(M,N)`.
     pub d: Block,
-    /// The devices that make a summand of this block of the result, in the order in which they are
-    /// added.
+    /// The devices that compute a summand of this block of the result, in the order in which the
+    /// summands are added.
     pub makers: Vec<usize>,
 }
 
 /// A row or column of a local GEMM, and its offset in the memory that holds it.
 type Line = (i64, i64);
 
-/// Rows and columns that lie on one device.
+/// Rows and columns that are on one device.
 struct Lines {
     rank: usize,
     start: i64,
@@ -63,7 +63,7 @@ impl ProductPlan {
     /// The pieces of each device, in order; None if operands or partial sums cannot be divided into
     /// blocks.
     ///
-    /// Errors: as [`Exchange::new`].
+    /// Errors: those of [`Exchange::new`].
     ///
     /// ```
     /// use tilewright_mesh::{Machine, Mesh, ShardedLayout, multiply};
@@ -115,7 +115,7 @@ impl ProductPlan {
         let mut pieces = Vec::new();
         for (rank, parts_of_d) in result_parts.into_iter().enumerate() {
             let rows = parts(&of_a, rank, m);
-            // The columns of B are its lines: (N,K).
+            // The lines of B are its columns: (N,K).
             let columns = parts(&of_b, rank, k).map(|parts| parts.into_iter().map(transposed).collect::<Vec<_>>());
             let whole = |parts: &Vec<Lines>, lines: i64| {
                 let all = parts.iter().map(|part| part.rows.len() as i64).sum::<i64>();
@@ -161,7 +161,7 @@ fn lines(message: &Message, height: i64, written: bool) -> Option<Lines> {
     Some(Lines { rank: message.from, start: other, rows, columns })
 }
 
-/// The pieces of a device: of its parts of the operands, or of parts of the result.
+/// The pieces of a device: for its parts of the operands, or for parts of the result.
 fn pieces_of(
     rank: usize,
     ranks: usize,
@@ -170,12 +170,12 @@ fn pieces_of(
     [m, n]: [i64; 2],
 ) -> Result<Option<Vec<Piece>>, MeshError> {
     let covered: i64 = parts_of_d.iter().map(|(part, _)| (part.rows.len() * part.columns.len()) as i64).sum();
-    // Each partial sum is wanted once, by one device.
+    // Each partial sum must be needed once, by one device.
     if covered != m * n {
         return Ok(None);
     }
     let after = |other: usize| (other + ranks - rank) % ranks;
-    // Parts that other devices wait for come first.
+    // Parts that other devices need come first.
     parts_of_d.sort_by_key(|(part, _)| (part.rank == rank, after(part.rank)));
     let mut chosen: Vec<(OperandLines<'_>, OperandLines<'_>, &ResultPart)> = Vec::new();
     if let [part] = &parts_of_d[..] {
@@ -205,7 +205,7 @@ fn pieces_of(
     Ok(Some(pieces))
 }
 
-/// A part of the result, and who makes its summands.
+/// A part of the result, and the devices that compute its summands.
 type ResultPart = (Lines, Vec<usize>);
 
 /// A part of an operand, and the lines of it that are multiplied.
@@ -223,7 +223,7 @@ fn block(of: &Lines, rows: &[Line], columns: &[Line], (all_rows, all_columns): (
     Some(Block { rank: of.rank, layout: Layout::from_tree(tree).ok()?, start })
 }
 
-/// The mode whose offsets, counted from the first, are these.
+/// The mode with these offsets, relative to the first one; None if they are not regular.
 fn mode(places: &[i64]) -> Option<Tree<Leaf<i64>>> {
     let first = *places.first()?;
     let mut rest: Vec<i64> = places.iter().map(|place| place - first).collect();

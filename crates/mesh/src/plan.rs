@@ -1,10 +1,10 @@
-//! How a tensor gets from one layout to another.
+//! The plan of a reshard, from one sharded layout to another.
 //!
 //! Law: a plan is a chain of layouts from the given source to the given destination; between two
 //! adjacent layouts there is one [`Exchange`]. An exchange moves no more elements than necessary,
-//! except for sums. But one device may have to send a lot, or a link between nodes may carry the
-//! same elements several times. So there are several routes (`way.rs`), and the one that takes the
-//! least time on the machine is chosen.
+//! except for sums. But one device may have to send many elements, or a link between nodes may
+//! carry the same elements several times. So there are several routes (`way.rs`), and the one that
+//! takes the least time on the machine is chosen.
 
 use std::fmt;
 
@@ -22,9 +22,9 @@ pub struct PlannedStep {
     pub exchange: Exchange,
     /// The name of its kind.
     pub kind: StepKind,
-    /// How much moves.
+    /// The numbers of moved elements.
     pub traffic: Traffic,
-    /// The time that the machine's links need, in seconds.
+    /// The time that the links of the machine take, in seconds.
     pub seconds: f64,
 }
 
@@ -53,14 +53,14 @@ pub struct Plan {
     steps: Vec<PlannedStep>,
     bytes: i64,
     machine: Machine,
-    /// How many elements each device has to receive whatever the plan is.
+    /// The number of elements that each device must receive in any plan.
     least: Vec<i64>,
     added: i64,
 }
 
-/// The plan that takes a tensor of elements of `bytes` bytes from one layout to another.
+/// The plan that reshards a tensor of elements of `bytes` bytes from one layout to another.
 ///
-/// Errors: as [`Exchange::new`]; elements without bytes.
+/// Errors: those of [`Exchange::new`]; elements of 0 bytes.
 ///
 /// ```
 /// use tilewright_mesh::{Machine, Mesh, ShardedLayout, StepKind, reshard};
@@ -103,14 +103,14 @@ pub fn reshard(from: &ShardedLayout, to: &ShardedLayout, bytes: i64, machine: &M
     Ok(Plan { from, to, steps, bytes, machine: *machine, least, added })
 }
 
-/// Whether anything has to go from one device to another.
+/// Whether any device must receive elements.
 fn must_move(least: &[i64]) -> bool {
     least.iter().any(|least| *least > 0)
 }
 
 fn planned(from: &ShardedLayout, to: &ShardedLayout, bytes: i64, machine: &Machine) -> Result<PlannedStep, MeshError> {
     let exchange = Exchange::new(from, to)?;
-    // Both in one pass over the messages, of which there may be millions.
+    // One pass over the messages computes both, because there may be millions of them.
     let ranks = from.mesh().size();
     let (mut traffic, mut load) = (Traffic::new(ranks), Load::new(machine, ranks));
     exchange.each_flow(|sender, receiver, count| {
@@ -128,7 +128,7 @@ impl Plan {
         &self.from
     }
 
-    /// The layout after.
+    /// The destination layout.
     pub fn to(&self) -> &ShardedLayout {
         &self.to
     }
@@ -138,19 +138,19 @@ impl Plan {
         &self.steps
     }
 
-    /// How many bytes a device receives.
+    /// The number of bytes that a device receives.
     pub fn received(&self, rank: usize) -> i64 {
         let of_step = |step: &PlannedStep| step.traffic.ranks().nth(rank).map_or(0, |rank| rank.received);
         self.steps.iter().map(of_step).sum::<i64>() * self.bytes
     }
 
-    /// A lower bound of the elements that a device receives in any plan: those that it will hold
-    /// and does not hold yet; for sums, all that it will hold.
+    /// A lower bound of the elements that a device receives in any plan: those of the destination
+    /// that it does not already hold; for sums, all of the destination.
     pub fn least(&self, rank: usize) -> i64 {
         self.least.get(rank).copied().unwrap_or(0) * self.bytes
     }
 
-    /// The time that the machine's links need, in seconds.
+    /// The time that the links of the machine take, in seconds.
     pub fn seconds(&self) -> f64 {
         self.steps.iter().map(|step| step.seconds).sum()
     }
@@ -163,7 +163,7 @@ impl Plan {
         format!("{}: a device receives up to {most} bytes, {time} us at least", kinds.join(", "))
     }
 
-    /// Why some device receives more than it must; none if none does.
+    /// Why some device receives more than the lower bound; None if none does.
     pub fn why_more(&self) -> Option<String> {
         let size = self.from.mesh().size();
         let more = (0..size).find(|rank| self.received(*rank) > self.least(*rank))?;
@@ -179,7 +179,7 @@ impl Plan {
     }
 }
 
-/// Microseconds, rounded to hundredths.
+/// Seconds as microseconds, rounded to hundredths.
 pub(crate) fn micros(seconds: f64) -> f64 {
     (seconds * 1e8).round() / 1e2
 }

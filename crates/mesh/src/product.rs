@@ -1,12 +1,12 @@
-//! Products of sharded matrices.
+//! GEMMs of sharded matrices.
 //!
 //! Law: `D(m,n)` is the sum over k of `A(m,k) * B(k,n)`, for A, B and D with any sharded layouts
-//! over one mesh. A *schedule* gives each axis of the mesh a role: it cuts M, N or K, or all
-//! devices along it do the same. That determines which parts of A and B each device needs and which
-//! part of D it computes, with summands along the axes that cut K; before and after come reshards.
-//! All schedules are tried, and the one that takes the least time on the machine is chosen. So
-//! all-gather of an operand, reduce-scatter of partial sums, and 2D and 3D matmul are not special
-//! cases here but roles.
+//! over one mesh. A *schedule* assigns a role to each axis of the mesh: it cuts M, N or K, or all
+//! devices along it compute the same. The schedule determines which parts of A and B each device
+//! needs and which part of D it computes, with summands along the axes that cut K. Operands are
+//! resharded before, and the result after. All schedules are tried, and the one that takes the
+//! least time on the machine is chosen. So all-gather of an operand, reduce-scatter of partial
+//! sums, and 2D and 3D matmul are not special cases here but roles.
 
 mod run;
 mod tasks;
@@ -26,25 +26,25 @@ use crate::uneven::rounded_up;
 /// The most schedules that are tried.
 pub const MAX_SCHEDULES: usize = 4096;
 
-/// The most scalar multiplications that [`ProductPlan::simulate`] does on all devices.
+/// The most scalar multiplications that [`ProductPlan::simulate`] computes for all devices.
 pub const MAX_SIMULATED: i64 = 1 << 28;
 
 /// The role of an axis of the mesh in a matmul.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// It cuts the rows of A and D.
+    /// The axis cuts the rows of A and D.
     Rows,
-    /// It cuts the columns of B and D.
+    /// The axis cuts the columns of B and D.
     Columns,
-    /// It cuts the columns of A and the rows of B; D is a sum along it.
+    /// The axis cuts the columns of A and the rows of B; D is a sum along it.
     Depth,
-    /// All devices along it do the same.
+    /// All devices along the axis compute the same.
     Same,
 }
 
 const ROLES: [Role; 4] = [Role::Rows, Role::Columns, Role::Depth, Role::Same];
 
-/// The plan of a matmul of sharded matrices: what each axis of the mesh cuts, and the three
+/// The plan of a matmul of sharded matrices: the role of each axis of the mesh, and the three
 /// reshards of A, B and the result. [`multiply`] makes it.
 #[derive(Debug, Clone)]
 pub struct ProductPlan {
@@ -56,7 +56,7 @@ pub struct ProductPlan {
     sizes: [i64; 3],
 }
 
-/// The schedule that takes the least time for `D = A B` on a machine whose devices do `rate`
+/// The schedule that takes the least time for `D = A B` on a machine whose devices compute `rate`
 /// multiplications and additions per second, with elements of `bytes` bytes.
 ///
 /// Errors: layouts that are not matrices of matching sizes ([`MeshError::Shapes`]), or are over

@@ -9,22 +9,23 @@
 use super::token::Token;
 use crate::error::MeshError;
 
-/// The rank of this process, the number of processes, and the address of the first one.
+/// The rank of this process, the number of processes, and the address of the first process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// The number of this process.
+    /// The rank of this process.
     pub rank: usize,
-    /// How many there are.
+    /// The number of processes.
     pub ranks: usize,
     /// The address at which the first process listens.
     pub address: String,
-    /// Its port.
+    /// The port at which the first process listens.
     pub port: u16,
-    /// The token that all processes of the job share. One process alone needs none.
+    /// The token that all processes of the job share; None if there is only one process.
     pub token: Option<Token>,
 }
 
-/// Rank, number of processes, and the number of the job of each launcher.
+/// For each launcher, the names of the variables of the rank, the number of processes, and the job
+/// number.
 const LAUNCHERS: [(&str, &str, Option<&str>); 4] = [
     ("RANK", "WORLD_SIZE", None),
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", Some("PMIX_NAMESPACE")),
@@ -33,7 +34,7 @@ const LAUNCHERS: [(&str, &str, Option<&str>); 4] = [
 ];
 
 impl Place {
-    /// The place that the environment of this process says.
+    /// The place that the environment of this process specifies.
     ///
     /// Errors: no launcher's variables are set, or they are not numbers
     /// ([`MeshError::Environment`]); an invalid job token ([`MeshError::Token`]).
@@ -41,9 +42,9 @@ impl Place {
         Place::of_variables(|name| std::env::var(name).ok())
     }
 
-    /// The place that these variables say.
+    /// The place that these variables specify.
     ///
-    /// Errors: as [`Place::of_environment`].
+    /// Errors: those of [`Place::of_environment`].
     ///
     /// ```
     /// use tilewright_mesh::Place;
@@ -84,7 +85,7 @@ impl Place {
     }
 }
 
-/// A port for a job: the same for all its processes, another for most other jobs.
+/// A port for a job: the same for all its processes, and different for most other jobs.
 fn port_of(job: &str) -> u16 {
     let mixed = job.bytes().fold(0xcbf2_9ce4_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
     20_000 + (mixed % 10_000) as u16

@@ -1,8 +1,8 @@
 //! The frames of a connection between two processes.
 //!
-//! Law: everything is a frame: its kind, the number of its call, its length, and its bytes. Both
-//! ends number calls equally, so a frame of another call is reported as a defect and never taken
-//! for data. A failure frame may come in place of any other.
+//! Law: everything that is sent is a frame: its kind, the number of its call, its length, and its
+//! bytes. Both ends number calls equally, so a frame of another call is reported as a defect and
+//! never used as data. A failure frame may replace any other frame.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -13,23 +13,23 @@ use crate::error::MeshError;
 /// The kind of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FrameKind {
-    /// How processes find each other.
+    /// A frame by which processes find each other.
     Hello,
     /// Elements.
     Data,
-    /// Text on which processes agree.
+    /// A text on which processes must agree.
     Text,
-    /// Why the process at the other end gives up.
+    /// The reason why the other process gives up.
     Failed,
-    /// For whom the process at the other end waits in vain, as the error that it would end with.
-    /// Who does not ask for it passes it over.
+    /// The process for which the sender has waited in vain, as the error that the sender would
+    /// return. A receiver that did not ask for it skips it.
     Waiting,
 }
 
 const KINDS: [FrameKind; 5] =
     [FrameKind::Hello, FrameKind::Data, FrameKind::Text, FrameKind::Failed, FrameKind::Waiting];
 
-/// The most bytes of a frame that is no data.
+/// The most bytes of a frame without elements.
 pub(super) const MAX_TEXT: usize = 1 << 24;
 
 const MAGIC: [u8; 7] = *b"tilewri";
@@ -39,16 +39,17 @@ const MAGIC: [u8; 7] = *b"tilewri";
 pub(super) enum Failure {
     /// The connection is closed or broken.
     Gone(String),
-    /// Nothing came, or nothing could be sent, for too long; whether in the midst of a frame.
+    /// Nothing was received, or nothing could be sent, within the time limit. `midway`: whether a
+    /// part of a frame had been transferred.
     Late { midway: bool },
-    /// There is no memory for the bytes of a frame.
+    /// There is not enough memory for the bytes of a frame.
     NoMemory(usize),
-    /// The other end reports what is wrong.
+    /// The other process reports an error.
     Reported(MeshError),
 }
 
 impl Failure {
-    /// Whether nothing came yet.
+    /// Whether the time limit passed before any byte was transferred.
     pub(super) fn is_late(&self) -> bool {
         matches!(self, Failure::Late { .. })
     }
@@ -74,10 +75,10 @@ pub(super) fn send(mut stream: &TcpStream, kind: FrameKind, call: u64, bytes: &[
     sent.map_err(|error| Failure::of_io(&error, true))
 }
 
-/// The bytes of a head.
+/// The number of bytes of a frame header.
 pub(super) const HEAD: usize = 24;
 
-/// The head of a frame.
+/// A frame header.
 pub(super) struct Head {
     kind: FrameKind,
     call: u64,
@@ -85,7 +86,7 @@ pub(super) struct Head {
 }
 
 impl Head {
-    /// The head that these bytes are; none if they are no message of ours.
+    /// Parses a header; None if the bytes are no header of this protocol.
     pub fn of(head: &[u8; HEAD]) -> Option<Head> {
         let number = |at: usize| {
             let bytes = head.get(at..at + 8).and_then(|bytes| <[u8; 8]>::try_from(bytes).ok());
@@ -95,7 +96,7 @@ impl Head {
         Some(Head { kind: *kind, call: number(8), length: number(16) })
     }
 
-    /// Whether a head may begin with these bytes.
+    /// Whether a header may begin with these bytes.
     pub fn may_begin(bytes: &[u8]) -> bool {
         bytes.iter().zip(&MAGIC).all(|(byte, own)| byte == own)
     }
@@ -105,7 +106,7 @@ impl Head {
     }
 }
 
-/// A connection that is read up to a moment, however slowly bytes come.
+/// A connection with a deadline for reads, however slowly bytes arrive.
 pub(super) struct Until<'a> {
     pub stream: &'a TcpStream,
     pub until: Instant,
@@ -122,7 +123,7 @@ impl Read for Until<'_> {
     }
 }
 
-/// The head of the next frame.
+/// Reads the header of the next frame.
 fn head(stream: &mut impl Read) -> Result<Head, Failure> {
     let mut head = [0; HEAD];
     stream.read_exact(&mut head[..1]).map_err(|error| Failure::of_io(&error, false))?;
@@ -130,7 +131,7 @@ fn head(stream: &mut impl Read) -> Result<Head, Failure> {
     Head::of(&head).ok_or_else(|| Failure::Gone("it sends data that is not a message of tilewright".to_owned()))
 }
 
-/// The bytes behind a head, which are no more than `limit`.
+/// Reads the bytes after a header: at most `limit`.
 fn body(stream: &mut impl Read, length: u64, limit: usize) -> Result<Vec<u8>, Failure> {
     let fits = usize::try_from(length).ok().filter(|own| *own <= limit);
     let own = fits.ok_or_else(|| Failure::Gone(format!("it sends {length} bytes where {limit} belong")))?;
@@ -141,8 +142,8 @@ fn body(stream: &mut impl Read, length: u64, limit: usize) -> Result<Vec<u8>, Fa
     Ok(bytes)
 }
 
-/// The bytes of the next frame, which has to be of this kind and call; `length` is the number of
-/// bytes that is expected, if it is known.
+/// The bytes of the next frame, which must be of this kind and call; `length` is the expected
+/// number of bytes, if it is known.
 pub(super) fn receive(
     stream: &mut impl Read,
     kind: FrameKind,
@@ -172,8 +173,8 @@ fn reported(bytes: &[u8]) -> Failure {
     Failure::Reported(decoded(&String::from_utf8_lossy(bytes)))
 }
 
-/// For whom the process at the other end waits, if the next frame says that; all others but
-/// failures are passed over.
+/// The process for which the sender waits, if the next frame is of that kind; frames of other kinds
+/// are skipped, except failures.
 pub(super) fn waiting(mut stream: &TcpStream) -> Result<Option<MeshError>, Failure> {
     let head = head(&mut stream)?;
     let limit = if head.kind == FrameKind::Data { usize::MAX } else { MAX_TEXT };
@@ -185,10 +186,10 @@ pub(super) fn waiting(mut stream: &TcpStream) -> Result<Option<MeshError>, Failu
     }
 }
 
-/// Separates the parts of an error on its way.
+/// The separator of the fields of an encoded error.
 const BETWEEN: char = '\u{1f}';
 
-/// An error as a text that [`decoded`] reads.
+/// Encodes an error as a text that [`decoded`] reads.
 pub(super) fn encoded(error: &MeshError) -> String {
     let between = BETWEEN;
     match error {
@@ -196,7 +197,8 @@ pub(super) fn encoded(error: &MeshError) -> String {
             format!("differs{between}{rank}{between}{what}{between}{own}{between}{other}")
         }
         MeshError::Lost { rank, step, why } => format!("lost{between}{rank}{between}{step}{between}{why}"),
-        // Only who was interrupted has that error; to all others it is lost.
+        // Only the interrupted process itself returns this error; for all others, that process is
+        // lost.
         MeshError::Interrupted { rank, step } => {
             format!("lost{between}{rank}{between}{step}{between}it was interrupted")
         }

@@ -1,15 +1,15 @@
-//! Processes that MPI connects.
+//! An engine that sends its bytes by MPI.
 //!
-//! Law: MPI only carries bytes between processes; what is sent follows the law of the engines. No
+//! Law: MPI only transports bytes between processes; the protocol is that of all engines. No
 //! blocking call of MPI is made: requests are started and tested, so that a waiting process still
-//! hears from the others. A process waits for another one at most the engine's *patience*; then it
-//! asks the processes that it waits for whom they wait for. A process that does not answer within a
-//! second is lost, and all others are told. So every process ends with the same kind of error
-//! within the patience and three seconds. After a failure, MPI is not finalised, because that would
-//! wait for the lost process.
+//! receives control messages. A process waits for another one for at most the engine's *patience*;
+//! then it asks the processes for which it waits for whom they are waiting. A process that does not
+//! respond within a second is lost, and all others are informed. So every process returns the same
+//! kind of error within the patience and three seconds. After a failure, MPI is not finalised,
+//! because that would wait for the lost process.
 //!
-//! MPI is opened by name when it is wanted, like the driver: nothing is needed to build this, and
-//! one program runs with it and without. Only Open MPI 4 and 5 will do (`mpi/library.rs`).
+//! MPI is loaded by name at run time, like the driver: it is not needed to build this crate, and
+//! one program runs with it and without it. Only Open MPI 4 and 5 are supported (`mpi/library.rs`).
 //!
 //! Reason for unsafe code: MPI is finalised when the engine is dropped.
 #![allow(unsafe_code)]
@@ -33,22 +33,22 @@ use crate::error::MeshError;
 
 /// MPI_ANY_SOURCE.
 const ANY_SOURCE: c_int = -1;
-/// Tags: a failure, the question for whom one waits, its answer; from the last one on those of
+/// Message tags: a failure; the question for whom a process waits; its answer; and the first tag of
 /// calls.
 const FAILED: c_int = 1;
 const ASK: c_int = 2;
 const ANSWER: c_int = 3;
 const CALLS: c_int = 16;
-/// Tags of calls are used again after this many.
+/// The number of tags of calls; after that, tags are reused.
 const TAGS: u64 = 16_384;
 /// The most bytes of one message.
 const MESSAGE: usize = 1 << 30;
-/// The most bytes of what processes say to each other.
+/// The most bytes of a control message.
 const MAX_TEXT: usize = 1 << 24;
-/// The time limit for an answer, and for telling others of a failure.
+/// The time limit for an answer, and for reporting a failure to others.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Processes that MPI connects. It is used by the thread that opened it.
+/// Processes that are connected by MPI. It must be used by the thread that opened it.
 pub struct Mpi {
     functions: Functions,
     rank: usize,
@@ -63,8 +63,8 @@ pub struct Mpi {
 impl Mpi {
     /// Initialises MPI in a process that mpirun or srun started.
     ///
-    /// Errors: there is no library, it is not Open MPI 4 or 5, or cannot be initialised
-    /// ([`MeshError::Engine`]); it was opened before in this process.
+    /// Errors: there is no library, it is not Open MPI 4 or 5, or it cannot be initialised
+    /// ([`MeshError::Engine`]); MPI was opened before in this process.
     pub fn open(patience: Duration) -> Result<Mpi, MeshError> {
         let Opened { functions, rank, ranks, version } = Opened::new()?;
         let (calls, failed, interrupter) = (0, None, Interrupter::default());
@@ -85,8 +85,8 @@ impl Mpi {
         CALLS + (self.calls % TAGS) as c_int
     }
 
-    /// The error with which another process gave up, if one did. Answers processes that ask for
-    /// whom this one waits.
+    /// The error with which another process gave up, if one did. Also answers processes that ask
+    /// for whom this one waits.
     fn listen(&self, waiting: &[usize]) -> Option<MeshError> {
         while let Some((rank, _)) = self.heard(ANY_SOURCE, ASK) {
             let text = waiting.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
@@ -96,8 +96,8 @@ impl Mpi {
         Some(decoded(&String::from_utf8_lossy(&text)))
     }
 
-    /// Tests all requests once, and reads control messages; finished requests go to `done`. `since`
-    /// is the last time that one finished, or that this process worked.
+    /// Tests all requests once, and reads control messages. Completed requests are moved to `done`.
+    /// `since` is the last time that a request completed, or that this process worked.
     fn look(
         &mut self,
         step: &str,
@@ -134,13 +134,14 @@ impl Mpi {
         }
     }
 
-    /// Ends the engine with an error while requests go on: MPI may still use their bytes.
+    /// Ends the engine with an error while requests are pending: MPI may still access their bytes,
+    /// which are leaked.
     fn abandon(&mut self, requests: &mut Vec<Request>, error: MeshError) -> MeshError {
         requests.drain(..).for_each(|request| std::mem::forget(request.bytes));
         self.fail(error)
     }
 
-    /// Waits for all requests, and gives what was received.
+    /// Waits for all requests, and returns the received bytes.
     fn finish(&mut self, step: &str, mut requests: Vec<Request>) -> Result<Vec<(usize, Vec<u8>)>, MeshError> {
         let (mut done, mut since) = (Vec::new(), Instant::now());
         requests.iter_mut().enumerate().for_each(|(number, request)| request.number = number);
@@ -154,8 +155,8 @@ impl Mpi {
         Ok(done.into_iter().map(|request| (request.rank, request.bytes)).collect())
     }
 
-    /// The process that is lost, among those in `waiting` and those for which these wait
-    /// themselves. None if all answer.
+    /// The process that is lost: one of `waiting`, or of those for which these wait. None if all
+    /// respond.
     fn investigate(&self, step: &str, waiting: &[usize]) -> Option<MeshError> {
         let (mut asked, mut answered) = (BTreeSet::new(), BTreeSet::from([self.rank]));
         let mut next: Vec<usize> = waiting.to_vec();
@@ -186,7 +187,7 @@ impl Mpi {
         }
     }
 
-    /// Ends the engine with an error, which goes to all others.
+    /// Ends the engine with an error, and sends the error to all others.
     fn fail(&mut self, error: MeshError) -> MeshError {
         let text = encoded(&error);
         let others = (0..self.ranks).filter(|rank| *rank != self.rank);
@@ -200,7 +201,7 @@ impl Mpi {
         error
     }
 
-    /// Begins a call: refused after a failure.
+    /// Begins a call; refuses after a failure.
     fn begin(&mut self) -> Result<c_int, MeshError> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
@@ -209,7 +210,7 @@ impl Mpi {
         Ok(self.tag())
     }
 
-    /// Exchanges bytes: each receive buffer comes back filled, in the order of `places`.
+    /// Exchanges bytes. Returns the receive buffers, filled, in the order of `places`.
     fn transfer(
         &mut self,
         step: &str,
@@ -221,7 +222,7 @@ impl Mpi {
         let (mut requests, mut broken) = (Vec::new(), None);
         let lengths: Vec<(usize, usize)> = places.iter().map(|(rank, bytes)| (*rank, bytes.len())).collect();
         for (rank, mut bytes) in places {
-            // Messages of one sender arrive in order.
+            // Messages of one sender arrive in order, so long messages are split.
             while bytes.len() > MESSAGE {
                 let rest = bytes.split_off(MESSAGE);
                 match self.begin_receive(rank, tag, std::mem::replace(&mut bytes, rest)) {
@@ -299,7 +300,7 @@ impl Engine for Mpi {
 
     fn agree(&mut self, step: &str, text: &str) -> Result<(), MeshError> {
         let own = text.as_bytes();
-        // The lengths first, then the texts, then that all agree.
+        // First the lengths are exchanged, then the texts, then the agreement of each process.
         let length = (own.len().min(MAX_TEXT) as u64).to_le_bytes();
         if self.rank > 0 {
             self.transfer(step, &[(0, &length)], Vec::new())?;
@@ -330,7 +331,7 @@ impl Engine for Mpi {
 impl Drop for Mpi {
     fn drop(&mut self) {
         if self.failed.is_none() {
-            // SAFETY: MPI was initialised, and all that was begun is done.
+            // SAFETY: MPI was initialised, and all requests have completed.
             let _ = unsafe { (self.functions.finalize)() };
         }
     }

@@ -1,10 +1,10 @@
-//! Processes that are connected by sockets, each with each.
+//! An engine that connects every pair of processes by a socket.
 //!
-//! Law: a process that ends is detected at once, because its connections close. A process that
+//! Law: a process that exits is detected at once, because its connections close. A process that
 //! hangs is detected when nothing has arrived from it for the engine's *patience*. A process that
-//! learns of a failure reports it to all others, and refuses every later call. A process that waits
-//! in vain for one that is itself waiting asks for whom, before it blames a process. So every
-//! process ends with the same kind of error within twice the patience and two seconds.
+//! learns of a failure reports it to all others, and refuses every later call. Before a process
+//! blames another one, it asks for whom that one is waiting. So every process returns the same kind
+//! of error within twice the patience and two seconds.
 
 mod blame;
 mod connect;
@@ -26,13 +26,13 @@ use door::Ignored;
 /// The step that is reported when no plan is running.
 const CONNECTING: &str = "while processes connect";
 
-/// How long a process that waited in vain listens for a report of the other.
+/// How long a process that waited in vain waits for a report from the other.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// Processes that are connected by sockets, each with each.
+/// Processes of which every pair is connected by a socket.
 ///
-/// [`Place::of_environment`] reads which one this is, as torchrun, `mpirun`, `srun` and
-/// `tilewright launch` say it.
+/// [`Place::of_environment`] reads the rank of this process from the variables that torchrun,
+/// `mpirun`, `srun` and `tilewright launch` set.
 ///
 /// ```
 /// use std::time::Duration;
@@ -62,11 +62,11 @@ pub struct Processes {
     calls: u64,
     failed: Option<MeshError>,
     interrupter: Interrupter,
-    /// Connections that were no processes of this job.
+    /// Connections that were not from processes of this job.
     ignored: Ignored,
 }
 
-/// Ends the calls of an engine from another thread, such as that of a handler of signals.
+/// Ends the calls of an engine from another thread, such as a signal handler's.
 ///
 /// ```
 /// use std::time::Duration;
@@ -85,8 +85,8 @@ pub struct Interrupter {
 }
 
 impl Interrupter {
-    /// Closes all connections: the current call, and every later one, ends with
-    /// [`MeshError::Interrupted`], and those of other processes with [`MeshError::Lost`].
+    /// Closes all connections. The current call, and every later one, returns
+    /// [`MeshError::Interrupted`]; those of other processes return [`MeshError::Lost`].
     pub fn interrupt(&self) {
         self.interrupted.store(true, Ordering::SeqCst);
         for stream in self.connections.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
@@ -94,12 +94,13 @@ impl Interrupter {
         }
     }
 
-    /// Whether it was.
+    /// Whether the engine was interrupted.
     pub fn is_interrupted(&self) -> bool {
         self.interrupted.load(Ordering::SeqCst)
     }
 
-    /// Notes a connection; one that comes too late is closed at once.
+    /// Registers a connection; if the engine was already interrupted, the connection is closed at
+    /// once.
     fn note(&self, stream: &TcpStream) {
         let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
         if self.is_interrupted() {
@@ -109,24 +110,25 @@ impl Interrupter {
     }
 }
 
-/// The frames that a call sends, and those that it waits for: rank, kind and bytes, or length.
+/// The frames that a call sends, and those that it waits for: for each, rank and kind, and the
+/// bytes or their number.
 type Sends<'a> = Vec<(usize, FrameKind, &'a [u8])>;
 type Receives = Vec<(usize, FrameKind, Option<usize>)>;
 
 impl Processes {
-    /// The most that is waited for a process that does not answer, if no other limit is given.
+    /// The default limit of the time to wait for a process that does not respond.
     pub const PATIENCE: Duration = Duration::from_secs(30);
 
     /// Connects this process with all others.
     ///
-    /// The first process listens at its address and port. The others connect to it, present the
-    /// job's token, and receive the addresses of all. Other connections are ignored
+    /// The first process listens at its address and port. The others connect to it, send the job's
+    /// token, and receive the addresses of all. Other connections are ignored
     /// ([`Processes::ignored`]).
     ///
-    /// Errors: processes that do not connect ([`MeshError::Absent`]); no token although there are
-    /// several processes, or a token that differs from the first process's ([`MeshError::Token`]);
-    /// another version or number of processes than the first ([`MeshError::Differs`]); an address
-    /// at which one cannot listen.
+    /// Errors: processes do not connect ([`MeshError::Absent`]); there are several processes but no
+    /// token, or a token differs from that of the first process ([`MeshError::Token`]); the version
+    /// or number of processes differs from that of the first process ([`MeshError::Differs`]); the
+    /// address cannot be listened at.
     pub fn connect(place: &Place, patience: Duration) -> Result<Processes, MeshError> {
         let rank = place.rank;
         let mut all = Processes {
@@ -158,8 +160,8 @@ impl Processes {
         }
     }
 
-    /// The connections that were ignored because they were no processes of this job: the address of
-    /// each, and why. The first 16 are kept.
+    /// The connections that were ignored because they were not from processes of this job: the
+    /// address of each, and the reason. The first 16 are kept.
     pub fn ignored(&self) -> &[String] {
         &self.ignored.named
     }
@@ -169,7 +171,7 @@ impl Processes {
         self.interrupter.clone()
     }
 
-    /// Sends and receives frames, all at once.
+    /// Sends and receives frames concurrently.
     fn transfer(&mut self, step: &str, sends: Sends<'_>, receives: Receives) -> Result<Vec<Vec<u8>>, MeshError> {
         self.refuse_after_failure(step)?;
         let (call, peers) = (self.calls, &self.peers);
@@ -199,7 +201,7 @@ impl Processes {
         if failures.is_empty() { Ok(frames) } else { Err(self.blamed(step, failures)) }
     }
 
-    /// Sends and receives while `meanwhile` works. A thread waits for each message.
+    /// Sends and receives while `meanwhile` works. One thread waits for each message.
     fn overlapped(
         &mut self,
         step: &str,
@@ -217,7 +219,7 @@ impl Processes {
                 let report = report.clone();
                 scope.spawn(move || {
                     let come = peer(rank).and_then(|mut peer| receive(&mut peer, FrameKind::Data, call, Some(length)));
-                    // Nobody listens after a failure.
+                    // After a failure, nothing receives this report.
                     let _ = report.send((rank, come.map(Some)));
                 });
             }
@@ -240,7 +242,7 @@ impl Processes {
                 if is_idle && running == 0 || refused.is_some() {
                     break;
                 }
-                // An idle process waits for one report, then takes all that are there.
+                // An idle process waits for one report, then handles all that have arrived.
                 let mut next = if is_idle { reports.recv().ok() } else { reports.try_recv().ok() };
                 while let Some((rank, done)) = next {
                     running -= 1;
@@ -252,7 +254,7 @@ impl Processes {
                     next = reports.try_recv().ok();
                 }
             }
-            // The others end then, and with them the threads that wait for them.
+            // Then the other processes give up, and the threads that wait for them end.
             refused.iter().for_each(|error| self.report(error));
         });
         failures.extend(reports.try_iter().filter_map(|(rank, done)| Some((rank, done.err()?))));
@@ -290,7 +292,7 @@ impl Processes {
         MeshError::Lost { rank, step: step.into(), why: why.into() }
     }
 
-    /// Sends all others the failure, as far as they are reached.
+    /// Sends the failure to all other processes that can be reached.
     fn report(&self, error: &MeshError) {
         for peer in self.peers.iter().flatten() {
             let _ = peer.set_write_timeout(Some(GRACE / 2));
@@ -298,11 +300,11 @@ impl Processes {
         }
     }
 
-    /// Ends all connections with an error, which every later call gives too.
+    /// Closes all connections with an error, which every later call returns too.
     fn fail(&mut self, error: MeshError) -> MeshError {
         self.report(&error);
-        // A connection that is closed while bytes wait in it is reset, and the failure that was
-        // sent is lost.
+        // If a connection is closed with unread bytes, it is reset, and the failure that was sent
+        // is lost. So unread bytes are received first.
         let until = Instant::now() + 2 * GRACE;
         for peer in self.peers.iter().flatten() {
             let _ = peer.shutdown(Shutdown::Write);
@@ -321,7 +323,7 @@ impl Processes {
         error
     }
 
-    /// One call: its frames are numbered.
+    /// Makes one call, with the next number for its frames.
     fn call(&mut self, step: &str, sends: Sends<'_>, receives: Receives) -> Result<Vec<Vec<u8>>, MeshError> {
         self.calls += 1;
         self.transfer(step, sends, receives)
@@ -355,7 +357,7 @@ impl Engine for Processes {
     ) -> Result<(), MeshError> {
         let outgoing = sends.iter().map(|(rank, bytes)| (*rank, FrameKind::Data, bytes.as_slice())).collect();
         let incoming = receives.iter().map(|(rank, bytes)| (*rank, FrameKind::Data, Some(bytes.len()))).collect();
-        // The received frames replace the places, so free the memory of these first.
+        // The received frames replace these buffers, so their memory is freed first.
         receives.iter_mut().for_each(|(_, place)| *place = Vec::new());
         let frames = self.call(step, outgoing, incoming)?;
         receives.iter_mut().zip(frames).for_each(|((_, place), frame)| *place = frame);

@@ -1,8 +1,8 @@
 //! The secret that the processes of one job share.
 //!
 //! Law: a process takes part in a job only if it knows the job's token. The token is compared in
-//! constant time and is never printed. It travels in plain text: it keeps strangers and other jobs
-//! out by mistake or by guessing, and hides nothing from a reader of the network.
+//! constant time and is never printed. It is sent in plain text: it excludes strangers and other
+//! jobs that connect by mistake or guess, but it hides nothing from a reader of the network.
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
@@ -32,7 +32,7 @@ impl Token {
     /// The variable of the environment that holds the token; `tilewright launch` sets it.
     pub const VARIABLE: &str = "TILEWRIGHT_TOKEN";
 
-    /// The token that a text is.
+    /// Parses a token.
     ///
     /// Errors: fewer than 8 or more than 256 characters, or one that is not visible ASCII
     /// ([`MeshError::Token`]).
@@ -57,7 +57,8 @@ impl Token {
     pub fn random() -> Token {
         let mut bytes = [0_u8; 16];
         if !fill(&mut bytes) {
-            // The keys of a `RandomState` are random, and no output of its hash tells them.
+            // The keys of a `RandomState` are random, and cannot be derived from the output of its
+            // hash.
             let keys = RandomState::new();
             for (at, half) in bytes.chunks_exact_mut(8).enumerate() {
                 half.copy_from_slice(&keys.hash_one(at).to_le_bytes());
@@ -66,7 +67,7 @@ impl Token {
         Token(bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into())
     }
 
-    /// Whether a text is this token. The time depends on the length of the text alone.
+    /// Whether a text equals this token. The time depends on the length of the text alone.
     pub fn is(&self, other: &str) -> bool {
         let own = self.0.as_bytes();
         let differences = own
@@ -77,19 +78,19 @@ impl Token {
         (own.len() == other.len()) & (differences == 0)
     }
 
-    /// The text, which a process of the job is given.
+    /// The text of the token, to be passed to a process of the job.
     pub fn reveal(&self) -> &str {
         &self.0
     }
 }
 
-/// Fills bytes from the system's source of randomness, where it is a file.
+/// Fills bytes from the system's source of randomness; false if that is not available as a file.
 fn fill(bytes: &mut [u8]) -> bool {
     use std::io::Read;
     cfg!(unix) && std::fs::File::open("/dev/urandom").is_ok_and(|mut source| source.read_exact(bytes).is_ok())
 }
 
-/// The token is a secret.
+/// Does not print the token, which is a secret.
 impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Token(..)")

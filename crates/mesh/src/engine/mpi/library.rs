@@ -1,10 +1,10 @@
-//! The library of MPI: its functions and handles, taken by name.
+//! The MPI library: its functions and handles, looked up by name.
 //!
-//! Law: the library must be Open MPI 4 or 5, whose handles and constants are below; its version
-//! text identifies it, and others are refused. It is opened once in a process, and never unloaded.
+//! Law: the library must be Open MPI 4 or 5, whose handles and constants are below. Its version
+//! text identifies it, and other libraries are refused. It is opened once in a process, and never
+//! unloaded.
 //!
-//! Reason for unsafe code: a library is loaded, and its symbols are taken for functions and
-//! handles.
+//! Reason for unsafe code: a library is loaded, and its symbols are used as functions and handles.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_char, c_int, c_void};
@@ -14,9 +14,9 @@ use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 
 use crate::error::MeshError;
 
-/// The names of the library.
+/// The file names of the library.
 const LIBRARIES: [&str; 2] = ["libmpi.so.40", "libmpi.so"];
-/// Its version texts.
+/// The supported beginnings of its version text.
 const KNOWN: [&str; 2] = ["Open MPI v4.", "Open MPI v5."];
 
 /// MPI_THREAD_FUNNELED: all calls are made by one thread.
@@ -59,14 +59,14 @@ pub(super) struct Functions {
     pub(super) finalize: Finalize,
 }
 
-/// Whether MPI was initialised by an engine of this process: it can be but once.
+/// Whether an engine of this process has initialised MPI, which is possible only once.
 static OPENED: AtomicBool = AtomicBool::new(false);
 
 fn absent(what: impl Into<Box<str>>) -> MeshError {
     MeshError::Engine { what: what.into() }
 }
 
-/// A library that was opened, and which process this is.
+/// A library that was opened, and the rank of this process.
 pub(super) struct Opened {
     pub(super) functions: Functions,
     pub(super) rank: usize,
@@ -78,18 +78,19 @@ pub(super) struct Opened {
 impl Opened {
     /// Initialises MPI in this process.
     ///
-    /// Errors: as [`super::Mpi::open`].
+    /// Errors: those of [`super::Mpi::open`].
     pub(super) fn new() -> Result<Opened, MeshError> {
         let mut why = String::new();
         let opened = LIBRARIES.iter().find_map(|name| {
-            // SAFETY: the initialisers of the library may run in any program. Its parts look for
-            // symbols of the library among those of the program, so they are made known there.
+            // SAFETY: the initialisers of the library may run in any program. Parts of the library
+            // look up its symbols among the global symbols of the program, so they are loaded as
+            // global.
             unsafe { Library::open(Some(*name), RTLD_NOW | RTLD_GLOBAL) }
                 .map_err(|error| why = format!("{name}: {error}"))
                 .ok()
         });
         let Some(library) = opened else { return Err(absent(format!("there is no MPI: {why}"))) };
-        // It is never unloaded, for threads of its own may run in it.
+        // The library is never unloaded, because its own threads may run in it.
         let library: &'static Library = Box::leak(Box::new(library));
         let missing = |error: libloading::Error| absent(format!("this MPI lacks a function: {error}"));
         // SAFETY: the function has this name and these parameters in every MPI since version 3, and
@@ -132,7 +133,7 @@ impl Opened {
             )
         };
         let (mut begun, mut level, mut own, mut all) = (0, 0, 0, 0);
-        // SAFETY: places for the answers are given; no arguments of the program are passed on.
+        // SAFETY: pointers to the results are valid; no arguments of the program are passed.
         let answers = unsafe {
             let asked = initialized(&mut begun);
             if begun != 0 {

@@ -1,4 +1,4 @@
-//! Messages of MPI while a process works.
+//! MPI messages while a process works.
 
 use std::collections::BTreeMap;
 use std::thread;
@@ -22,7 +22,8 @@ impl Mpi {
         let tag = self.begin()?;
         let lost = |rank: usize, why: String| MeshError::Lost { rank, step: step.into(), why: why.into() };
         let (mut requests, mut done, mut sent) = (Vec::new(), Vec::new(), Vec::new());
-        // The pieces of each message that are missing, and those that have arrived.
+        // For each incoming message: the rank, the number of missing pieces, and the pieces that
+        // have arrived.
         let mut come: Vec<(usize, usize, BTreeMap<usize, Vec<u8>>)> = Vec::new();
         let mut ended: Option<MeshError> = None;
         for (rank, length) in sources {

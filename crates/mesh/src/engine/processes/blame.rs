@@ -1,9 +1,10 @@
-//! Which process caused a call to fail.
+//! Finds the process that caused a call to fail.
 //!
-//! Law: a report of another process has precedence, then a closed connection, then a late answer.
-//! If another library carries the bytes, each process that waits in vain tells all others for whom
-//! it waits. Of the processes that are waited for, one that sends nothing is lost. A process whose
-//! connection closes without a report is lost at once. So all waiting processes blame the same one.
+//! Law: a report of another process has precedence, then a closed connection, then a missed
+//! deadline. If another library transports the bytes, each process that waits in vain informs all
+//! others for whom it waits. Of the processes that are waited for, one that sends nothing is lost.
+//! A process whose connection closes without a report is lost at once. So all waiting processes
+//! blame the same one.
 
 use std::time::{Duration, Instant};
 
@@ -12,16 +13,16 @@ use crate::error::MeshError;
 
 use super::super::frame::{Failure, FrameKind, encoded, receive, send, waiting};
 
-/// How long a connection is looked at for a word.
+/// How long a connection is checked for a message.
 const LOOK: Duration = Duration::from_millis(5);
 
 impl Processes {
-    /// The error of a call whose bytes another transport failed to carry: it names the lost
-    /// process. `waiting` are the ranks that this process receives bytes from or sends them to, and
-    /// `why` is the transport's message. Every later call ends with the same error.
+    /// The error of a call whose bytes another transport failed to deliver: it names the lost
+    /// process. `waiting` are the ranks from which this process receives bytes or to which it sends
+    /// bytes, and `why` is the transport's message. Every later call returns the same error.
     ///
-    /// It returns within two seconds. The other processes have to call it too, or wait in a call of
-    /// this engine; who does neither is lost.
+    /// It returns within two seconds. The other processes must call it too, or wait in a call of
+    /// this engine; a process that does neither is lost.
     ///
     /// ```
     /// use std::time::Duration;
@@ -43,8 +44,8 @@ impl Processes {
         self.fail(error)
     }
 
-    /// The cause among several failures: reports of others first, then processes that are gone,
-    /// then late ones.
+    /// The cause among several failures: reports of others first, then a lack of memory, then
+    /// closed connections, then missed deadlines.
     pub(super) fn blamed(&mut self, step: &str, mut failures: Vec<(usize, Failure)>) -> MeshError {
         failures.sort_by_key(|(_, failure)| match failure {
             Failure::Reported(_) => 0,
@@ -59,8 +60,8 @@ impl Processes {
         if !matches!(failure, Failure::Late { midway: false }) {
             return error;
         }
-        // The late process may itself be waiting. Then it sends for whom, as this process does
-        // here.
+        // The process that missed the deadline may itself be waiting. Then it reports for whom, as
+        // this process does here.
         self.report(&error);
         let Some(Some(peer)) = self.peers.get(rank) else { return error };
         let _ = peer.set_read_timeout(Some(GRACE));
@@ -70,8 +71,8 @@ impl Processes {
         }
     }
 
-    /// The error with which all processes that wait end. This one waits for `waiting_for`, and
-    /// would end with `own` if it heard nothing from the others.
+    /// The error that all waiting processes return. This one waits for `waiting_for`, and would
+    /// return `own` if it received nothing from the others.
     fn common_cause(&self, step: &str, own: MeshError, waiting_for: &[usize]) -> MeshError {
         for peer in self.peers.iter().flatten() {
             let _ = peer.set_write_timeout(Some(GRACE / 2));
@@ -99,8 +100,8 @@ impl Processes {
                 }
             }
         }
-        // A process that says it waits is not lost. Of several silent ones, all processes name the
-        // first.
+        // A process that reports that it waits is not lost. Of several silent processes, all name
+        // the first.
         let is_silent = |rank: usize| answers.get(rank).is_some_and(Option::is_none);
         let lost = |error: &MeshError| match error {
             MeshError::Lost { rank, .. } => Some(*rank),
@@ -111,8 +112,8 @@ impl Processes {
         if let Some(error) = named {
             return error.clone();
         }
-        // Each process names only the first that it waits for, and those may be waiting for each
-        // other.
+        // Each process reports only the first process for which it waits, and those may be waiting
+        // for each other.
         let first = waiting_for.iter().copied().filter(|rank| is_silent(*rank)).min();
         match (first.or_else(|| answers.iter().position(Option::is_none)), own) {
             (Some(rank), MeshError::Lost { step, why, .. }) => MeshError::Lost { rank, step, why },

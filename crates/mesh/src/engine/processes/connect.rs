@@ -1,9 +1,9 @@
 //! How processes find each other.
 //!
-//! Law: the first process listens at its address. The others connect to it, present the job's
-//! token, and receive the addresses of all; then each connects to those with lower ranks. A
-//! connection that is not a process of this job neither delays nor ends it (`door.rs`). Errors name
-//! all ranks that do not connect in time.
+//! Law: the first process listens at its address. The others connect to it, send the job's token,
+//! and receive the addresses of all; then each connects to those with lower ranks. A connection
+//! that is not from a process of this job neither delays nor ends this (`door.rs`). Error messages
+//! name all ranks that do not connect in time.
 
 use std::net::{IpAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::thread;
@@ -16,8 +16,8 @@ use super::{CONNECTING, GRACE, Processes};
 use crate::error::MeshError;
 
 impl Processes {
-    /// The part of the first process: it waits for all others, and sends each the addresses of the
-    /// others.
+    /// The part of the first process: it waits for all others, and sends to each the addresses of
+    /// the others.
     pub(super) fn gather(&mut self, place: &Place, until: Instant) -> Result<(), MeshError> {
         let here = (place.address.as_str(), place.port);
         let listener = TcpListener::bind(here).map_err(|error| {
@@ -33,8 +33,8 @@ impl Processes {
         self.transfer(CONNECTING, sends, Vec::new()).map(drop)
     }
 
-    /// The part of the other processes: they send their address to the first one, receive those of
-    /// the others, connect to lower ranks and accept higher ones.
+    /// The part of the other processes: they send their address to the first process, receive those
+    /// of the others, connect to lower ranks and accept higher ones.
     pub(super) fn join(&mut self, place: &Place, until: Instant) -> Result<(), MeshError> {
         let first = self.connected(&format!("{}:{}", place.address, place.port), until, 0)?;
         let here = first.local_addr().map_or(IpAddr::from([127, 0, 0, 1]), |at| at.ip());
@@ -43,7 +43,7 @@ impl Processes {
         let port = listener.local_addr().map_err(no_listener)?.port();
         let hello = greeting(place, port);
         self.peers.iter_mut().take(1).for_each(|peer| *peer = first.try_clone().ok());
-        // The first process waits for all others as long as its patience; then it says who is
+        // The first process waits for all others for its patience; then it reports which are
         // missing.
         let answer = Instant::now() + self.patience + GRACE;
         let table = send(&first, FrameKind::Hello, 0, hello.as_bytes())
@@ -60,7 +60,8 @@ impl Processes {
         self.admit(listener, place, until.max(Instant::now() + self.patience), |_, _| {})
     }
 
-    /// Waits until every process behind this one has come in; `note` learns where each is reached.
+    /// Waits until every process of a higher rank has connected; `note` receives the address of
+    /// each.
     fn admit(
         &mut self,
         listener: TcpListener,
@@ -109,7 +110,7 @@ impl Processes {
         })
     }
 
-    /// A connection to where a process listens, or will listen soon.
+    /// Connects to an address at which a process listens, or will listen soon.
     fn connected(&self, address: &str, until: Instant, rank: usize) -> Result<TcpStream, MeshError> {
         let lost = |why: String| MeshError::Lost { rank, step: CONNECTING.into(), why: why.into() };
         loop {

@@ -1,9 +1,9 @@
-//! The door through which the processes of a job come in.
+//! The listener that accepts the processes of a job.
 //!
-//! Law: greetings are read concurrently, so nobody waits for a silent or slow connection. A
-//! connection that is not a process of this job is told why, recorded with its address, and closed;
-//! the listener stays open for the others. At most [`MAX_WAITING`] connections are read at a time,
-//! each for at most [`GREETING`] and [`MAX_GREETING`] bytes.
+//! Law: greetings are read concurrently, so a silent or slow connection delays no other. A
+//! connection that is not from a process of this job is sent the reason, recorded with its address,
+//! and closed; the listener stays open for the others. At most [`MAX_WAITING`] connections are read
+//! at a time, each for at most [`GREETING`] and [`MAX_GREETING`] bytes.
 
 use std::io::{ErrorKind, Read};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -14,32 +14,32 @@ use super::super::Place;
 use super::super::frame::{FrameKind, HEAD, Head, encoded, send};
 use crate::error::MeshError;
 
-/// How long a connection may take for its whole greeting. Processes greet at once.
+/// The time limit for a complete greeting. Processes of the job greet at once.
 const GREETING: Duration = Duration::from_secs(5);
 
 /// The most bytes of a greeting: a version, three numbers and a token.
 const MAX_GREETING: usize = 1024;
 
-/// The most connections whose greetings are read at a time. Beyond that, the oldest one is dropped;
-/// a process of the job has greeted long before that.
+/// The most connections whose greetings are read at a time. Beyond that, the oldest one is closed;
+/// a process of the job would have greeted long before.
 const MAX_WAITING: usize = 1024;
 
-/// The most connections that are named; further ones are counted.
+/// The most ignored connections whose addresses are recorded; further ones are only counted.
 const MAX_NAMED: usize = 16;
 
-/// How long the listener sleeps if nobody connects.
+/// The interval between two checks for connections.
 const REST: Duration = Duration::from_millis(2);
 
-/// The greeting of a process.
+/// The greeting that a process sends.
 pub(super) fn greeting(place: &Place, port: u16) -> String {
     let token = place.token.as_ref().map_or("", |token| token.reveal());
     format!("{}\n{}\n{}\n{port}\n{token}", env!("CARGO_PKG_VERSION"), place.ranks, place.rank)
 }
 
-/// A process of this job that came in.
+/// A process of this job that has connected.
 pub(super) struct Guest {
     pub rank: usize,
-    /// Where it listens.
+    /// The address at which it listens.
     pub address: SocketAddr,
     pub stream: TcpStream,
 }
@@ -52,7 +52,7 @@ struct Caller {
     bytes: Vec<u8>,
 }
 
-/// Connections that were no processes of this job.
+/// Connections that were not from processes of this job.
 #[derive(Debug, Default)]
 pub(super) struct Ignored {
     pub named: Vec<String>,
@@ -67,14 +67,14 @@ impl Ignored {
         }
     }
 
-    /// All of them in one line; empty where there were none.
+    /// All ignored connections in one line; empty if there were none.
     pub fn summary(&self) -> String {
         let more = if self.more == 0 { String::new() } else { format!("; and {} more", self.more) };
         self.named.join("; ") + &more
     }
 }
 
-/// A listener, and the connections that have not greeted yet.
+/// A listener, and the connections whose greetings are not complete.
 pub(super) struct Door<'a> {
     listener: TcpListener,
     place: &'a Place,
@@ -89,8 +89,8 @@ impl<'a> Door<'a> {
         Ok(Door { listener, place, waiting: Vec::new(), ignored })
     }
 
-    /// The next process that connects, whose rank must be wanted; None if nobody connects in time
-    /// or before `is_over`. Connections that have not greeted by then are recorded too.
+    /// The next process that connects, whose rank must be expected; None if nothing connects in
+    /// time or before `is_over`. Connections without a complete greeting by then are recorded too.
     pub fn next(
         &mut self,
         until: Instant,
@@ -113,8 +113,8 @@ impl<'a> Door<'a> {
         None
     }
 
-    /// Takes the connections that wait at the listener. An error of the system, such as no
-    /// descriptor being free, leaves them there until the next look.
+    /// Accepts the connections that are pending at the listener. After a system error, such as too
+    /// many open descriptors, they stay pending until the next check.
     fn admit(&mut self) {
         for _ in 0..MAX_WAITING {
             let Ok((stream, address)) = self.listener.accept() else { return };
@@ -129,7 +129,7 @@ impl<'a> Door<'a> {
         }
     }
 
-    /// Reads on in all greetings, up to the first that is one of this job.
+    /// Continues to read all greetings, up to the first one from a process of this job.
     fn listen(&mut self, is_wanted: &impl Fn(usize) -> bool) -> Option<Guest> {
         let mut at = 0;
         while let Some(caller) = self.waiting.get_mut(at) {
@@ -147,7 +147,7 @@ impl<'a> Door<'a> {
                 Ok(text) => match self.known(&text, caller.address, is_wanted) {
                     Ok((rank, address)) => return Some(Guest { rank, address, stream: caller.stream }),
                     Err(error) => {
-                        // It is short, so it goes out at once or not at all.
+                        // The frame is short, so it is sent at once or not at all.
                         let _ = send(&caller.stream, FrameKind::Failed, 0, encoded(&error).as_bytes());
                         error.to_string()
                     }
@@ -159,7 +159,7 @@ impl<'a> Door<'a> {
         None
     }
 
-    /// The rank of a process and where it listens, if it is one of this job.
+    /// The rank of a process and the address at which it listens, if it is of this job.
     fn known(
         &self,
         text: &str,
@@ -193,7 +193,7 @@ const SILENT: &str = "it sent no greeting";
 const STRANGE: &str = "it sends data that is not a greeting of tilewright";
 
 impl Caller {
-    /// The greeting, as soon as it is complete.
+    /// The greeting, once it is complete.
     fn hear(&mut self) -> Result<Option<String>, String> {
         loop {
             let wanted = match self.bytes.first_chunk::<HEAD>() {
@@ -225,7 +225,7 @@ impl Caller {
     }
 }
 
-/// Printable text from a stranger, for one line.
+/// Printable text from an unknown sender, for one line.
 fn printable(text: &str) -> String {
     text.chars().take(32).map(|c| if c.is_control() { '?' } else { c }).collect()
 }
