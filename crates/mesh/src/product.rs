@@ -113,11 +113,11 @@ pub fn multiply(
             best = Some(plan);
         }
     }
-    // The schedule in which all devices do the same always exists.
+    // The schedule in which all devices compute the same always exists.
     best.ok_or(MeshError::TooLarge { what: "schedules", limit: MAX_SCHEDULES as i64 })
 }
 
-/// The plan of a schedule; none if its axes do not cut the sizes evenly.
+/// The plan of a schedule; None if its axes do not cut the sizes evenly.
 fn scheduled(
     [a, b, d]: [&ShardedLayout; 3],
     roles: &[Role],
@@ -129,8 +129,8 @@ fn scheduled(
         let axes = a.mesh().axes().iter().zip(roles).filter(|(_, own)| **own == role);
         axes.map(|(axis, _)| axis.extent).product::<i64>()
     };
-    // An extent that is cut into more parts than it has lines, or unevenly although the operands
-    // are not, leaves devices idle.
+    // Two kinds of schedules leave devices idle: those that cut an extent into more parts than it
+    // has lines, and those that cut it unevenly although the layouts of the operands are even.
     let is_even = ![a, b, d].iter().any(|layout| layout.is_uneven());
     let cuts = [(m, Role::Rows), (n, Role::Columns), (k, Role::Depth)];
     if cuts.iter().any(|(size, role)| if is_even { size % parts(*role) != 0 } else { *size < parts(*role) }) {
@@ -156,12 +156,14 @@ fn axes_of<'a>(mesh: &'a crate::Mesh, roles: &'a [Role], role: Role) -> impl Dou
     mesh.axes().iter().zip(roles).filter(move |(_, own)| **own == role).map(|(axis, _)| axis.extent)
 }
 
-/// The lines of the largest part if axes of these extents cut `size` lines, the fastest first.
+/// The number of lines of the largest part if axes of these extents cut `size` lines, the fastest
+/// axis first.
 fn cut_by(size: i64, axes: impl DoubleEndedIterator<Item = i64>) -> i64 {
     axes.rev().fold(size, rounded_up)
 }
 
-/// The layout that an operand must have: its own, if each device already holds exactly its part.
+/// The layout in which an operand is multiplied: its own layout, if each device already holds
+/// exactly the part that it needs.
 fn needed(own: &ShardedLayout, modes: [(i64, Role); 2], roles: &[Role]) -> Result<ShardedLayout, MeshError> {
     let needed = part(own, modes, roles)?;
     if own.is_uneven() == needed.is_uneven()
@@ -177,8 +179,9 @@ fn needed(own: &ShardedLayout, modes: [(i64, Role); 2], roles: &[Role]) -> Resul
     Ok(needed)
 }
 
-/// A column-major matrix whose modes are cut by the axes of their roles, in whole blocks; with
-/// summands along the axes that cut neither mode but K, and copies along the others.
+/// A column-major matrix whose modes are cut by the axes of their roles, in whole blocks. If K is
+/// none of its modes, it has summands along the axes that cut K. It has copies along all remaining
+/// axes.
 pub(crate) fn part(of: &ShardedLayout, modes: [(i64, Role); 2], roles: &[Role]) -> Result<ShardedLayout, MeshError> {
     let axes = of.mesh().axes();
     let with = |role: Role| (0..axes.len()).filter(move |axis| roles.get(*axis) == Some(&role));
@@ -225,19 +228,20 @@ impl ProductPlan {
         cuts.map(|(size, role)| cut_by(size, axes_of(self.a.from().mesh(), &self.roles, role)))
     }
 
-    /// The reshards: A and B before the multiplication, D after it.
+    /// The reshards: of A and B before the multiplication, and of D after it.
     pub fn moves(&self) -> [&Plan; 3] {
         [&self.a, &self.b, &self.d]
     }
 
-    /// The time that links and devices need, one after another, in seconds.
+    /// The time of links and devices, added, in seconds.
     pub fn seconds(&self) -> f64 {
         self.moves().iter().map(|plan| plan.seconds()).sum::<f64>() + self.multiplying
     }
 
-    /// The memory of D on all devices, from that of A and B.
+    /// The memory of D on all devices, computed from that of A and B.
     ///
-    /// Errors: more than [`MAX_SIMULATED`] products of elements; a device has too little memory.
+    /// Errors: more than [`MAX_SIMULATED`] products of elements; memory that is smaller than a
+    /// layout requires.
     pub fn simulate<T>(&self, a: &[Vec<T>], b: &[Vec<T>]) -> Result<Vec<Vec<T>>, MeshError>
     where
         T: Copy + Default + AddAssign + Mul<Output = T>,
@@ -273,7 +277,7 @@ impl ProductPlan {
     }
 }
 
-/// Where each device has each element.
+/// For each device, the elements that it holds and their offsets.
 fn held(layout: &ShardedLayout, devices: usize) -> Result<Vec<Vec<Option<usize>>>, MeshError> {
     let size = usize::try_from(layout.size()).unwrap_or(0);
     let mut held = vec![vec![None; size]; devices];

@@ -21,15 +21,15 @@ use crate::number::Number;
 use crate::plan::{Plan, micros, reshard};
 use crate::sharded::{Along, ShardedLayout, Step};
 
-/// How the elements along modes become one.
+/// How elements along modes are reduced to one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Reduction {
     /// Their sum. Integers wrap.
     Sum,
-    /// Their sum, divided by their number: of `f32` and `f64`.
+    /// Their sum, divided by their number: for `f32` and `f64`.
     Mean,
-    /// The maximum; NaN if there is one.
+    /// The maximum; NaN if one of them is NaN.
     Max,
 }
 
@@ -51,23 +51,26 @@ pub struct ArgmaxPlan {
 #[derive(Debug, Clone)]
 struct Moves {
     over: Vec<usize>,
-    /// How many elements become one.
+    /// The number of elements that are reduced to one.
     count: i64,
     operand: Plan,
     parts: Plan,
-    /// Where the parts cannot be combined in the layout of the result.
+    /// The reshard of the result; None if the partial results can be combined directly in the
+    /// layout of the result.
     result: Option<Plan>,
 }
 
-/// A candidate for one element of the result: its key and its index. The largest key wins; of equal
-/// keys, the smallest index.
+/// A candidate for one element of the result of an argmax: its key and its index. The largest key
+/// wins; of equal keys, the smallest index.
 type Candidate = [u64; 2];
 
-/// The plan that reduces the modes `over` of a tensor with elements of `bytes` bytes, numbered from
+/// Plans the reduction of the modes `over` of a tensor with elements of `bytes` bytes. Modes are
+/// numbered from 0. In the layout of the result, either each of these modes has one element, or
+/// none of them exists.
 /// 0. In the result each of them has one element, or none of them is there.
 ///
-/// Errors: no mode, one twice, or one that the tensor does not have ([`MeshError::Operation`]);
-/// a result of another shape; what [`reshard`] refuses.
+/// Errors: no mode, a mode that is named twice, or one that the tensor does not have
+/// ([`MeshError::Operation`]); a result of another shape; those of [`reshard`].
 ///
 /// ```
 /// use tilewright_mesh::{Machine, Mesh, Reduction, ShardedLayout, StepKind, reduce};
@@ -93,11 +96,10 @@ pub fn reduce(
     Ok(ReducePlan { by, moves: moves(from, over, to, is_sum, [bytes; 3], machine)? })
 }
 
-/// The plan of an argmax along modes: the index of the maximum in these modes, the first of them
-/// fastest. Of equal elements it is the first; NaN is greater than every number. The indices are
-/// `i64`.
+/// Plans an argmax along modes: the index of the maximum in these modes, the first mode fastest. Of
+/// equal elements the first counts; NaN is greater than every number. The indices are `i64`.
 ///
-/// Errors: as [`reduce`].
+/// Errors: those of [`reduce`].
 ///
 /// ```
 /// use tilewright_mesh::{Machine, Mesh, ShardedLayout, argmax};
@@ -135,9 +137,11 @@ fn moves(
 ) -> Result<Moves, MeshError> {
     let count = checked(from, over)?;
     let to = with_modes(to, over, from.mode_sizes().len())?;
-    // Summands of the operand are summands of the sum; other reductions want them added up.
+    // Summands of the operand are summands of a sum; other reductions require that they are added
+    // first.
     let between = if is_sum { vec![from.clone()] } else { without_sums(from)? };
-    // Zeros, as a result may have that is a sum, are combined with nothing.
+    // A result may have zeros for summands; partial results cannot be combined into such a layout,
+    // unless the reduction is a sum.
     let combined = if is_sum { to.clone() } else { whole(&to)? };
     let result = if combined == to { None } else { Some(reshard(&combined, &to, bytes[2], machine)?) };
     let plans = between.iter().map(|at| {
@@ -151,7 +155,7 @@ fn moves(
     least.ok_or(MeshError::Operation { what: "there is no layout to reduce in".into() })
 }
 
-/// How many elements become one.
+/// The number of elements that are reduced to one.
 pub(crate) fn checked(layout: &ShardedLayout, over: &[usize]) -> Result<i64, MeshError> {
     let sizes = layout.mode_sizes();
     let refused = |what: String| Err(MeshError::Operation { what: what.into() });
@@ -237,7 +241,7 @@ impl Moves {
     /// The combined result, resharded.
     fn finished<T: Pod>(&self, devices: &mut impl Devices, combined: Vec<Vec<T>>) -> Result<Vec<Vec<T>>, MeshError> {
         match &self.result {
-            // It has no summands.
+            // The combined result has no summands.
             Some(plan) => devices.carry(plan, "the result", &slices(&combined), |place, value| *place = value),
             None => Ok(combined),
         }
@@ -256,7 +260,7 @@ impl Moves {
 }
 
 impl ReducePlan {
-    /// How elements become one.
+    /// The kind of the reduction.
     pub fn by(&self) -> Reduction {
         self.by
     }
@@ -266,7 +270,7 @@ impl ReducePlan {
         &self.moves.over
     }
 
-    /// How many elements become one.
+    /// The number of elements that are reduced to one.
     pub fn count(&self) -> i64 {
         self.moves.count
     }
@@ -281,26 +285,28 @@ impl ReducePlan {
         &self.moves.parts
     }
 
-    /// The move from the layout in which parts were combined to that of the result, if they differ.
+    /// The reshard from the layout in which partial results are combined to that of the result;
+    /// None if they are the same.
     pub fn result(&self) -> Option<&Plan> {
         self.moves.result.as_ref()
     }
 
-    /// The time that the links need, in seconds.
+    /// The time that the links take, in seconds.
     pub fn seconds(&self) -> f64 {
         self.moves.seconds()
     }
 
-    /// The memory of the result on all devices, from that of the operand.
+    /// The memory of the result on all devices, computed from that of the operand.
     ///
-    /// Errors: less memory than a layout needs; a mean of integers ([`MeshError::Operation`]).
+    /// Errors: memory that is smaller than a layout requires; a mean of integers
+    /// ([`MeshError::Operation`]).
     pub fn simulate<T: Number>(&self, memory: &[Vec<T>]) -> Result<Vec<Vec<T>>, MeshError> {
         self.carry(&mut Simulated(self.moves.mesh().size()), &slices(memory))
     }
 
-    /// The memory of the result in this process, from that of the operand.
+    /// The memory of the result in this process, computed from that of the operand.
     ///
-    /// Errors: as [`ReducePlan::simulate`] and [`Plan::run`].
+    /// Errors: those of [`ReducePlan::simulate`] and [`Plan::run`].
     pub fn run<T: Number>(&self, engine: &mut impl Engine, memory: &[T]) -> Result<Vec<T>, MeshError> {
         let contract = element_line::<T>() + &self.moves.contract(&self.by.to_string());
         let done = beside(engine, self.moves.mesh(), &contract, |own| self.carry(own, &[memory]))?;
@@ -340,8 +346,8 @@ impl ArgmaxPlan {
         &self.moves.over
     }
 
-    /// How the maxima reach all devices that hold a part, if they are sent before their indices, as
-    /// on GPUs. Between processes, elements and indices are sent together.
+    /// The plan by which all devices that hold a part receive the maxima, if these are sent before
+    /// their indices, as on GPUs. Between processes, elements and indices are sent together.
     pub fn greatest(&self) -> &Plan {
         &self.greatest
     }
@@ -352,27 +358,27 @@ impl ArgmaxPlan {
         [&self.moves.operand, &self.moves.parts]
     }
 
-    /// The move from the layout in which candidates were compared to that of the result, if they
-    /// differ.
+    /// The reshard from the layout in which candidates are compared to that of the result; None if
+    /// they are the same.
     pub fn result(&self) -> Option<&Plan> {
         self.moves.result.as_ref()
     }
 
-    /// The time that the links need, in seconds.
+    /// The time that the links take, in seconds.
     pub fn seconds(&self) -> f64 {
         self.moves.seconds()
     }
 
     /// The indices on all devices, from the memory of the operand.
     ///
-    /// Errors: less memory than a layout needs.
+    /// Errors: memory that is smaller than a layout requires.
     pub fn simulate<T: Number>(&self, memory: &[Vec<T>]) -> Result<Vec<Vec<i64>>, MeshError> {
         self.carry(&mut Simulated(self.moves.mesh().size()), &slices(memory))
     }
 
     /// The indices in this process, from the memory of the operand.
     ///
-    /// Errors: as [`ArgmaxPlan::simulate`] and [`Plan::run`].
+    /// Errors: those of [`ArgmaxPlan::simulate`] and [`Plan::run`].
     pub fn run<T: Number>(&self, engine: &mut impl Engine, memory: &[T]) -> Result<Vec<i64>, MeshError> {
         let contract = element_line::<T>() + &self.moves.contract("argmax");
         let done = beside(engine, self.moves.mesh(), &contract, |own| self.carry(own, &[memory]))?;

@@ -1,12 +1,12 @@
 //! Layouts over meshes.
 //!
-//! Law: a sharded layout sends an element, a copy and a summand to a place, which is a device and
-//! an offset in its memory. It has three parts:
+//! Law: a sharded layout maps an element, a copy and a summand to a place, which is a device and an
+//! offset in its memory. It has three parts:
 //!
 //! * the *elements*: a layout in which each mode steps along offsets, `8`, or along an axis of the
 //!   mesh, `1@tp`;
-//! * *copies*: modes along the mesh that no element sees. An element lies once for each of their
-//!   positions, with the same value;
+//! * *copies*: modes along the mesh on which the elements do not depend. At each of their positions
+//!   there is a copy of every element, with the same value;
 //! * *sums*: modes along the mesh whose positions hold summands (partial sums). The value of an
 //!   element is their sum.
 //!
@@ -17,9 +17,9 @@
 //! value(e) = sum over p of held( place(e, r, p) )      for each copy r
 //! ```
 //!
-//! The size of a mode may be less than the positions of its leaves (`uneven.rs`). Then the last
-//! devices hold fewer elements, or none. Their memory is a part of that of a full device, or it is
-//! *packed*: its strides are those of the device's own extents, in the same order.
+//! The size of a mode may be less than the number of positions of its leaves (`uneven.rs`). Then
+//! the last devices hold fewer elements, or none. Their memory either has the strides of a full
+//! device, or it is *packed*: its strides are those of the device's own extents, in the same order.
 
 use std::fmt;
 
@@ -33,11 +33,11 @@ pub use crate::uneven::{Along, Step};
 /// A mode along the mesh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MeshMode {
-    /// How many positions.
+    /// The number of positions.
     pub extent: i64,
-    /// The axis.
+    /// The index of the axis.
     pub axis: usize,
-    /// The step along it.
+    /// The step along the axis.
     pub step: i64,
 }
 
@@ -56,16 +56,16 @@ pub struct MeshMode {
 #[derive(Clone, PartialEq, Eq)]
 pub struct ShardedLayout {
     pub(crate) mesh: Mesh,
-    /// The extents and steps, nested as the tensor's modes are.
+    /// The extents and steps, nested as the modes of the tensor are.
     pub(crate) elements: Tree<(i64, Step)>,
     pub(crate) copies: Vec<MeshMode>,
     pub(crate) sums: Vec<MeshMode>,
     /// The coordinate of the first device, and the first offset.
     pub(crate) corner: Vec<i64>,
     pub(crate) start: i64,
-    /// The size of each mode that is uneven.
+    /// The size of each uneven mode; None for other modes.
     pub(crate) uneven: Vec<Option<i64>>,
-    /// Whether a device that holds less packs it.
+    /// Whether devices with fewer elements pack them.
     pub(crate) packed: bool,
     /// The memory that a device needs, in elements: the largest offset plus 1.
     reach: i64,
@@ -74,18 +74,18 @@ pub struct ShardedLayout {
 /// The parts that a sharded layout is made of.
 #[derive(Clone)]
 pub struct Parts {
-    /// The extents and steps of the elements, nested as the tensor's modes are.
+    /// The extents and steps of the elements, nested as the modes of the tensor are.
     pub elements: Tree<(i64, Step)>,
-    /// Modes of copies.
+    /// The modes of copies.
     pub copies: Vec<MeshMode>,
-    /// Modes of summands.
+    /// The modes of summands.
     pub sums: Vec<MeshMode>,
-    /// The coordinate of the first device; zeros where it is empty.
+    /// The coordinate of the first device; if empty, all zeros.
     pub corner: Vec<i64>,
     /// The first offset.
     pub start: i64,
-    /// For each mode its size, if the axes that cut it give devices unequal parts; empty where none
-    /// do. The first leaf of such a mode has as many elements as the largest part.
+    /// For each mode its size, if the axes that cut it give devices unequal parts; empty if no mode
+    /// is uneven. The first leaf of such a mode has as many elements as the largest part.
     pub uneven: Vec<Option<i64>>,
     /// Whether a device with fewer elements packs them: its strides are those of its own extents.
     pub packed: bool,
@@ -94,15 +94,16 @@ pub struct Parts {
 impl ShardedLayout {
     /// The layout with these parts.
     ///
-    /// Modes of extent 1 get the step 0; adjacent modes of copies, and of sums, are merged.
+    /// Modes of extent 1 get the step 0; adjacent modes of copies, and adjacent modes of sums, are
+    /// merged.
     ///
-    /// Errors: a step that leads nowhere, backwards or out of the mesh; two elements, copies or
-    /// summands at one place; a size of a mode that its leaves cannot have.
+    /// Errors: a step that is not positive, or that leads out of the mesh; two elements, copies or
+    /// summands at the same place; a size of a mode that its leaves cannot have.
     pub fn new(mesh: &Mesh, parts: Parts) -> Result<ShardedLayout, MeshError> {
         let Parts { elements, copies, sums, mut corner, start, mut uneven, packed } = parts;
         corner.resize(mesh.axes().len(), 0);
         let shape = elements.map(|(extent, _)| *extent);
-        // The size of the shape is checked here, and that extents are positive.
+        // This checks that extents are positive and that the size of the shape is representable.
         Layout::compact(&shape)?;
         let still = Step { by: 0, along: Along::Offset };
         let elements = elements.map(|(extent, step)| (*extent, if *extent == 1 { still } else { *step }));
@@ -139,7 +140,8 @@ impl ShardedLayout {
         modes.collect()
     }
 
-    /// Whether a device holds less than another because the parts of a mode are of unequal sizes.
+    /// Whether a device holds fewer elements than another because the parts of a mode have unequal
+    /// sizes.
     pub fn is_uneven(&self) -> bool {
         self.uneven.iter().any(Option::is_some)
     }
@@ -188,8 +190,8 @@ impl ShardedLayout {
         Ok(makes_difference)
     }
 
-    /// The modes of which a full device has several positions, by their steps in memory: number,
-    /// mode, step and count.
+    /// The modes of which a full device has several positions, sorted by their steps in memory: for
+    /// each, its index, the mode, its step and its count.
     fn by_step(&self) -> Vec<(usize, CutMode, i64, i64)> {
         let local = |mode: &CutMode| {
             let local = mode.digits.iter().filter(|digit| digit.extent > 1 && digit.step.along == Along::Offset);
@@ -207,8 +209,8 @@ impl ShardedLayout {
         modes
     }
 
-    /// The step of each leaf in the memory of a device that has these indices in the leaves along
-    /// the mesh.
+    /// The step of each leaf in the memory of a device, given the indices of the device in the
+    /// leaves along the mesh.
     pub(crate) fn steps_on(&self, held: &[i64]) -> Vec<i64> {
         let mut steps: Vec<i64> = self.elements.leaves().iter().map(|(_, step)| step.by).collect();
         if self.packed {
@@ -225,7 +227,8 @@ impl ShardedLayout {
         steps
     }
 
-    /// The number of positions of each mode on a device, from its indices in the leaves.
+    /// The number of positions of each mode on a device, given the indices of the device in the
+    /// leaves.
     pub(crate) fn counts_on(&self, held: &[i64]) -> Vec<i64> {
         let count = |mode: &CutMode| {
             let local = mode.digits.iter().filter(|digit| digit.step.along == Along::Offset);
@@ -234,7 +237,7 @@ impl ShardedLayout {
         self.modes().iter().map(count).collect()
     }
 
-    /// As [`ShardedLayout::reach_on`], from the indices in the leaves.
+    /// As [`ShardedLayout::reach_on`], given the indices in the leaves.
     pub(crate) fn reach_of(&self, held: &[i64]) -> i64 {
         if !self.is_uneven() {
             return self.reach;
@@ -267,7 +270,7 @@ impl ShardedLayout {
         }
     }
 
-    /// Checks every invariant, and gives the reach.
+    /// Checks every invariant, and returns the reach.
     fn checked(&self) -> Result<i64, MeshError> {
         let flaw = |flaw| MeshError::Places { layout: self.to_string().into(), flaw };
         if self.start < 0 || self.copies.iter().chain(&self.sums).any(|mode| mode.extent < 1) {
@@ -314,7 +317,7 @@ impl ShardedLayout {
         &self.mesh
     }
 
-    /// The shape of the tensor. An uneven mode has its size, and is not cut.
+    /// The shape of the tensor. An uneven mode is a single extent, its size.
     pub fn shape(&self) -> Tree<i64> {
         let whole = self.elements.map(|(extent, _)| *extent);
         if !self.is_uneven() {
@@ -327,7 +330,7 @@ impl ShardedLayout {
         Tree::tuple(modes.iter()).unwrap_or(whole)
     }
 
-    /// The extents and steps of the elements, nested as the tensor's modes are.
+    /// The extents and steps of the elements, nested as the modes of the tensor are.
     pub fn elements(&self) -> &Tree<(i64, Step)> {
         &self.elements
     }
@@ -342,7 +345,7 @@ impl ShardedLayout {
         &self.sums
     }
 
-    /// How many elements the tensor has.
+    /// The number of elements of the tensor.
     pub fn size(&self) -> i64 {
         self.mode_sizes().iter().product()
     }
@@ -352,18 +355,18 @@ impl ShardedLayout {
         self.modes().iter().map(|mode| mode.size).collect()
     }
 
-    /// How many copies there are of each summand.
+    /// The number of copies of each summand.
     pub fn copies(&self) -> i64 {
         self.copies.iter().map(|mode| mode.extent).product()
     }
 
-    /// How many summands an element has.
+    /// The number of summands of an element.
     pub fn sums(&self) -> i64 {
         self.sums.iter().map(|mode| mode.extent).product()
     }
 
-    /// How many elements a device has that has a full part: all that have any where no mode is
-    /// uneven, else the first.
+    /// The number of elements of a device with a full part. If no mode is uneven, that is every
+    /// device that holds any elements; otherwise it is the first device.
     pub fn local_size(&self) -> i64 {
         let local = self.elements.leaves().iter().filter(|(_, step)| step.along == Along::Offset);
         local.map(|(extent, _)| extent).product()
@@ -374,9 +377,9 @@ impl ShardedLayout {
         self.reach
     }
 
-    /// The places of an element, copy by copy and summand by summand: rank and offset of each.
+    /// The places of an element, copy by copy and summand by summand: the rank and offset of each.
     ///
-    /// Errors: no such element.
+    /// Errors: the tensor has no such element.
     pub fn places(&self, element: i64) -> Result<Vec<(usize, i64)>, MeshError> {
         if !(0..self.size()).contains(&element) {
             return Err(MeshError::Element { element, size: self.size() });
@@ -413,7 +416,7 @@ impl ShardedLayout {
     }
 }
 
-/// Modes sorted by axis and step, without those of extent 1, adjacent ones merged.
+/// Modes sorted by axis and step, without those of extent 1; adjacent ones are merged.
 fn joined(mut modes: Vec<MeshMode>) -> Vec<MeshMode> {
     modes.retain(|mode| mode.extent != 1);
     modes.sort_by_key(|mode| (mode.axis, mode.step));

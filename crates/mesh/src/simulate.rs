@@ -1,8 +1,8 @@
-//! Plans carried out in one process, on memory that stands for the devices'.
+//! Plans carried out in one process, on memory that represents that of the devices.
 //!
-//! Law: each device has a slice of memory, and nothing passes between two of them but the messages
-//! of the plan. What is computed is what engines between processes compute, to the bit: a summand
-//! is added in the order of the messages.
+//! Law: each device has its own memory, and devices exchange only the messages of the plan. The
+//! results equal those of engines between processes, bit for bit: summands are added in the order
+//! of the messages.
 
 use std::ops::AddAssign;
 
@@ -14,14 +14,14 @@ use crate::step::Exchange;
 impl Exchange {
     /// The memory of all devices after the step; offsets without an element are 0.
     ///
-    /// Errors: a device has less memory than the layout before needs ([`MeshError::Memory`]).
+    /// Errors: the memory of a device is smaller than its layout requires ([`MeshError::Memory`]).
     pub fn simulate<T: Copy + Default + AddAssign>(&self, memory: &[Vec<T>]) -> Result<Vec<Vec<T>>, MeshError> {
         self.simulate_by(&slices(memory), T::default(), &|sum: &mut T, summand| *sum += summand)
     }
 
-    /// The memory of one device after the step, from that of all before it.
+    /// The memory of one device after the step, computed from that of all devices before it.
     ///
-    /// Errors: as [`Exchange::simulate`].
+    /// Errors: those of [`Exchange::simulate`].
     pub fn simulate_one<T: Copy + Default + AddAssign>(
         &self,
         memory: &[Vec<T>],
@@ -30,7 +30,8 @@ impl Exchange {
         self.simulate_rank(&slices(memory), rank, T::default(), &|sum: &mut T, summand| *sum += summand)
     }
 
-    /// The same for memory that is `zero` at first, with another way of combining summands.
+    /// The same for memory that is initialised with `zero`, and with another function to combine
+    /// summands.
     pub(crate) fn simulate_by<T: Copy>(
         &self,
         memory: &[&[T]],
@@ -66,7 +67,7 @@ impl Exchange {
 impl Plan {
     /// The memory of all devices after the plan; offsets without an element are 0.
     ///
-    /// Errors: as [`Exchange::simulate`].
+    /// Errors: those of [`Exchange::simulate`].
     ///
     /// ```
     /// use tilewright_mesh::{Machine, Mesh, ShardedLayout, reshard};

@@ -1,10 +1,10 @@
 //! Softmax along modes of a sharded tensor.
 //!
-//! Law: `D(.., i) = exp(A(.., i) - max) / sum over j of exp(A(.., j) - max)`, where the maximum is
-//! that of `A(.., j)` over all j. Where the modes are cut along the mesh, each device finds the
-//! maximum of its part and the sum of exponentials relative to it. Two such pairs are combined into
-//! one: the sum of that with the lesser maximum is scaled. So one all-reduce of pairs is enough,
-//! and no element moves but to where the result belongs.
+//! Law: `D(.., i) = exp(A(.., i) - max) / sum over j of exp(A(.., j) - max)`, where `max` is the
+//! maximum of `A(.., j)` over all j. If the modes are cut along the mesh, each device computes the
+//! maximum of its part and the sum of exponentials relative to it. To combine two such pairs, the
+//! sum with the lesser maximum is rescaled (online softmax). So one all-reduce of pairs suffices,
+//! and elements move only if the result has another layout.
 
 use std::fmt;
 
@@ -23,7 +23,7 @@ use crate::sharded::ShardedLayout;
 /// A maximum, and a sum of exponentials relative to it.
 type Pair = [f64; 2];
 
-/// The pair of no element: maximum and sum.
+/// The pair of an empty set: maximum and sum.
 const NONE: Pair = [f64::NEG_INFINITY, 0.0];
 
 /// The plan of a softmax of a sharded tensor: [`softmax()`] makes it.
@@ -35,13 +35,13 @@ pub struct SoftmaxPlan {
     result: Plan,
 }
 
-/// The plan of the softmax along the modes `over`, numbered from 0, of a tensor with elements of
-/// `bytes` bytes.
+/// Plans the softmax along the modes `over`, numbered from 0, of a tensor with elements of `bytes`
+/// bytes.
 ///
 /// Rows of infinities give NaN where the formula does, as in NumPy and PyTorch.
 ///
-/// Errors: no mode, one twice, or one that the tensor does not have ([`MeshError::Operation`]); a
-/// result of another shape; what [`reshard`] refuses.
+/// Errors: no mode, a mode that is named twice, or one that the tensor does not have
+/// ([`MeshError::Operation`]); a result of another shape; those of [`reshard`].
 ///
 /// ```
 /// use tilewright_mesh::{Machine, Mesh, ShardedLayout, softmax};
@@ -78,7 +78,7 @@ pub fn softmax(
     least.ok_or(MeshError::Operation { what: "there is no layout to compute in".into() })
 }
 
-/// Two pairs as one.
+/// Combines two pairs into the first one.
 fn combine(one: &mut Pair, other: Pair) {
     let [greatest, sum] = *one;
     if other[0] == f64::NEG_INFINITY {
@@ -88,7 +88,7 @@ fn combine(one: &mut Pair, other: Pair) {
         *one = other;
         return;
     }
-    // A NaN is neither greater nor less, and stays in the sum.
+    // A NaN compares as neither greater nor less, and stays in the sum.
     *one = if other[0] > greatest {
         [other[0], sum * (greatest - other[0]).exp() + other[1]]
     } else {
@@ -97,7 +97,7 @@ fn combine(one: &mut Pair, other: Pair) {
 }
 
 impl SoftmaxPlan {
-    /// The modes along which it is computed, numbered from 0.
+    /// The modes along which the softmax is computed, numbered from 0.
     pub fn over(&self) -> &[usize] {
         &self.over
     }
@@ -107,21 +107,21 @@ impl SoftmaxPlan {
         [&self.operand, &self.pairs, &self.result]
     }
 
-    /// The time that the links need, in seconds.
+    /// The time that the links take, in seconds.
     pub fn seconds(&self) -> f64 {
         self.moves().iter().map(|plan| plan.seconds()).sum()
     }
 
-    /// The memory of the result on all devices, from that of the operand.
+    /// The memory of the result on all devices, computed from that of the operand.
     ///
-    /// Errors: less memory than a layout needs.
+    /// Errors: memory that is smaller than a layout requires.
     pub fn simulate<T: Real>(&self, memory: &[Vec<T>]) -> Result<Vec<Vec<T>>, MeshError> {
         self.carry(&mut Simulated(self.operand.from().mesh().size()), &slices(memory))
     }
 
-    /// The memory of the result in this process, from that of the operand.
+    /// The memory of the result in this process, computed from that of the operand.
     ///
-    /// Errors: as [`SoftmaxPlan::simulate`] and [`Plan::run`].
+    /// Errors: those of [`SoftmaxPlan::simulate`] and [`Plan::run`].
     pub fn run<T: Real>(&self, engine: &mut impl Engine, memory: &[T]) -> Result<Vec<T>, MeshError> {
         let mut contract = format!("{}operation: softmax over modes {:?}\n", element_line::<T>(), self.over);
         self.moves().iter().for_each(|plan| contract.push_str(&plan.contract()));

@@ -6,11 +6,11 @@
 //! along it; of several axes that cut one mode, the first is the slowest. The local part of a
 //! device is row-major.
 //!
-//! Every text that is read is written the same way. Both forms are less expressive than a layout.
-//! They are refused if an axis is used in part, and (in JAX) if the elements of a device are not
-//! contiguous, or for partial sums. DTensor cuts a mode into parts that are rounded up, so that the
-//! last devices have fewer elements, or none; their memory is packed. JAX refuses a mode that its
-//! axes do not cut into equal parts ([`MeshError::Uneven`]).
+//! Every text that is read is written in the same form. Both forms are less expressive than a
+//! layout: a layout cannot be written if it uses a part of an axis; nor, for JAX, if the elements
+//! of a device are not contiguous or if it has partial sums. DTensor cuts a mode into parts that
+//! are rounded up, so that the last devices have fewer elements, or none; their memory is packed.
+//! JAX refuses a mode that its axes do not cut into equal parts ([`MeshError::Uneven`]).
 
 mod axes;
 mod cut;
@@ -30,10 +30,10 @@ const SPEC: &str = "PartitionSpec";
 const PLACEMENTS: &str = "list of placements";
 
 impl ShardedLayout {
-    /// The layout that a `PartitionSpec` of JAX stands for: `P('dp', None, ('tp', 'pp'))`.
+    /// The layout that a `PartitionSpec` of JAX denotes: `P('dp', None, ('tp', 'pp'))`.
     ///
-    /// Errors: a text that is no such specification, an axis twice, more entries than modes, or an
-    /// axis that the mesh does not have; a mode that is not cut into equal parts.
+    /// Errors: a text that is no such specification, an axis that is used twice, more entries than
+    /// modes, or an axis that the mesh does not have; a mode that is not cut into equal parts.
     ///
     /// ```
     /// use tilewright_mesh::{Mesh, ShardedLayout};
@@ -83,11 +83,11 @@ impl ShardedLayout {
         cut_rows(mesh, shape, &cuts, (unused(mesh, &used), Vec::new()), Vec::new())
     }
 
-    /// The layout that placements of DTensor stand for: `[Shard(0), Replicate(), Partial()]`, one
-    /// for each axis of the mesh, or `_StridedShard(dim=0, split_factor=2)`.
+    /// The layout that placements of DTensor denote: `[Shard(0), Replicate(), Partial()]`, one for
+    /// each axis of the mesh, or `_StridedShard(dim=0, split_factor=2)`.
     ///
-    /// A part has the size divided by the number of parts, rounded up, as `torch.chunk` has it: the
-    /// last devices have less, or nothing.
+    /// The size of a part is the size of the mode divided by the number of parts, rounded up, as in
+    /// `torch.chunk`: the last devices have fewer elements, or none.
     ///
     /// Errors: a text that is no such list; a mode that the tensor does not have; a mode that
     /// `_StridedShard` does not cut into equal parts.
@@ -121,7 +121,7 @@ impl ShardedLayout {
             let mode = |text: &str| {
                 let text = text.strip_prefix("dim=").unwrap_or(text).trim();
                 let mode = text.parse::<i64>().ok()?;
-                // From behind, as in Python.
+                // Negative modes count from the last one, as in Python.
                 usize::try_from(if mode < 0 { mode.checked_add(shape.len() as i64)? } else { mode }).ok()
             };
             let named = |text: &str| {
@@ -172,9 +172,9 @@ impl ShardedLayout {
         cut_rows(mesh, shape, &cuts, (unused(mesh, &used), sums), Vec::new())
     }
 
-    /// This layout as a `PartitionSpec`, which says nothing of offsets.
+    /// This layout as a `PartitionSpec`, which does not express offsets.
     ///
-    /// Errors: what none says ([`MeshError::Unwritten`]).
+    /// Errors: a layout that no `PartitionSpec` expresses ([`MeshError::Unwritten`]).
     pub fn partition_spec(&self) -> Result<String, MeshError> {
         let (cut, summed) = self.cuts(SPEC)?;
         if self.is_uneven() {
@@ -204,13 +204,14 @@ impl ShardedLayout {
         Ok(text)
     }
 
-    /// This layout as placements of DTensor, which say nothing of offsets.
+    /// This layout as placements of DTensor, which do not express offsets.
     ///
-    /// Errors: what none say ([`MeshError::Unwritten`]).
+    /// Errors: a layout that no placements express ([`MeshError::Unwritten`]).
     pub fn placements(&self) -> Result<String, MeshError> {
         let (cut, summed) = self.cuts(PLACEMENTS)?;
         let leaves: Vec<_> = self.elements.modes().map(|mode| mode.leaves().to_vec()).collect();
-        // The number of blocks before an axis cuts: the slower leaves left by earlier axes.
+        // The number of blocks that this axis cuts: the product of the slower leaves of the mode,
+        // except those along earlier axes.
         let blocks = |mode: usize, axis: usize| {
             let slower = leaves.get(mode).into_iter().flatten().rev();
             let slower = slower.take_while(|(_, step)| step.along != Along::Axis(axis));
@@ -229,7 +230,8 @@ impl ShardedLayout {
         };
         let entries: Vec<_> = (0..self.mesh.axes().len()).map(of_axis).collect();
         let text = format!("[{}]", entries.join(", "));
-        // The text must determine which device holds what; uneven parts in another order would not.
+        // The text must determine which device holds which elements, which it does not for uneven
+        // parts in another order.
         let again = ShardedLayout::of_placements(&self.mesh, &self.mode_sizes(), &text);
         match again.is_ok_and(|again| again.holds_alike(self)) {
             true => Ok(text),
@@ -240,7 +242,7 @@ impl ShardedLayout {
         }
     }
 
-    /// Whether each device holds the same elements of the modes under both layouts.
+    /// Whether each device holds the same elements of the modes in both layouts.
     fn holds_alike(&self, other: &ShardedLayout) -> bool {
         let cut = |layout: &ShardedLayout| -> Vec<Vec<(i64, Option<Along>, i64)>> {
             let of_mode = |mode: crate::uneven::CutMode| {
@@ -259,8 +261,8 @@ impl ShardedLayout {
         self.mode_sizes() == other.mode_sizes() && cut(self) == cut(other)
     }
 
-    /// The cuts of each mode, the slowest first: axes, or None for elements of a device; and the
-    /// axes with summands.
+    /// The cuts of each mode, the slowest first, where None is a leaf that steps along offsets; and
+    /// the axes with summands.
     fn cuts(&self, form: &'static str) -> Result<Cuts, MeshError> {
         let fail = |why| Err(MeshError::Unwritten { form, why });
         let whole = |axis: usize, extent: i64, step: i64| {
@@ -295,8 +297,8 @@ impl ShardedLayout {
     }
 }
 
-/// The cuts of each mode, the slowest first: axes, or None for elements of a device; and the axes
-/// with summands.
+/// The cuts of each mode, the slowest first, where None is a leaf that steps along offsets; and the
+/// axes with summands.
 type Cuts = (Vec<Vec<Option<usize>>>, Vec<usize>);
 
 /// Checks that no axis occurs twice.
@@ -306,18 +308,18 @@ fn once<'a>(axes: impl Iterator<Item = &'a usize>) -> Option<()> {
     axes.windows(2).all(|pair| pair.first() != pair.last()).then_some(())
 }
 
-/// The axes that are not used, along which copies lie.
+/// The unused axes, as modes of copies.
 fn unused(mesh: &Mesh, used: &[usize]) -> Vec<MeshMode> {
     let axes = mesh.axes().iter().enumerate().filter(|(at, _)| !used.contains(at));
     axes.map(|(axis, own)| MeshMode { extent: own.extent, axis, step: 1 }).collect()
 }
 
-/// The arguments of a call of this name, if a text is one.
+/// The arguments of a call of this name; None if the text is no such call.
 fn arguments<'a>(text: &'a str, name: &str) -> Option<Vec<&'a str>> {
     split(text.trim().strip_prefix(name)?.trim_start().strip_prefix('(')?.strip_suffix(')')?)
 }
 
-/// The parts of a list, at commas outside of brackets; none if these do not match.
+/// The parts of a list, split at commas outside of brackets; None if brackets do not match.
 fn split(text: &str) -> Option<Vec<&str>> {
     let (mut parts, mut depth, mut start) = (Vec::new(), 0_usize, 0);
     for (at, c) in text.char_indices() {
@@ -339,7 +341,7 @@ fn split(text: &str) -> Option<Vec<&str>> {
     (depth == 0 && parts.iter().all(|part| !part.is_empty())).then_some(parts)
 }
 
-/// The layout whose modes are cut like this, row-major on each device; a device with fewer elements
+/// The layout whose modes have these cuts, row-major on each device; a device with fewer elements
 /// packs them.
 fn cut_rows(
     mesh: &Mesh,

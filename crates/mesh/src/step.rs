@@ -1,9 +1,9 @@
-//! One exchange: a tensor goes from one layout to another.
+//! One exchange: moves a tensor from one layout to another.
 //!
-//! Law: each device receives what it holds in the second layout and did not hold in the first, from
-//! the devices that held it, and nothing else; summands that are added up it receives from all that
-//! hold one. What each message carries is a [`Footprint`]. The name of a step is read from its
-//! messages.
+//! Law: each device receives the elements that it holds in the second layout but not in the first,
+//! from the devices that held them, and nothing else. If summands are added, it receives them from
+//! all devices that hold one. The elements of a message are a [`Footprint`]. The name of a step is
+//! derived from its messages.
 
 use std::fmt;
 
@@ -21,7 +21,7 @@ pub const MAX_MESSAGES: i64 = 1 << 24;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StepKind {
-    /// Every element keeps its place.
+    /// Every element keeps its place: its device and offset.
     Nothing,
     /// Elements move in the memory of their device.
     Relayout,
@@ -37,28 +37,28 @@ pub enum StepKind {
     Scatter,
     /// Each device of a group sends each other device a part of its elements.
     AllToAll,
-    /// A device gives another all that this needs.
+    /// One device sends another one all elements that it needs.
     PointToPoint,
     /// Each device of a group receives the sum of one part.
     ReduceScatter,
-    /// Each device of a group receives all summands, and adds them up.
+    /// Each device of a group receives all summands, and adds them.
     AllReduce,
-    /// One device of a group receives all summands, and adds them up.
+    /// One device of a group receives all summands, and adds them.
     Reduce,
     /// Messages that are no single collective.
     Exchange,
 }
 
-/// Elements that one device gives another, or moves in its own memory.
+/// Elements that one device sends to another, or moves in its own memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// The rank that has them.
+    /// The rank that sends the elements.
     pub from: usize,
-    /// The rank that needs them.
+    /// The rank that receives the elements.
     pub to: usize,
     /// Whether they are added to the destination, instead of replacing it.
     pub add: bool,
-    /// Their offsets on both devices.
+    /// The offsets of the elements on both devices.
     pub footprint: Footprint,
 }
 
@@ -106,31 +106,31 @@ impl Exchange {
         Ok(exchange)
     }
 
-    /// The layout before.
+    /// The source layout.
     pub fn from(&self) -> &ShardedLayout {
         &self.from
     }
 
-    /// The layout after.
+    /// The destination layout.
     pub fn to(&self) -> &ShardedLayout {
         &self.to
     }
 
-    /// How many summands of an element are added up.
+    /// The number of summands that are added for an element.
     pub fn added(&self) -> i64 {
         self.summands.added()
     }
 
-    /// The part of a device after the step, and the parts of the first layout that it consists of;
-    /// None if it holds nothing, or zeros.
+    /// The part of a device after the step, and the parts of the first layout that intersect it;
+    /// None if the device holds nothing, or only zeros.
     fn wanted(&self, rank: usize) -> Option<(Choices, Held)> {
         let [_, to] = &self.holders;
         let held = to.held(rank).filter(|held| !self.summands.is_zero(held))?;
         Some((choices(&self.digits, &held), held))
     }
 
-    /// Calls `visit` with the rank, its part, and the number of wanted elements, for each part that
-    /// a device takes, and for each of its summands.
+    /// Calls `visit` for each part that a device receives, and for each of its summands, with the
+    /// rank that sends it, the part, and the number of elements.
     fn each_source(&self, rank: usize, mut visit: impl FnMut(usize, &Held, &Held, i64, i64)) {
         let Some((choices, held)) = self.wanted(rank) else { return };
         let [from, _] = &self.holders;
@@ -153,7 +153,7 @@ impl Exchange {
     /// unpacked.
     pub fn messages_to(&self, rank: usize) -> Vec<Message> {
         let mut messages = Vec::new();
-        // Where no device packs its part, all have the same steps.
+        // If no device packs its part, all devices have the same steps.
         let fixed = [&self.from, &self.to].map(|layout| if layout.packed { None } else { Some(layout.steps_on(&[])) });
         let [mut steps_from, mut steps_to] = fixed.clone().map(Option::unwrap_or_default);
         self.each_source(rank, |from, source, held, _, summand| {
@@ -171,15 +171,15 @@ impl Exchange {
         messages
     }
 
-    /// Calls `visit` with sender, receiver and the number of elements of each message, and of what
-    /// stays on its device.
+    /// Calls `visit` with the sender, the receiver and the number of elements of each message,
+    /// including what stays on its device.
     pub(crate) fn each_flow(&self, mut visit: impl FnMut(usize, usize, i64)) {
         for rank in 0..self.from.mesh.size() {
             self.each_source(rank, |from, _, _, count, _| visit(from, rank, count));
         }
     }
 
-    /// How many elements each device sends and receives.
+    /// The number of elements that each device sends and receives.
     pub fn traffic(&self) -> Traffic {
         let mut traffic = Traffic::new(self.from.mesh.size());
         self.each_flow(|from, to, count| traffic.note(from, to, count));
@@ -216,7 +216,7 @@ impl Exchange {
         let added = self.summands.added();
         let whole = senders().all(|(rank, (before, _))| rank.sent == rank.targets * before);
         if added > 1 {
-            // The receivers of all summands but their own.
+            // Whether each receiver receives all summands but its own.
             let complete = receivers().all(|(rank, (_, after))| rank.received == (added - 1) * after);
             return match (whole, one_receives) {
                 (true, true) if complete => StepKind::Reduce,
@@ -268,7 +268,7 @@ impl Exchange {
                 _ => StepKind::Exchange,
             };
         }
-        // Whether what is sent stays where it was, too.
+        // Whether the elements that are sent also stay where they were.
         let keeps = traffic.ranks().all(|rank| rank.sent == 0 || rank.kept == before);
         let gives = traffic.ranks().all(|rank| rank.sent == 0 || rank.kept + rank.sent == before);
         match (sources, targets) {

@@ -1,9 +1,10 @@
 //! Summands of two layouts.
 //!
 //! Law: a digit of the index of a summand that has the same step along the same axis in both
-//! layouts is *kept*: the summands stay separate along it. A digit of the first layout that is not
-//! kept is *added up*. A digit of the second layout that is not kept is *new*: the sum is at its
-//! position 0, and zeros are at the others. Whichever digits are kept, the total is the same.
+//! layouts is *kept*: the summands stay separate along it. The summands along a digit of the first
+//! layout that is not kept are *added*. A digit of the second layout that is not kept is *new*: the
+//! sum is at its position 0, and zeros are at the other positions. Whichever digits are kept, the
+//! total is the same.
 
 use crate::held::Held;
 use crate::sharded::{MeshMode, ShardedLayout};
@@ -59,24 +60,25 @@ impl Summands {
         Summands { kept, added, new }
     }
 
-    /// How many summands are added up.
+    /// The number of summands that are added into one.
     pub fn added(&self) -> i64 {
         self.added.iter().map(|part| part.extent).product()
     }
 
-    /// The number of summands for each one before.
+    /// The number of new summands into which each one is split: one of them is the sum, and the
+    /// others are zero.
     pub fn split(&self) -> i64 {
         self.new.iter().map(|part| part.extent).product()
     }
 
-    /// Whether a device holds zeros alone in the second layout.
+    /// Whether a device holds only zeros in the second layout.
     pub fn is_zero(&self, to: &Held) -> bool {
         let at = |part: &ModeDigit| to.sums.get(part.mode).map_or(0, |index| index / part.below % part.extent);
         self.new.iter().any(|part| at(part) != 0)
     }
 
-    /// The summand of the first layout that is number `index` of those that a device adds up:
-    /// writes the index in each of its modes.
+    /// The summand of the first layout with the number `index` among those that a device adds:
+    /// writes its index in each of its modes to `sums`.
     pub fn summand(&self, index: i64, to: &Held, sums: &mut [i64]) {
         sums.fill(0);
         let mut add = |part: &ModeDigit, at: i64| {

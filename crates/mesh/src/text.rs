@@ -1,17 +1,16 @@
-//! Text of sharded layouts: what is printed reads back as the same layout.
+//! The text form of sharded layouts: a printed layout parses as the same layout.
 //!
 //! ```text
 //! sharded := layout [ ('of' | 'packed') sizes ] [ 'copied' layout ] [ 'summed' layout ] [ 'at' term { '+' term } ]
 //! ```
 //!
-//! Behind `of` stand the sizes of the modes where devices hold unequal parts,
-//! `((3,4),7):((7,1@tp),1) of (10,7)`. With `packed`, a device that holds less has the strides of
-//! its own extents.
+//! If devices hold unequal parts, the sizes of the modes follow `of`: `((3,4),7):((7,1@tp),1) of
+//! (10,7)`. With `packed`, a device with fewer elements has the strides of its own extents.
 //!
 //! A layout is shape:stride. A stride is a step along offsets, `8`, or along an axis of the mesh,
-//! `1@tp`; a shape alone is compact in the memory of a device. Behind `at` stand the first offset
-//! and the coordinate of the first device. Axes are known by the mesh, so a layout is read beside
-//! one. A word is a part's beginning where spaces are around it.
+//! `1@tp`; a shape alone is compact in the memory of a device. The first offset and the coordinate
+//! of the first device follow `at`. The mesh defines the names of axes, so a layout is parsed for a
+//! given mesh. A word begins a part if there are spaces around it.
 
 use std::fmt;
 
@@ -22,12 +21,12 @@ use crate::mesh::Mesh;
 use crate::sharded::{Along, MeshMode, Parts, ShardedLayout, Step};
 
 impl ShardedLayout {
-    /// Reads a layout over a mesh.
+    /// Parses a layout over a mesh.
     ///
-    /// Errors: a text that is not a sharded layout; an axis that the mesh does not have; errors of
+    /// Errors: a text that is not a sharded layout; an axis that the mesh does not have; those of
     /// [`ShardedLayout::new`].
     pub fn parse(mesh: &Mesh, text: &str) -> Result<ShardedLayout, MeshError> {
-        // Parsed from the end, so that the elements remain.
+        // Parts are removed from the end, so that the elements remain.
         let (rest, at) = cut(text, " at ");
         let (rest, summed) = cut(rest, " summed ");
         let (rest, copied) = cut(rest, " copied ");
@@ -59,7 +58,8 @@ fn cut<'a>(text: &'a str, word: &str) -> (&'a str, Option<&'a str>) {
     text.split_once(word).map_or((text, None), |(before, after)| (before, Some(after)))
 }
 
-/// A text in which axes are numbers: `8` is `8@0`, and `1@tp` is `1@2` where `tp` is axis 1.
+/// The text with axes replaced by numbers: `8` becomes `8@0`, and `1@tp` becomes `1@2` if `tp` is
+/// axis 1.
 fn numbered(mesh: &Mesh, text: &str) -> Result<String, MeshError> {
     let mut numbered = String::new();
     let mut rest = text;
@@ -108,7 +108,7 @@ fn not_a_layout(text: &str, error: LayoutError) -> MeshError {
     }
 }
 
-/// The step that a coordinate is, where path `@0` stands for offsets and `@1` for the first axis.
+/// The step that a parsed coordinate denotes: path `@0` is for offsets and `@1` for the first axis.
 fn step_of(stride: &Coordinate, text: &str) -> Result<Step, MeshError> {
     let mut terms = stride.terms();
     let first = terms.next();
@@ -122,7 +122,7 @@ fn along(path: ModePath) -> Along {
     path.modes().next().and_then(|mode| mode.checked_sub(1)).map_or(Along::Offset, Along::Axis)
 }
 
-/// Modes all of which step along the mesh.
+/// Parses modes that must all step along the mesh.
 fn mesh_modes(mesh: &Mesh, text: &str) -> Result<Vec<MeshMode>, MeshError> {
     let modes = read_layout(mesh, text)?;
     let of_leaf = |(extent, step): &(i64, Step)| match step.along {
@@ -134,7 +134,7 @@ fn mesh_modes(mesh: &Mesh, text: &str) -> Result<Vec<MeshMode>, MeshError> {
     modes.leaves().iter().map(of_leaf).collect()
 }
 
-/// The coordinate of the first device, and the first offset.
+/// Parses the coordinate of the first device and the first offset.
 fn read_corner(mesh: &Mesh, text: &str) -> Result<(Vec<i64>, i64), MeshError> {
     let terms: Coordinate = numbered(mesh, text.trim())?.parse().map_err(|error| not_a_layout(text, error))?;
     let (mut corner, mut start) = (vec![0; mesh.axes().len()], 0);
@@ -147,7 +147,7 @@ fn read_corner(mesh: &Mesh, text: &str) -> Result<(Vec<i64>, i64), MeshError> {
     Ok((corner, start))
 }
 
-/// A step as it is written.
+/// The written form of a step.
 struct Written<'a>(&'a Mesh, Step);
 
 impl fmt::Display for Written<'_> {
@@ -164,7 +164,7 @@ impl fmt::Display for Written<'_> {
     }
 }
 
-/// A tree with leaves written by `leaf`.
+/// Writes a tree, with `leaf` for its leaves.
 fn write_tree<T>(
     f: &mut fmt::Formatter<'_>,
     tree: &Tree<T>,
@@ -181,11 +181,11 @@ where
         f.write_str(if at == 0 { "" } else { "," })?;
         write_tree(f, &mode, leaf)?;
     }
-    // A tuple of one mode has a comma, as in Python.
+    // A tuple of one mode has a trailing comma, as in Python.
     f.write_str(if tree.rank() == 1 { ",)" } else { ")" })
 }
 
-/// Modes along the mesh as a layout.
+/// Writes modes along the mesh as a layout.
 fn write_modes(f: &mut fmt::Formatter<'_>, mesh: &Mesh, modes: &[MeshMode]) -> fmt::Result {
     let list = |f: &mut fmt::Formatter<'_>, part: &dyn Fn(&mut fmt::Formatter<'_>, &MeshMode) -> fmt::Result| {
         f.write_str(if modes.len() == 1 { "" } else { "(" })?;

@@ -1,17 +1,18 @@
-//! How much each device sends and receives.
+//! The numbers of elements that each device sends and receives.
 
 /// The traffic of one device in a step, in elements.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RankTraffic {
-    /// Elements that go to others; one that goes to several counts for each.
+    /// Elements that it sends to others; an element that is sent to several devices counts once for
+    /// each.
     pub sent: i64,
     /// Elements received from others.
     pub received: i64,
-    /// Elements that it takes from its own memory.
+    /// Elements that it copies from its own memory.
     pub kept: i64,
-    /// How many devices it sends to.
+    /// The number of devices to which it sends.
     pub targets: i64,
-    /// How many devices it receives from.
+    /// The number of devices from which it receives.
     pub sources: i64,
 }
 
@@ -19,7 +20,7 @@ pub struct RankTraffic {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Traffic {
     ranks: Vec<RankTraffic>,
-    /// The size of all messages between devices, if they are of one size.
+    /// The size of all messages between devices, if they have the same size.
     message: MessageAction,
 }
 
@@ -30,15 +31,15 @@ enum MessageAction {
     Uneven,
 }
 
-/// The common shape of messages.
+/// What all messages of a step have in common.
 pub(crate) struct Shape {
-    /// Elements of each message, if all have equally many.
+    /// The number of elements of each message; None if it differs.
     pub message: Option<i64>,
-    /// Senders for each receiver, if all have equally many.
+    /// The number of senders for each receiver; None if it differs.
     pub sources: Option<i64>,
-    /// To how many each sender sends, if all do to as many.
+    /// The number of receivers for each sender; None if it differs.
     pub targets: Option<i64>,
-    /// Whether who sends also receives.
+    /// Whether every sender also receives.
     pub mutual: bool,
 }
 
@@ -72,17 +73,17 @@ impl Traffic {
         self.ranks.iter()
     }
 
-    /// All elements that go from one device to another.
+    /// The number of elements that are sent from one device to another, in all.
     pub fn moved(&self) -> i64 {
         self.ranks.iter().map(|rank| rank.received).sum()
     }
 
-    /// The most that a device receives.
+    /// The greatest number of elements that a device receives.
     pub fn most_received(&self) -> i64 {
         self.ranks.iter().map(|rank| rank.received).max().unwrap_or(0)
     }
 
-    /// The most that a device sends.
+    /// The greatest number of elements that a device sends.
     pub fn most_sent(&self) -> i64 {
         self.ranks.iter().map(|rank| rank.sent).max().unwrap_or(0)
     }

@@ -1,32 +1,33 @@
 //! Modes that a mesh cuts into parts of unequal sizes.
 //!
-//! Law: an uneven mode has its elements first and then the axes that cut it, the fastest first.
-//! From the slowest axis on, each axis cuts the current positions into as many parts as it has
-//! devices. A part has the quotient, rounded up; the last parts have less, or nothing. This is how
-//! `torch.chunk` and DTensor's `Shard` cut, axis after axis. `(3,4)` of the size 10 has parts of 3,
-//! 3, 3 and 1; `(2,3,2)` of 7 is cut into 4 and 3, and these into 2, 2, 0 and 1, 1, 1.
+//! Law: the first leaf of an uneven mode is the elements of a device; the other leaves are the axes
+//! that cut the mode, the fastest first. From the slowest axis on, each axis cuts the current
+//! positions into as many parts as it has devices. The size of a part is the quotient, rounded up;
+//! the last parts are smaller, or empty. This is how `torch.chunk` and DTensor's `Shard` cut, axis
+//! after axis. `(3,4)` of the size 10 has parts of 3, 3, 3 and 1; `(2,3,2)` of 7 is cut into 4 and
+//! 3, and these into 2, 2, 0 and 1, 1, 1.
 //!
-//! Where every quotient is exact, that is a layout as any other.
+//! If every quotient is exact, this is an ordinary layout.
 
-/// Where a mode steps.
+/// The direction of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Along {
     /// Along offsets in the memory of a device.
     Offset,
-    /// Along the axis of the mesh with this number.
+    /// Along the axis of the mesh with this index.
     Axis(usize),
 }
 
-/// A step: how far, and along what.
+/// A step: its length and its direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Step {
-    /// How far.
+    /// The length.
     pub by: i64,
-    /// Along what.
+    /// The direction.
     pub along: Along,
 }
 
-/// A leaf of a mode: its number in the layout, its extent, its step, and, in an even mode, the
+/// A leaf of a mode: its index in the layout, its extent, its step, and, in an even mode, the
 /// weight of its digit in the position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LeafDigit {
@@ -42,17 +43,17 @@ impl LeafDigit {
     }
 }
 
-/// A mode of a tensor, as its leaves cut it.
+/// A mode of a tensor, divided by its leaves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CutMode {
     /// The leaves, the fastest first.
     pub digits: Vec<LeafDigit>,
-    /// How many positions there are.
+    /// The number of positions.
     pub size: i64,
     pub is_even: bool,
 }
 
-/// Positions that follow each other.
+/// Consecutive positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Run {
     pub first: i64,
@@ -70,12 +71,13 @@ impl Run {
         Run { first, count: (self.end().min(other.end()) - first).max(0) }
     }
 
-    /// The positions of each of `parts` parts, except the last ones.
+    /// The number of positions of each of `parts` parts, except the last ones, which may have
+    /// fewer.
     pub fn part(&self, parts: i64) -> i64 {
         rounded_up(self.count, parts).max(1)
     }
 
-    /// The part with this number.
+    /// The part of this index.
     fn cut(&self, parts: i64, number: i64) -> Run {
         let size = self.part(parts);
         let before = size.saturating_mul(number).min(self.count);
@@ -89,7 +91,8 @@ pub(crate) fn rounded_up(size: i64, parts: i64) -> i64 {
 }
 
 impl CutMode {
-    /// The mode of leaves; its size is their product unless another is given.
+    /// The mode of these leaves; its size is the product of their extents unless another size is
+    /// given.
     pub fn new(first_leaf: usize, leaves: &[(i64, Step)], size: Option<i64>) -> CutMode {
         let mut weight = 1_i64;
         let digits = leaves.iter().enumerate().map(|(at, (extent, step))| {
@@ -101,13 +104,14 @@ impl CutMode {
         CutMode { digits, size: size.unwrap_or(weight), is_even: size.is_none() }
     }
 
-    /// The index in each leaf at a position, the slowest first.
+    /// The index in each leaf at a position, the slowest leaf first.
     pub fn at(&self, position: i64) -> Vec<(&LeafDigit, i64)> {
         let (mut rest, mut all) = (position, Run { first: 0, count: self.size });
         let digits = self.digits.iter().rev().map(|digit| {
             let weight = match (self.is_even, digit.is_local()) {
                 (true, _) => digit.weight,
-                // The elements of a part are the first leaf that has any.
+                // All elements of a part are along its first local leaf with more than one
+                // position.
                 (false, true) => 1,
                 (false, false) => all.part(digit.extent),
             };
@@ -128,18 +132,18 @@ impl CutMode {
         several.skip(1).all(|digit| !digit.is_local())
     }
 
-    /// The leaf of the elements of a device, of a mode that is a block; none if it has one.
+    /// For a mode that is a block: the leaf of the elements of a device; None if there is none.
     pub fn local(&self) -> Option<&LeafDigit> {
         self.digits.iter().find(|digit| digit.extent > 1 && digit.is_local())
     }
 
-    /// How many positions the largest part of a block has.
+    /// The number of positions of the largest part of a block.
     pub fn largest(&self) -> i64 {
         let along = self.digits.iter().rev().filter(|digit| !digit.is_local());
         along.fold(self.size, |size, digit| rounded_up(size, digit.extent))
     }
 
-    /// The positions of a device with these indices in the leaves, of a mode that is a block.
+    /// For a mode that is a block: the positions of a device with these indices in the leaves.
     pub fn run(&self, held: &[i64]) -> Run {
         let along = self.digits.iter().rev().filter(|digit| !digit.is_local());
         let whole = Run { first: 0, count: self.size };
@@ -155,15 +159,15 @@ impl CutMode {
         along.map(|digit| held.get(digit.leaf).copied().unwrap_or(0) * digit.weight).sum()
     }
 
-    /// Calls `visit` with the index in each leaf that steps along the mesh, and the positions of
-    /// that device, for each one that has some of a run; of a mode that is a block.
+    /// For a mode that is a block: calls `visit` for each device that has some positions of a run,
+    /// with the index of the device in each leaf that steps along the mesh, and its positions.
     pub fn each_in(&self, wanted: &Run, visit: &mut impl FnMut(&[(usize, i64)], Run)) {
         let along: Vec<&LeafDigit> = self.digits.iter().rev().filter(|digit| !digit.is_local()).collect();
         inside(&along, Run { first: 0, count: self.size }, wanted, &mut Vec::new(), visit);
     }
 }
 
-/// The parts of `all` into which the rest of the leaves cut it, and that have something of a run.
+/// Visits the parts that intersect a run, among those into which the remaining leaves cut `all`.
 fn inside(
     along: &[&LeafDigit],
     all: Run,

@@ -1,13 +1,14 @@
-//! Layouts on the way from one layout to another.
+//! Intermediate layouts between two layouts.
 //!
-//! Law: a tensor may go by other layouts, each held by the same devices. Two of them save time:
+//! Law: a tensor may be moved by way of other layouts, each held by the same devices. Two of them
+//! save time:
 //!
-//! * *the copies of the result in parts*: each device of those that will have a copy gets a part of
-//!   its own, and they gather. So a sum is made once and not by each device that wants it, and one
-//!   device need not send everything to all.
-//! * *within a node first*: if links between nodes are slower, the devices of a node share what
-//!   arrives from other nodes, and gather it among themselves; and they add their partial sums
-//!   before these leave the node.
+//! * *the copies of the result in parts*: each device that will have a copy first receives a part
+//!   of its own, and then they all-gather. So a sum is computed once instead of by each device that
+//!   needs it, and no device has to send everything to all.
+//! * *within a node first*: if links between nodes are slower, the devices of a node divide what
+//!   arrives from other nodes, and all-gather it within the node. They also add their partial sums
+//!   within the node before they send them to other nodes.
 
 use tilewright_layout::Tree;
 
@@ -31,7 +32,7 @@ pub(crate) fn ways(
             .enumerate()
             .filter(|(bit, _)| number >> bit & 1 == 1);
         let way: Option<Vec<ShardedLayout>> = chosen.map(|(_, layout)| layout.clone()).collect();
-        // Leave out routes through a layout that does not exist, or that occurs twice.
+        // Skips routes with a layout that does not exist, or that occurs twice in a row.
         if let Some(way) = way.filter(|way| way.windows(2).all(|pair| pair.first() != pair.last())) {
             ways.push(way);
         }
@@ -39,16 +40,16 @@ pub(crate) fn ways(
     Ok(ways)
 }
 
-/// The layout in which the positions of the sums hold a part of the elements each, added up; none
-/// where no mode can be cut.
+/// The layout in which each position of the sums holds a part of the elements, with its summands
+/// added; None if no mode can be cut.
 pub(crate) fn added(layout: &ShardedLayout) -> Result<Option<ShardedLayout>, MeshError> {
     parted(layout, true, None)
 }
 
-/// The layout in which the positions of the copies, or of the sums, of this one hold a part of its
-/// elements each; of all positions, or of those in a node. None if no mode can be cut.
+/// The layout in which each position of the copies, or of the sums, of this one holds a part of its
+/// elements: of all positions, or of those in a node. None if no mode can be cut.
 fn parted(layout: &ShardedLayout, sums: bool, node: Option<&Machine>) -> Result<Option<ShardedLayout>, MeshError> {
-    // The leaves of each mode; the leaf with the largest stride in memory is cut first, so that the
+    // The leaves of each mode. The leaf with the largest stride in memory is cut first, so that the
     // part of a device stays contiguous.
     let mut modes: Vec<Vec<(i64, Step)>> = layout.elements.modes().map(|mode| mode.leaves().to_vec()).collect();
     let is_even = |mode: usize| layout.uneven.get(mode).is_none_or(Option::is_none);
@@ -78,21 +79,21 @@ fn parted(layout: &ShardedLayout, sums: bool, node: Option<&Machine>) -> Result<
     });
     let trees = trees.collect::<Result<Vec<_>, _>>()?;
     let elements = Tree::tuple(trees.iter())?;
-    // A full device's strides hold whatever is cut.
+    // The strides of a full device are kept for every part.
     let parts = Parts { packed: false, ..layout.parts() };
     let parts = if sums { Parts { elements, sums: left, ..parts } } else { Parts { elements, copies: left, ..parts } };
     ShardedLayout::new(&layout.mesh, parts).map(Some)
 }
 
-/// The number of positions of a mode, from the first on, that are in one node.
+/// The number of positions of a mode, from the first one on, that are in one node.
 fn inside(layout: &ShardedLayout, mode: &MeshMode, machine: &Machine) -> i64 {
     let stride = layout.mesh.ranks().leaves().get(mode.axis).map_or(1, |leaf| leaf.stride);
     let (step, node) = (stride.saturating_mul(mode.step), machine.node as i64);
     if step < 1 || node % step != 0 { 1 } else { common_divisor(mode.extent, node / step) }
 }
 
-/// The local leaf with the largest step that can be cut, by mode and number, and into how many
-/// parts. Modes whose parts are of unequal sizes stay as they are.
+/// The local leaf with the largest step that can be cut, by mode and index, and the number of
+/// parts. Modes whose parts have unequal sizes are not cut.
 fn furthest(modes: &[Vec<(i64, Step)>], wanted: i64, is_even: impl Fn(usize) -> bool) -> Option<(usize, usize, i64)> {
     let leaves = modes.iter().enumerate().filter(|(at, _)| is_even(*at)).flat_map(|(at, leaves)| {
         leaves.iter().enumerate().map(move |(leaf, (extent, step))| (at, leaf, *extent, *step))

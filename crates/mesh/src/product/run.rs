@@ -1,9 +1,9 @@
-//! A matmul between processes: local parts are multiplied while the rest is in flight.
+//! A matmul by several processes: local parts are multiplied while others are in flight.
 //!
 //! Law: operands arrive in one call, in which a process multiplies each box as soon as its inputs
-//! are there; partial sums are sent in another call, each part as soon as it is computed. Steps of
-//! a plan before the last one of an operand, or after the first one of the result, are carried out
-//! on their own.
+//! have arrived. Partial sums are sent in another call, each part as soon as it is computed. The
+//! steps of a plan before the last step of an operand, or after the first step of the result, are
+//! carried out separately.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -25,14 +25,14 @@ const OPERANDS: &str = "the operands";
 const RESULT: &str = "the result";
 
 impl ProductPlan {
-    /// The memory of D in this process, from that of A and B: `f32` or `f64`, which are multiplied
-    /// by [`gemm`] on one thread.
+    /// The memory of D in this process, computed from that of A and B: `f32` or `f64`, which are
+    /// multiplied by [`gemm`] on one thread.
     ///
-    /// Local parts are multiplied while the rest is in flight, and partial sums are sent while
-    /// others are computed. The rounding order is the same in every run, but differs from
+    /// Local parts are multiplied while others are in flight, and partial sums are sent while
+    /// others are computed. The rounding order is the same in every run, but differs from that of
     /// [`ProductPlan::simulate`].
     ///
-    /// Errors: as [`Plan::run`]; [`MeshError::Operation`] where the multiplication is refused.
+    /// Errors: those of [`Plan::run`]; [`MeshError::Operation`] if the multiplication is refused.
     pub fn run<S: Numbers<Sum = S> + Real>(
         &self,
         engine: &mut impl Engine,
@@ -119,24 +119,25 @@ fn zeros<S: Real>(own: usize, count: usize) -> Result<Vec<S>, MeshError> {
     Ok(zeros)
 }
 
-/// The messages that a process sends in a step, with their receivers.
+/// The messages that a process sends in a step, by receiver.
 fn outgoing(exchange: &Exchange, own: usize, ranks: usize) -> Vec<(usize, Message)> {
     let to = |rank: usize| exchange.messages_to(rank).into_iter().map(move |message| (rank, message));
     (0..ranks).filter(|rank| *rank != own).flat_map(to).filter(|(_, message)| message.from == own).collect()
 }
 
-/// An operand of a process: the part that it multiplies, columns one after another.
+/// An operand of a process: the part that it multiplies, column-major.
 struct Operand<S> {
     matrix: Vec<S>,
     /// Whether any process receives operands in the call.
     moves: bool,
     incoming: Vec<Message>,
-    /// The bytes for each other process.
+    /// The bytes to send to each other process.
     targets: BTreeMap<usize, Vec<u8>>,
 }
 
 impl<S: Real> Operand<S> {
-    /// Carries out the steps before the last one, and copies elements that stay in this process.
+    /// Carries out the steps before the last one, and copies the elements that stay in this
+    /// process.
     fn new(
         engine: &mut impl Engine,
         plan: &Plan,
@@ -164,7 +165,7 @@ impl<S: Real> Operand<S> {
             });
         };
         let exchange = Exchange::new(step.exchange.from(), &to)?;
-        // Sums are added in the order of ranks, so all of them are waited for.
+        // Sums are added in the order of ranks, so all summands must have arrived.
         if exchange.added() > 1 {
             carry(step, last, &exchange, &mut held)?;
             let matrix = held.unwrap_or_default();
@@ -198,10 +199,10 @@ impl<S: Real> Operand<S> {
     }
 }
 
-/// The number of bytes of both operands from each process.
+/// The number of bytes of both operands that each process sends to this one.
 fn sources<S: Real>(a: &Operand<S>, b: &Operand<S>) -> Vec<(usize, usize)> {
     let mut all: BTreeMap<usize, usize> = BTreeMap::new();
-    // None of these messages is of this process, so nothing is left out.
+    // None of these messages is from this process itself, so none is skipped.
     for (rank, bytes) in [&a.incoming, &b.incoming].into_iter().flat_map(|of| awaited::<S>(of, usize::MAX)) {
         *all.entry(rank).or_insert(0) += bytes;
     }
@@ -216,7 +217,7 @@ struct Work<S> {
     /// The processes whose operands have arrived.
     arrived: BTreeSet<usize>,
     d: Vec<S>,
-    /// How many blocks each other process waits for.
+    /// The number of blocks that are still to be computed for each other process.
     left: BTreeMap<usize, usize>,
     own: usize,
 }
@@ -256,15 +257,15 @@ impl<S: Numbers<Sum = S> + Real> Work<S> {
     }
 }
 
-/// The call in which operands arrive: their blocks are multiplied as soon as they do.
+/// The call in which operands arrive. Blocks are multiplied as soon as their operands have arrived.
 struct FactorExchange<'a, S> {
     work: &'a mut Work<S>,
     a: &'a mut Operand<S>,
     b: &'a mut Operand<S>,
-    /// The ranks to which this process has yet to send its parts of the operands.
+    /// The ranks to which this process must still send its parts of the operands.
     send: VecDeque<usize>,
-    /// Whether partial sums are sent in a separate call. Blocks that are left when all operands
-    /// have arrived are multiplied in that call.
+    /// Whether partial sums are sent in a separate call. If so, the blocks that remain when all
+    /// operands have arrived are multiplied in that call.
     is_split: bool,
 }
 
@@ -292,7 +293,7 @@ impl<S: Numbers<Sum = S> + Real> Meanwhile for FactorExchange<'_, S> {
     }
 }
 
-/// The call in which sums go out: each part as soon as it is multiplied.
+/// The call in which partial sums are sent, each part as soon as it is computed.
 struct SumExchange<'a, S> {
     work: &'a mut Work<S>,
     operands: [&'a [S]; 2],
@@ -303,7 +304,7 @@ struct SumExchange<'a, S> {
 
 impl<S: Numbers<Sum = S> + Real> Meanwhile for SumExchange<'_, S> {
     fn work(&mut self) -> Result<Option<Progress>, MeshError> {
-        // A device gets its sums when none of its blocks is left to multiply.
+        // The sums for a device are sent when all of its blocks have been computed.
         let ready = self.work.left.iter().find(|(_, left)| **left == 0).map(|(rank, _)| *rank);
         let Some(rank) = ready else {
             let [a, b] = self.operands;

@@ -1,16 +1,16 @@
-//! The local work of a device: its tasks, their order, and what each task waits for.
+//! The local work of a device: its tasks, their order, and the operands that each task needs.
 //!
-//! Law: the local GEMM of a device is cut into boxes of rows, columns and K, such that each box
-//! needs either all or nothing of a message from another device, and each box of rows and columns
-//! belongs entirely to one outgoing message or to none. A box is multiplied when its operands have
-//! arrived; the boxes of the same rows and columns are added in a fixed order, so that rounding is
-//! the same in every run.
+//! Law: the local GEMM of a device is cut into boxes of rows, columns and K. Each box needs either
+//! all or nothing of a message from another device, and each box of rows and columns belongs
+//! entirely to one outgoing message or to none. A box is multiplied when its operands have arrived.
+//! The boxes of the same rows and columns are added in a fixed order, so that rounding is the same
+//! in every run.
 
 use std::ops::Range;
 
 use crate::step::Message;
 
-/// The most boxes. Where there would be more, all operands are waited for.
+/// The most boxes. If there would be more, the GEMM is not cut, and all operands are waited for.
 const MAX_BOXES: usize = 1 << 14;
 
 /// The most multiplications of a task, so that arrivals are checked between tasks; and the fewest
@@ -18,11 +18,11 @@ const MAX_BOXES: usize = 1 << 14;
 const MAX_WORK: i64 = 1 << 27;
 const MIN_COLUMNS: i64 = 64;
 
-/// The contribution of a part of K to a block of the result.
+/// A task: adds the products of a part of K to a block of the result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Task {
     pub depth: Range<i64>,
-    /// The devices whose operands it needs.
+    /// The devices whose operands the task needs.
     pub needs: Vec<usize>,
 }
 
@@ -33,13 +33,13 @@ pub(super) struct Group {
     pub columns: Range<i64>,
     /// The tasks whose results are added, in order.
     pub tasks: Vec<Task>,
-    /// Whether something has been added up.
+    /// Whether the result of a task has been stored.
     pub is_begun: bool,
-    /// The devices that wait for a part of it.
+    /// The devices that need a part of the block.
     pub serves: Vec<usize>,
 }
 
-/// A part of a matrix that goes to or comes from a device.
+/// A part of a matrix that is sent to or received from a device.
 struct MatrixPart {
     rank: usize,
     rows: Vec<bool>,
@@ -47,8 +47,8 @@ struct MatrixPart {
 }
 
 impl MatrixPart {
-    /// The rows and columns of a message, on the side that is a matrix of `height` rows without
-    /// gaps: that which is written, or that which is read.
+    /// The rows and columns of a message on one side, which is a compact matrix of `height` rows:
+    /// the memory that is written, or the memory that is read.
     fn of(message: &Message, rank: usize, [height, width]: [i64; 2], written: bool) -> MatrixPart {
         let side = |read: i64, write: i64| if written { write } else { read };
         let starts = message.footprint.starts.iter().map(|(read, write)| side(*read, *write));
@@ -77,7 +77,7 @@ impl MatrixPart {
     }
 }
 
-/// The ranges in which lists of marks do not change.
+/// The ranges in which lists of marks are constant.
 fn ranges<'a>(size: i64, marks: impl Iterator<Item = &'a [bool]>) -> Vec<Range<i64>> {
     let mut begins = vec![false; usize::try_from(size).unwrap_or(0)];
     begins.iter_mut().take(1).for_each(|begin| *begin = true);
@@ -96,7 +96,7 @@ fn meets(marks: &[bool], range: &Range<i64>) -> bool {
     marks.get(start..end).is_some_and(|marks| marks.contains(&true))
 }
 
-/// The blocks of a device: first those that others wait for, then those whose operands arrive
+/// The blocks of a device: first those that other devices need, then those whose operands arrive
 /// first.
 ///
 /// `operands` are the incoming messages of A and B, `sums` the outgoing messages of its part of the
@@ -155,7 +155,7 @@ pub(super) fn groups(
     groups
 }
 
-/// A range in parts of at most this many.
+/// A range, divided into parts of at most this many.
 fn chunks(range: &Range<i64>, most: i64) -> Vec<Range<i64>> {
     let step = usize::try_from(most.max(1)).unwrap_or(usize::MAX);
     let end = range.end;
@@ -179,7 +179,7 @@ mod tests {
     fn own_factors_are_first_and_the_depth_is_cut_where_it_comes_in_parts() {
         let mesh: Mesh = "x=3".parse().unwrap();
         let parse = |text: &str| ShardedLayout::parse(&mesh, text).unwrap();
-        // Columns of A come from three devices; B is whole.
+        // Columns of A come from three devices; B is local.
         let gather = Exchange::new(&parse("(4,(2,3)):(1,(4,1@x))"), &parse("(4,6):(1,4) copied 3:1@x")).unwrap();
         let groups = groups(1, 3, [4, 5, 6], [&gather.messages_to(1), &[]], &[]);
         let [group] = &groups[..] else { panic!("{groups:?}") };

@@ -1,26 +1,26 @@
-//! Meshes as JAX and PyTorch print them: names and extents of axes, and the order of devices.
+//! Meshes in the form in which JAX and PyTorch print them: names and extents of axes, and the order
+//! of devices.
 //!
-//! Law: an axis has a name and an extent, and the axes stand with the slowest first. A mesh that
-//! lists its devices has the ranks that the list says, where they are each number from 0 on in an
-//! order that is a layout; others are no mesh here. Where a mesh of PyTorch has only strides, and
-//! these leave gaps, it is a part of a larger one, and its devices are numbered from 0 on in their
-//! order.
+//! Law: an axis has a name and an extent, and axes are listed with the slowest first. A mesh that
+//! lists its devices has these ranks, if they contain each number from 0 on in an order that is a
+//! layout; otherwise it is refused. If a mesh of PyTorch has only strides, and these leave gaps, it
+//! is a part of a larger mesh, and its devices are numbered from 0 on in their order.
 
 use super::{arguments, split};
 use crate::error::MeshError;
 use crate::mesh::Mesh;
 
-/// The axes that a text of a mesh names, the slowest first.
+/// The axes of a printed mesh, the slowest first.
 pub(super) struct Axes {
     pub axes: Vec<(String, i64)>,
-    /// The step in ranks along each axis, where the text lists devices or strides.
+    /// The step in ranks along each axis; None if the text lists neither devices nor strides.
     pub strides: Option<Vec<i64>>,
 }
 
 impl Axes {
-    /// The axes that a mesh prints: `Mesh('dp': 2, 'tp': 4)` and `Mesh(axis_sizes=(2, 4),
+    /// Parses a printed mesh: `Mesh('dp': 2, 'tp': 4)` and `Mesh(axis_sizes=(2, 4),
     /// axis_names=('dp', 'tp'))` of JAX, `DeviceMesh((dp=2, tp=4), 'cuda', stride=(4, 1))` of
-    /// PyTorch, and of older versions `Mesh(device_ids=array([[0, 1], [2, 3]]), axis_names=('dp',
+    /// PyTorch, and from older versions `Mesh(device_ids=array([[0, 1], [2, 3]]), axis_names=('dp',
     /// 'tp'))` and `DeviceMesh('cuda', [[0, 1], [2, 3]], mesh_dim_names=('dp', 'tp'))`.
     pub fn of(text: &str) -> Option<Axes> {
         let text = text.trim();
@@ -41,7 +41,7 @@ impl Axes {
         }
     }
 
-    /// Checks that a mesh has the same axes, and the same ranks where the text has them.
+    /// Checks that a mesh has the same axes, and the same ranks if the text specifies them.
     pub fn check(&self, mesh: &Mesh) -> Result<(), MeshError> {
         let own = mesh.axes().iter().map(|axis| (&axis.name, axis.extent));
         let alike = own.eq(self.axes.iter().map(|(name, extent)| (name, *extent)));
@@ -59,7 +59,7 @@ impl Axes {
     }
 }
 
-/// The part that is given by name.
+/// The value of a named argument.
 fn named<'a>(parts: &[&'a str], name: &str) -> Option<&'a str> {
     parts.iter().find_map(|part| Some(part.trim().strip_prefix(name)?.trim_start().strip_prefix('=')?.trim()))
 }
@@ -122,8 +122,8 @@ fn of_torch(parts: &[&str]) -> Option<Axes> {
     Some(Axes { axes, strides })
 }
 
-/// The steps of a mesh whose devices are numbered from 0 on in their order: a mesh of part of the
-/// devices has gaps.
+/// The steps of a mesh whose devices are renumbered from 0 on in their order: the strides of a mesh
+/// of part of the devices have gaps.
 fn packed(axes: &[(String, i64)], stride: &[i64]) -> Option<Vec<i64>> {
     if axes.len() != stride.len() {
         return None;
@@ -134,7 +134,7 @@ fn packed(axes: &[(String, i64)], stride: &[i64]) -> Option<Vec<i64>> {
     let mut found = vec![0; axes.len()];
     for at in order {
         let (extent, own) = (axes.get(at)?.1, *stride.get(at)?);
-        // An axis of one device leads nowhere.
+        // The stride of an axis with one device has no meaning.
         if extent > 1 && own <= reach {
             return None;
         }
@@ -154,12 +154,12 @@ fn listed_axes(ranks: &str, axis_names: Option<&str>) -> Option<Axes> {
     };
     let strides = steps(&shape, &ranks).filter(|_| ranks.first() == Some(&0))?;
     let axes: Vec<(String, i64)> = names.into_iter().zip(shape.iter().copied()).collect();
-    // Every number once is checked where the mesh is made.
+    // That each number occurs once is checked when the mesh is made.
     (axes.len() == shape.len()).then_some(Axes { axes, strides: Some(strides) })
 }
 
-/// The steps along each axis of a list in the given shape, the last axis fastest, where it has
-/// such.
+/// The steps along each axis of a list in the given shape, the last axis fastest; None if the list
+/// is not regular.
 pub(super) fn steps(shape: &[i64], list: &[i64]) -> Option<Vec<i64>> {
     let below = |axis: usize| shape.iter().skip(axis + 1).product::<i64>();
     let at = |place: i64| usize::try_from(place).ok().and_then(|place| list.get(place)).copied();
@@ -177,7 +177,7 @@ pub(super) fn steps(shape: &[i64], list: &[i64]) -> Option<Vec<i64>> {
 /// The most axes of a mesh that lists its devices.
 const MOST_AXES: usize = 16;
 
-/// The shape of a nested list of whole numbers, and the numbers.
+/// The shape of a nested list of integers, and the integers.
 fn listed(text: &str, depth: usize) -> Option<(Vec<i64>, Vec<i64>)> {
     let inner = text.trim().strip_prefix('[')?.strip_suffix(']')?.trim();
     if depth > MOST_AXES || !inner.starts_with('[') {

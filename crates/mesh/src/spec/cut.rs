@@ -1,9 +1,9 @@
-//! How placements cut a mode, one after another.
+//! How placements cut a mode, one placement after another.
 //!
-//! Law: at first a device has all positions of a mode. `Shard` cuts the positions of each device
-//! into as many parts as the axis has devices, rounded up, so that the last parts are smaller or
-//! empty. `_StridedShard` with a split factor `f` cuts them into `f` blocks first, and each block
-//! into as many parts as the axis has devices; a device has one part of every block.
+//! Law: initially each device has all positions of a mode. `Shard` cuts the positions of each
+//! device into as many parts as the axis has devices, rounded up, so that the last parts are
+//! smaller or empty. `_StridedShard` with a split factor `f` cuts them into `f` blocks first, and
+//! each block into as many parts as the axis has devices; a device has one part of every block.
 //! (`torch.chunk`, and `torch.distributed.tensor.placement_types`.)
 
 use crate::uneven::rounded_up;
@@ -12,7 +12,7 @@ use crate::uneven::rounded_up;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CutLeaf {
     pub extent: i64,
-    /// The axis and the step along it; none if it steps along offsets.
+    /// The index of the axis and the step along it; None if the leaf steps along offsets.
     pub along: Option<(usize, i64)>,
 }
 
@@ -21,7 +21,7 @@ pub(super) struct CutLeaf {
 pub(super) struct Cut {
     /// The leaves, the fastest first.
     pub leaves: Vec<CutLeaf>,
-    /// How many positions there are.
+    /// The number of positions.
     pub size: i64,
 }
 
@@ -40,7 +40,7 @@ impl Cut {
         self.leaves.iter().filter(|leaf| leaf.along.is_none()).map(|leaf| leaf.extent).product()
     }
 
-    /// Cuts by `Shard` along an axis. False where that is no layout.
+    /// Cuts by `Shard` along an axis. False if the result is no layout.
     #[must_use]
     pub fn shard(&mut self, axis: usize, parts: i64) -> bool {
         let block = self.leaves.split_first_mut().filter(|(_, rest)| rest.iter().all(|leaf| leaf.along.is_some()));
@@ -52,15 +52,15 @@ impl Cut {
         true
     }
 
-    /// Cuts by `_StridedShard` along an axis. False where the blocks or their parts are of unequal
-    /// sizes, or no layout.
+    /// Cuts by `_StridedShard` along an axis. False if the blocks or their parts have unequal
+    /// sizes, or the result is no layout.
     #[must_use]
     pub fn strided(&mut self, axis: usize, parts: i64, blocks: i64) -> bool {
         blocks >= 1 && self.take(blocks, axis, parts)
     }
 
-    /// Keeps `blocks` blocks of the positions of a device, the slowest, and cuts each block into
-    /// parts.
+    /// Divides the positions of a device into `blocks` blocks, the slowest digit, and cuts each
+    /// block into parts.
     fn take(&mut self, blocks: i64, axis: usize, parts: i64) -> bool {
         let whole = blocks.checked_mul(parts).is_some_and(|whole| self.local() % whole == 0);
         if !whole || !self.is_even() {
@@ -70,7 +70,7 @@ impl Cut {
         let (mut skipped, mut left) = (blocks, parts);
         let mut at = leaves.len();
         while left > 1 {
-            // From the slowest on.
+            // Leaves are taken from the slowest on.
             let Some(next) = leaves.iter().take(at).rposition(|leaf| leaf.along.is_none() && leaf.extent > 1) else {
                 return false;
             };

@@ -1,11 +1,11 @@
-//! Shardings as the objects of JAX and PyTorch print themselves.
+//! Shardings in the form in which JAX and PyTorch print them.
 //!
-//! Law: a text is read as the object that it prints: `NamedSharding(mesh=.., spec=..)`,
+//! Law: a text is parsed as the object that prints it: `NamedSharding(mesh=.., spec=..)`,
 //! `GSPMDSharding({devices=[2,4]<=[8]})`, `DTensorSpec(mesh=.., placements=(..))`, or the part
-//! inside the parentheses. A named mesh has the axes of the given one. A GSPMD sharding numbers
-//! devices: `devices=[t0,t1]<=[d0,d1]T(1,0)` are the numbers from 0 on in the shape `[d0,d1]`, its
-//! axes permuted, reshaped to the tiles, the last axis fastest; so each tile has a device.
-//! (OpenXLA, `HloSharding`.)
+//! inside the parentheses. A named mesh must have the axes of the given one. A GSPMD sharding
+//! numbers devices: `devices=[t0,t1]<=[d0,d1]T(1,0)` are the numbers from 0 on in the shape
+//! `[d0,d1]`, with its axes permuted, reshaped to the tiles, the last axis fastest; so each tile
+//! has a device. (OpenXLA, `HloSharding`.)
 
 use super::axes::{Axes, steps};
 use super::{Cut, arguments, cut_rows};
@@ -22,12 +22,12 @@ fn fail(text: &str) -> MeshError {
 }
 
 impl ShardedLayout {
-    /// The layout of a tensor that a sharding of JAX or PyTorch stands for, in the text that it
-    /// prints: a `NamedSharding`, a `GSPMDSharding`, a `PartitionSpec`, placements, a
-    /// `DTensorSpec`, or an `#sdy.sharding` of Shardy.
+    /// The layout of a tensor that a printed sharding of JAX or PyTorch denotes: a `NamedSharding`,
+    /// a `GSPMDSharding`, a `PartitionSpec`, placements, a `DTensorSpec`, or an `#sdy.sharding` of
+    /// Shardy.
     ///
     /// Errors: a text of none of these forms; a mesh in it that differs from the given one; modes
-    /// that JAX cuts unevenly; errors of [`ShardedLayout::of_partition_spec`] and
+    /// that JAX cuts unevenly; those of [`ShardedLayout::of_partition_spec`] and
     /// [`ShardedLayout::of_placements`].
     ///
     /// ```
@@ -71,10 +71,10 @@ impl ShardedLayout {
 }
 
 impl Mesh {
-    /// The mesh that a sharding of JAX or PyTorch prints: the axes of a `NamedSharding` or
-    /// `DTensorSpec`, the last fastest; for a `GSPMDSharding`, whose devices have numbers alone,
-    /// axes `d0`, `d1` and so on; the mesh of Shardy, `sdy.mesh @mesh = <["x"=2]>`, or one inside
-    /// of an `#sdy.sharding`.
+    /// The mesh in a printed sharding of JAX or PyTorch. For a `NamedSharding` or `DTensorSpec`, it
+    /// has the printed axes, the last one fastest; for a `GSPMDSharding`, whose devices are only
+    /// numbered, axes `d0`, `d1` and so on. For Shardy it is the mesh `sdy.mesh @mesh = <["x"=2]>`,
+    /// or one inside of an `#sdy.sharding`.
     ///
     /// Errors: a text without a mesh; one whose devices are in an order that is no layout.
     ///
@@ -98,7 +98,7 @@ impl Mesh {
         if own.starts_with("sdy.mesh") {
             return Mesh::of_shardy(own);
         }
-        // The mesh may stand inside of a sharding of Shardy.
+        // The mesh may be inside of a sharding of Shardy.
         if is_shardy(own) {
             let inner = own.split_once("mesh<").and_then(|(_, rest)| rest.split_once('>')).ok_or_else(|| fail(text))?;
             return Mesh::of_shardy(&format!("<{}>", inner.0));
@@ -120,12 +120,12 @@ fn is_shardy(text: &str) -> bool {
     ["#sdy.sharding<", "sdy.sharding<", "<@", "<mesh<", "<#sdy.mesh<"].iter().any(|sign| text.starts_with(sign))
 }
 
-/// The value of an argument that is given by name.
+/// The value of a named argument.
 fn argument<'a>(parts: &[&'a str], name: &str) -> Option<&'a str> {
     parts.iter().find_map(|part| Some(part.strip_prefix(name)?.trim_start().strip_prefix('=')?.trim()))
 }
 
-/// The order of tiles over devices.
+/// The order of devices over tiles.
 enum Order {
     /// The numbers from 0 on in a shape, with its axes permuted.
     Iota { shape: Vec<i64>, axes: Vec<usize> },
@@ -137,7 +137,7 @@ enum Order {
 struct ShardingDevices {
     tiles: Vec<i64>,
     order: Order,
-    /// How many of the last axes of tiles hold copies.
+    /// The number of axes of tiles, the last ones, along which there are copies.
     replicated: usize,
 }
 
@@ -145,7 +145,7 @@ fn numbers(text: &str) -> Option<Vec<i64>> {
     text.split(',').map(|number| number.trim().parse().ok()).collect()
 }
 
-/// The numbers in brackets at the beginning of a text, and the rest of it.
+/// The numbers in brackets at the beginning of a text, and the rest of the text.
 fn bracketed(text: &str) -> Option<(Vec<i64>, &str)> {
     let (inner, rest) = text.trim_start().strip_prefix('[')?.split_once(']')?;
     Some((numbers(inner)?, rest))
@@ -193,8 +193,8 @@ impl ShardingDevices {
         fits.then_some(ShardingDevices { tiles, order, replicated })
     }
 
-    /// For each axis of tiles, the extents and steps in ranks that lead along it, the slowest
-    /// first; none if an axis ends within one of the shape, or a list has no such steps.
+    /// For each axis of tiles, the extents and steps in ranks along it, the slowest first; None if
+    /// an axis of tiles ends within an axis of the shape, or a list is not regular.
     fn factors(&self) -> Option<Vec<Vec<(i64, i64)>>> {
         match &self.order {
             Order::Iota { shape, axes } => {
@@ -229,7 +229,7 @@ impl ShardingDevices {
     }
 }
 
-/// The layout that a sharding of GSPMD stands for.
+/// The layout that a sharding of GSPMD denotes.
 fn gspmd(mesh: &Mesh, shape: &[i64], text: &str) -> Result<ShardedLayout, MeshError> {
     let inner = text.trim().strip_prefix('{').and_then(|text| text.strip_suffix('}')).ok_or_else(|| fail(text))?.trim();
     let whole = |shape: &[i64]| shape.iter().map(|size| Cut::whole(*size)).collect::<Vec<_>>();
@@ -279,7 +279,7 @@ fn gspmd(mesh: &Mesh, shape: &[i64], text: &str) -> Result<ShardedLayout, MeshEr
     cut_rows(mesh, shape, &cuts, (copies, Vec::new()), Vec::new())
 }
 
-/// Steps in ranks as steps along the axes of a mesh, the fastest first.
+/// A step in ranks as steps along the axes of a mesh, the fastest first.
 fn on_axes(mesh: &Mesh, extent: i64, step: i64) -> Option<Vec<MeshMode>> {
     let (mut extent, mut step, mut modes) = (extent, step, Vec::new());
     while extent > 1 {

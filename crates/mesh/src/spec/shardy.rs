@@ -1,11 +1,11 @@
-//! Shardings of Shardy, as StableHLO and JAX print them.
+//! Shardings of Shardy, in the form in which StableHLO and JAX print them.
 //!
 //! Law: `#sdy.sharding<@mesh, [{"x", "y"}, {}]>` names, for each mode of a tensor, the axes that
-//! cut it, the slowest first; the tensor is replicated along all others, and is a sum of parts
+//! cut it, the slowest first. The tensor is replicated along all other axes, and is a sum of parts
 //! along those of `unreduced`. `"x":(m)k` is the part of an axis of extent `n` that has `m` devices
-//! before it and `n / (m k)` behind: `k` devices that are `n / (m k)` apart. `?` and `p1` say what
-//! a later pass may change, and nothing of the tensor. A mode that its axes do not cut into equal
-//! parts is refused, as JAX does. (OpenXLA, "Sharding representation".)
+//! before it and `n / (m k)` after it: `k` devices that are `n / (m k)` apart. `?` and `p1` state
+//! what a later pass may change, and do not affect the tensor. A mode that its axes do not cut into
+//! equal parts is refused, as in JAX. (OpenXLA, "Sharding representation".)
 
 use super::axes::steps;
 use super::{Cut, cut_rows};
@@ -22,10 +22,10 @@ fn fail(text: &str) -> MeshError {
 
 impl Mesh {
     /// The mesh that Shardy prints, `sdy.mesh @mesh = <["x"=2, "y"=4]>`, or the part in `<..>`: the
-    /// last axis is fastest, or the devices are listed.
+    /// last axis is the fastest, or the devices are listed.
     ///
-    /// Errors: another text; a mesh without axes, which stands for one device; devices in an order
-    /// that is no layout.
+    /// Errors: any other text; a mesh without axes, which denotes a single device; devices in an
+    /// order that is no layout.
     ///
     /// ```
     /// use tilewright_mesh::Mesh;
@@ -47,10 +47,10 @@ impl Mesh {
 }
 
 impl ShardedLayout {
-    /// The layout of a tensor that a sharding of Shardy stands for: `#sdy.sharding<@mesh, [{"x"},
+    /// The layout of a tensor that a sharding of Shardy denotes: `#sdy.sharding<@mesh, [{"x"},
     /// {}]>`, or the part in `<..>`. The mesh is the given one, whatever its name.
     ///
-    /// Errors: another text; an axis that the mesh does not have, or that is used twice; more or
+    /// Errors: any other text; an axis that the mesh does not have, or that is used twice; more or
     /// fewer entries than modes; a mode that is not cut into equal parts; a mesh inside of the text
     /// that differs from the given one.
     ///
@@ -81,7 +81,7 @@ impl ShardedLayout {
                 None => MeshError::NoAxis { name: part.name.as_str().into(), mesh: mesh.to_string().into() },
                 Some(_) => fail(text),
             })?;
-            // Parts of one axis lie beside each other.
+            // Parts of one axis must not overlap.
             let apart = |other: &MeshMode| {
                 other.axis != mode.axis
                     || other.step >= mode.step * mode.extent
@@ -104,7 +104,7 @@ impl ShardedLayout {
             cuts.push(Cut { leaves, size: *size });
         }
         let sums = sharding.unreduced.iter().map(&mut take).collect::<Result<Vec<MeshMode>, MeshError>>()?;
-        // Axes that are named as replicated are so anyway; they may not be used.
+        // Axes that are named as replicated are replicated anyway, but must not be used otherwise.
         let _ = sharding.replicated.iter().map(&mut take).collect::<Result<Vec<MeshMode>, MeshError>>()?;
         used.retain(|own| {
             cuts.iter().flat_map(|cut| &cut.leaves).any(|leaf| leaf.along == Some((own.axis, own.step)))
@@ -114,7 +114,7 @@ impl ShardedLayout {
     }
 }
 
-/// What is left of the axes of a mesh beside the parts that are used.
+/// The rest of the axes of a mesh, without the parts that are used.
 fn left(mesh: &Mesh, mut used: Vec<MeshMode>) -> Vec<MeshMode> {
     used.sort_by_key(|own| (own.axis, own.step));
     let mut found = Vec::new();
@@ -134,12 +134,12 @@ fn left(mesh: &Mesh, mut used: Vec<MeshMode>) -> Vec<MeshMode> {
 /// An axis, or a part of one: `"x"`, `"x":(2)4`.
 struct Part {
     name: String,
-    /// How many devices stand before the part, and how many in it.
+    /// The number of devices before the part, and in it; None for a whole axis.
     within: Option<(i64, i64)>,
 }
 
 impl Part {
-    /// The devices of a mesh along it; none if the mesh has no such.
+    /// The devices of a mesh along this axis or part; None if the mesh does not have it.
     fn on(&self, mesh: &Mesh) -> Option<MeshMode> {
         let axis = mesh.axis(&self.name)?;
         let whole = mesh.axes().get(axis)?.extent;
@@ -149,7 +149,7 @@ impl Part {
     }
 }
 
-/// A mesh as it is written.
+/// A mesh as written.
 struct WrittenSharding {
     axes: Vec<(String, i64)>,
     devices: Option<Vec<i64>>,
@@ -171,7 +171,7 @@ impl WrittenSharding {
 }
 
 struct Sharding {
-    /// The mesh, where it stands in the text.
+    /// The mesh, if it is in the text.
     mesh: Option<WrittenSharding>,
     modes: Vec<Vec<Part>>,
     replicated: Vec<Part>,
@@ -183,7 +183,7 @@ struct Scan<'a> {
 }
 
 impl<'a> Scan<'a> {
-    /// Passes a sign after blanks, and the blanks behind it.
+    /// Skips a token after blanks, and the blanks after it; false if it is not next.
     fn eat(&mut self, sign: &str) -> bool {
         let found = self.rest.trim_start().strip_prefix(sign);
         if let Some(rest) = found {
@@ -213,7 +213,7 @@ impl<'a> Scan<'a> {
         digits.parse().ok()
     }
 
-    /// Items between commas up to the sign that closes them.
+    /// Items separated by commas, up to the closing token.
     fn list<T>(&mut self, close: &str, mut item: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
         let mut found = Vec::new();
         if self.eat(close) {
@@ -228,7 +228,8 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// `<["x"=2, "y"=4], device_ids=[..]>`; none inside for a mesh of one device.
+    /// Parses `<["x"=2, "y"=4], device_ids=[..]>`; the inner value is None for a mesh of one
+    /// device.
     fn mesh(&mut self) -> Option<Option<WrittenSharding>> {
         self.eat("<").then_some(())?;
         let mut axes = Vec::new();
@@ -264,11 +265,11 @@ impl<'a> Scan<'a> {
         Some(Part { name, within })
     }
 
-    /// `{"x", "y", ?}p1`
+    /// Parses `{"x", "y", ?}p1`.
     fn mode(&mut self) -> Option<Vec<Part>> {
         self.eat("{").then_some(())?;
         let parts = self.list("}", |scan| if scan.eat("?") { Some(None) } else { scan.part().map(Some) })?;
-        // An open end stands last.
+        // `?` must be last.
         let open = parts.iter().position(Option::is_none);
         (open.is_none() || open == parts.len().checked_sub(1)).then_some(())?;
         if self.eat("p") {
