@@ -1,4 +1,4 @@
-//! Tests without a device: the same code over a driver that is written here.
+//! Tests without a device: the same code, with a fake driver that is implemented here.
 
 mod allocations;
 mod bad_input;

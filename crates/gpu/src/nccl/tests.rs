@@ -1,7 +1,6 @@
-//! An imitation of the library, which keeps what it is called with, over the imitation of the
-//! driver.
+//! A fake NCCL library, which records the arguments of its calls, over the fake driver.
 //!
-//! Reason for unsafe code: functions of C, which get pointers.
+//! Reason for unsafe code: C functions, which receive pointers.
 #![allow(unsafe_code, non_snake_case)]
 
 use std::cell::RefCell;
@@ -18,7 +17,7 @@ use crate::tests::fake::driver_with;
 struct Books {
     version: c_int,
     missing: Option<&'static str>,
-    /// The call that is refused, and by which status.
+    /// The call that fails, and its status.
     fail: Option<(&'static str, c_int)>,
     asynchronous: c_int,
     calls: Vec<String>,
@@ -28,7 +27,7 @@ thread_local! {
     static BOOKS: RefCell<Books> = RefCell::default();
 }
 
-/// Notes a call, by its name up to the first blank, and gives its status.
+/// Records a call and returns its status. The name of the call is the text up to the first blank.
 fn call(text: String) -> c_int {
     BOOKS.with_borrow_mut(|books| {
         let fail = books.fail.filter(|(name, _)| text.split(' ').next() == Some(name));
@@ -42,26 +41,26 @@ fn calls() -> Vec<String> {
 }
 
 unsafe extern "C" fn ncclGetVersion(version: *mut c_int) -> c_int {
-    // SAFETY: a place of the caller.
+    // SAFETY: the caller passes a pointer to a variable.
     unsafe { *version = BOOKS.with_borrow(|books| books.version) };
     0
 }
 
 unsafe extern "C" fn ncclGetUniqueId(id: *mut UniqueId) -> c_int {
-    // SAFETY: a place of the caller.
+    // SAFETY: the caller passes a pointer to a variable.
     unsafe { (*id).0[127] = 7 };
     call("id".to_owned())
 }
 
 unsafe extern "C" fn ncclCommInitRank(comm: *mut Comm, ranks: c_int, id: UniqueId, rank: c_int) -> c_int {
-    // SAFETY: a place of the caller.
+    // SAFETY: the caller passes a pointer to a variable.
     unsafe { *comm = std::ptr::without_provenance_mut(0x500) };
     call(format!("join {rank} of {ranks} by {}", id.0[127]))
 }
 
 unsafe extern "C" fn ncclCommInitAll(comms: *mut Comm, count: c_int, devices: *const c_int) -> c_int {
     for at in 0..count as usize {
-        // SAFETY: places of the caller, as many as devices.
+        // SAFETY: the caller passes pointers to as many variables as devices.
         unsafe { *comms.add(at) = std::ptr::without_provenance_mut(0x600 + *devices.add(at) as usize) };
     }
     call(format!("all {count}"))
@@ -76,7 +75,7 @@ unsafe extern "C" fn ncclCommAbort(comm: Comm) -> c_int {
 }
 
 unsafe extern "C" fn ncclCommGetAsyncError(_: Comm, status: *mut c_int) -> c_int {
-    // SAFETY: a place of the caller.
+    // SAFETY: the caller passes a pointer to a variable.
     unsafe { *status = BOOKS.with_borrow(|books| books.asynchronous) };
     0
 }
@@ -192,7 +191,7 @@ fn a_process_sends_and_receives_what_begins_or_ends_in_it() {
     let stream = device.stream().unwrap();
     let (from, mut to) = (device.allocate(64).unwrap(), device.allocate(32).unwrap());
     let transfer = |from, to, read, write, bytes| Transfer { from, to, read, write, bytes };
-    // The last two are of others, and of none.
+    // The last two are on another device, and without a device.
     let all = [
         transfer(1, 0, 16, 999, 48),
         transfer(2, 1, 999, 8, 24),
@@ -252,7 +251,7 @@ fn a_group_that_was_begun_is_ended_and_a_failure_is_said() {
     assert_eq!(error.to_string(), "NCCL answered with status 6: remote process exited");
     let calls_made = calls();
     assert_eq!((calls_made.len(), calls_made.last().map(String::as_str)), (3, Some("end")), "{calls_made:?}");
-    // What goes wrong on the device is known when it is asked for.
+    // An error on the device is reported when it is queried.
     BOOKS.with_borrow_mut(|books| *books = Books { asynchronous: 6, ..Books::default() });
     assert!(matches!(process.check().unwrap_err(), NcclError::Status(6, _)));
     BOOKS.with_borrow_mut(|books| books.asynchronous = 3);

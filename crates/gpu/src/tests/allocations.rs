@@ -1,6 +1,6 @@
-//! How often a thread allocates.
+//! Counts the allocations of a thread.
 //!
-//! Reason for unsafe code: an allocator.
+//! Reason for unsafe code: an allocator is implemented.
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -15,14 +15,14 @@ thread_local! {
 // SAFETY: the system's allocator does the work.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // At the end of a thread there is nothing to count with.
+        // While a thread exits, its counter no longer exists.
         let _ = COUNT.try_with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller's promise.
+        // SAFETY: the requirements are those of the caller.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the requirements are those of the caller.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -30,7 +30,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// How often this thread allocates during some work.
+/// The number of allocations of this thread during `work`.
 pub(super) fn during(work: impl FnOnce()) -> u64 {
     let before = COUNT.get();
     work();

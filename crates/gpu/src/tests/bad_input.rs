@@ -1,4 +1,4 @@
-//! Bad input, subject by subject: an error each, nothing is left, and the process goes on.
+//! Bad input of each kind: each is an error, nothing leaks, and the process continues.
 
 use tilewright_kernel::Kernel;
 use tilewright_layout::Layout;
@@ -14,8 +14,8 @@ use crate::module::ModuleOptions;
 use crate::parameter::Parameter;
 use crate::stream::Stream;
 
-/// A launch of each kind that is right: what was refused before did no harm. Then all is given
-/// back.
+/// A correct launch of each kind, which shows that the refusals before did no harm. Then everything
+/// is freed.
 fn goes_on(device: Device, stream: Stream) {
     let mut x = DeviceTensor::filled(&stream, Layout::mode_of(6, 1).unwrap(), 1.5_f32).unwrap();
     let arguments = [(&mut x).into(), 2.0_f32.into(), 6_u32.into()];
@@ -25,8 +25,8 @@ fn goes_on(device: Device, stream: Stream) {
     books(|books| assert!(books.live.is_empty(), "{:?}", books.live));
 }
 
-/// The driver counts how many threads the registers of a kernel allow; what it finds out at the
-/// launch alone is an error of the launch.
+/// Before a launch, the number of threads that the registers of a kernel allow is checked. A
+/// shortage that the driver detects only at the launch is an error of the launch.
 #[test]
 fn more_registers_than_there_are() {
     let (device, stream) = opened();
@@ -61,7 +61,7 @@ fn more_shared_memory_than_there_is() {
         assert_eq!(error.code(), "E0816");
         assert!(error.to_string().contains("shared memory of a block"), "{error}");
     }
-    // A kernel that is written with layouts is refused where it is written.
+    // A kernel that is written with layouts is refused where it is built.
     let error = Kernel::build("large", |k| {
         k.threads(32)?;
         k.shared::<f32>("65536:1").map(drop)
@@ -72,7 +72,7 @@ fn more_shared_memory_than_there_is() {
     goes_on(device, stream);
 }
 
-/// y = x, bytes, a thread an element.
+/// The kernel y = x on bytes, with a thread for each element.
 fn copied() -> Kernel {
     let written = Kernel::build("copied", |k| {
         let (x, y) = (k.input::<u8>("x", "N:1")?, k.output::<u8>("y", "N:1")?);
@@ -83,8 +83,8 @@ fn copied() -> Kernel {
     written.unwrap()
 }
 
-/// More elements than 32 bits count: the grid and the numbers of the launch are those of the size,
-/// and memory of another size is refused. What no grid reaches is refused too.
+/// A size above 32 bits: the grid and the scalar arguments of the launch follow it, and memory of
+/// another size is refused. A size that no grid covers is refused too.
 #[test]
 fn sizes_above_two_to_the_31() {
     let driver = driver_with(|books| books.bytes = 1 << 24).unwrap();
@@ -104,7 +104,7 @@ fn sizes_above_two_to_the_31() {
     let beyond = |count: i64| kernel.at(&[("N", count)]).map(drop).unwrap_err().code();
     assert_eq!([beyond(1 << 39), beyond(i64::MAX)], ["E1002"; 2]);
     assert_eq!(books(|books| books.launches), 0);
-    // No device has so much memory.
+    // No device has this much memory.
     let many = DeviceTensor::filled(&stream, Layout::mode_of((1 << 33) + 1, 1).unwrap(), 1.0_f32);
     assert_eq!(many.err().map(|error| error.code()), Some("E0805"));
     drop((kernel, memory));
@@ -132,7 +132,7 @@ fn a_driver_that_is_too_old() {
         assert!(error.to_string().contains("12.4 is needed"), "{error}");
         books(|books| assert!(books.live.is_empty(), "{:?}", books.live));
     }
-    // The text is of a later language than the driver knows.
+    // The version of the PTX is later than the driver supports.
     let (device, stream) = opened();
     let error = device.load(b".version 99.9 .target sm_90a future", &ModuleOptions::default());
     assert_eq!(error.map(drop).unwrap_err().code(), "E0802");
@@ -178,7 +178,7 @@ fn a_lost_device() {
     }
     drop((trap, stream, device));
     books(|books| assert!(books.live.is_empty(), "{:?}", books.live));
-    // The process goes on: the device is opened again.
+    // The process continues: the device is opened again.
     begin();
     let (device, stream) = opened();
     goes_on(device, stream);

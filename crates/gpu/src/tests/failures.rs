@@ -1,4 +1,4 @@
-//! Whatever call the driver refuses: it is reported, nothing is left behind, and nothing panics.
+//! For every driver call that may fail: the failure is reported, nothing leaks, and nothing panics.
 
 use std::sync::Arc;
 
@@ -21,7 +21,8 @@ use crate::tensor_map::EncodedTensorMap;
 /// Something of everything.
 fn everything() -> Result<Vec<f32>, GpuError> {
     #[allow(unsafe_code)]
-    // SAFETY: the functions of the fake have the parameters of those names.
+    // SAFETY: the functions of the fake have the parameters of the driver functions with these
+    // names.
     let driver = Arc::new(unsafe { Driver::start(find) }?);
     let device = Device::of(driver, 0)?;
     let (stream, second) = (device.stream()?, device.stream()?);
@@ -94,13 +95,13 @@ fn attempt(fail: Option<(usize, i32)>) -> (Result<Vec<f32>, GpuError>, Vec<&'sta
 fn each_call_may_be_refused() {
     let (result, trace) = attempt(None);
     assert_eq!(result.unwrap(), [4.0; 4096]);
-    // The end is what is given back when all is done: it has nobody to tell.
+    // The calls at the end free everything; their failure cannot be reported.
     let last = trace.iter().rposition(|call| *call == "cuMemcpyDtoHAsync_v2").unwrap() + 1;
     assert_eq!(trace[last], "cuStreamSynchronize");
     let mut refused = 0;
     for number in 0..trace.len() {
         let symbol = trace[number];
-        // Not the call of a drop, which synchronises before it gives back.
+        // Synchronisations within a drop are skipped: the drop synchronises before it frees.
         let dropped = ["cuModuleUnload", "cuGraphExecDestroy", "cuStreamDestroy_v2"];
         let in_drop = trace[number..].iter().take(2).any(|call| dropped.contains(call));
         let tolerated = TOLERATED.contains(&symbol) || in_drop || number > last;
@@ -108,7 +109,7 @@ fn each_call_may_be_refused() {
             let (result, _) = attempt(Some((number, code)));
             // The number 1 is also how the driver says that there are no more parameters.
             let ends = symbol == "cuFuncGetParamInfo" && code == 1;
-            // What looks for the context of a drop.
+            // Calls that query the context for a drop.
             let entering = symbol.starts_with("cuCtx");
             match result {
                 Ok(numbers) => {

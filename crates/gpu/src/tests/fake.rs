@@ -1,13 +1,13 @@
-//! A driver in memory.
+//! A fake driver in memory.
 //!
-//! Law: the functions have the parameters of the real ones, and keep the same books: what is made
-//! is live until it is destroyed, calls want a current context, an error of a kernel is reported at
-//! the next synchronisation and by every call after it. Device memory is memory of this process,
-//! and kernels are functions here that have the name of an entry.
+//! Law: the functions have the parameters of the real ones, and the same behaviour. Objects that
+//! are created are live until they are destroyed; calls require a current context; an error of a
+//! kernel is reported at the next synchronisation and by every call after it. Device memory is
+//! memory of this process, and kernels are functions here, with the names of kernel entries.
 //!
-//! Each test's thread has a driver of its own.
+//! The thread of each test has its own driver.
 //!
-//! Reason for unsafe code: functions of C, which get pointers.
+//! Reason for unsafe code: C functions, which receive pointers.
 #![allow(unsafe_code)]
 
 mod functions;
@@ -23,55 +23,55 @@ use crate::driver::Driver;
 use crate::error::GpuError;
 use crate::status::Code;
 
-/// The context of the first device. That of the next follows.
+/// The context of the first device. The contexts of further devices follow it.
 const CONTEXT: usize = 0xc0de;
 
-/// The books of a driver.
+/// The state of a fake driver.
 #[derive(Default)]
 pub(crate) struct Books {
-    /// Objects that were made and not destroyed: the handle and the kind.
+    /// The objects that were created and not destroyed: the handle and the kind.
     pub(super) live: BTreeMap<usize, &'static str>,
     next: usize,
     memory: BTreeMap<u64, Vec<u64>>,
     texts: BTreeMap<usize, String>,
     functions: BTreeMap<usize, (String, Vec<usize>)>,
-    /// Every call, in order.
+    /// All calls, in order.
     pub(super) trace: Vec<&'static str>,
-    /// The call, counted from 0, that is refused, and how.
+    /// The index of the call that fails, counted from 0, and its status.
     pub(super) fail: Option<(usize, Code)>,
-    /// The error of a kernel that nobody knows yet, and the one that everybody knows.
+    /// The error of a kernel that has not been reported yet, and the one that every call reports.
     failing: Option<Code>,
     sticky: Option<Code>,
     pub(super) version: i32,
     pub(crate) devices: i32,
     pub(super) init: Code,
     pub(super) missing: Option<&'static str>,
-    /// Attributes that differ from those of an H200.
+    /// Attributes whose values differ from those of an H200.
     pub(super) attributes: BTreeMap<c_int, c_int>,
-    /// Bytes of device memory.
+    /// The number of bytes of device memory in use.
     pub(crate) bytes: usize,
-    /// Contexts that touch the memory of others.
+    /// Pairs of contexts, of which the first may access the memory of the second.
     pub(super) peers: BTreeSet<(usize, usize)>,
     pub(super) capture: Option<Vec<Launched>>,
-    /// How many recordings were begun.
+    /// The number of captures that were begun.
     recordings: u64,
     graphs: BTreeMap<usize, Vec<Launched>>,
     /// The last launch.
     pub(super) last: Option<Launched>,
     pub(super) launches: usize,
-    /// All launches, where a test asks for them.
+    /// All launches, if a test requests them; otherwise None.
     pub(super) history: Option<Vec<Launched>>,
-    /// The address, the extents, the strides and the box that were encoded last.
+    /// The address, the extents, the strides and the box of the tensor map that was encoded last.
     pub(super) encoded: Option<Encoded>,
     /// Whether something was launched that nobody has waited for.
     busy: bool,
-    /// Contexts under the current one.
+    /// The contexts below the current one on the stack.
     stack: Vec<usize>,
 }
 
 pub(super) type Encoded = (u64, Vec<u64>, Vec<u64>, Vec<u32>);
 
-/// A launch, with the bytes of its arguments and the numbers of its attributes.
+/// A launch, with the bytes of its arguments and the values of its attributes.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Launched {
     pub(super) entry: String,
@@ -87,7 +87,7 @@ thread_local! {
     static CURRENT: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Looks into the books of this thread.
+/// Accesses the state of this thread's driver.
 pub(super) fn books<R>(look: impl FnOnce(&mut Books) -> R) -> R {
     BOOKS.with_borrow_mut(look)
 }
@@ -101,7 +101,7 @@ pub(super) fn set_current(context: usize) {
     CURRENT.set(context);
 }
 
-/// Books as of a new driver.
+/// Resets the state to that of a new driver.
 pub(super) fn begin() {
     CURRENT.set(0);
     let trace = Vec::with_capacity(1 << 16);
@@ -110,11 +110,11 @@ pub(super) fn begin() {
     });
 }
 
-/// A driver with new books, changed by the test.
+/// A driver with new state, modified by the test.
 pub(crate) fn driver_with(change: impl FnOnce(&mut Books)) -> Result<Arc<Driver>, GpuError> {
     begin();
     books(change);
-    // SAFETY: the functions below have the parameters of those names.
+    // SAFETY: the functions below have the parameters of the driver functions with these names.
     unsafe { Driver::start(find) }.map(Arc::new)
 }
 
@@ -124,13 +124,14 @@ pub(super) fn driver() -> Arc<Driver> {
 
 type Answer = Result<(), Code>;
 
-/// A call: it is noted, refused if the test says so or a kernel has failed, and wants a context.
+/// A call: it is recorded, and it fails if the test requests that, if a kernel has failed, or if it
+/// requires a context and none is current.
 fn call(symbol: &'static str, wants_context: bool, work: impl FnOnce(&mut Books) -> Answer) -> Code {
     let answer = books(|books| {
         let number = books.trace.len();
         books.trace.push(symbol);
         let fail = books.fail.filter(|(at, _)| *at == number).map(|(_, code)| code);
-        // What gives back is done in any case.
+        // Calls that free something are executed in any case.
         let gives_back = ["Destroy", "Free", "Unload", "Release", "EndCapture", "PopCurrent"]
             .iter()
             .any(|word| symbol.contains(word));
@@ -178,7 +179,7 @@ impl Books {
         self.sticky.map_or(Ok(()), Err)
     }
 
-    /// Code goes when nothing runs it; after a refusal, nobody can know.
+    /// Frees the code that nothing executes; after a failure, that cannot be known.
     fn unused(&self) {
         assert!(!self.busy || self.fail.is_some() || self.sticky.is_some(), "code goes while it may run");
     }
@@ -193,7 +194,7 @@ impl Books {
                 let address = u64::from_ne_bytes(launched.arguments[0][..].try_into().unwrap());
                 let (factor, count) = (f32::from_bits(word(1)), word(2) as usize);
                 let x = std::ptr::with_exposed_provenance_mut::<f32>(address as usize);
-                // SAFETY: memory of this process, of this many elements, by the test.
+                // SAFETY: the test passes memory of this process with this many elements.
                 unsafe { std::slice::from_raw_parts_mut(x, count) }.iter_mut().for_each(|x| *x *= factor);
             }
             _ => {}

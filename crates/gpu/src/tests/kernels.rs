@@ -1,4 +1,4 @@
-//! Kernels that were written with layouts: what is launched, and what is refused before.
+//! Kernels that are written with layouts: what is launched, and what is refused before the launch.
 
 use tilewright_kernel::Kernel;
 use tilewright_kernel::program::operation::Axis;
@@ -16,7 +16,7 @@ use crate::graph::Graph;
 use crate::module::ModuleOptions;
 use crate::stream::Stream;
 
-/// y = 2 x, a row of four a thread, for an even number of rows.
+/// The kernel y = 2 x, with a row of four elements for each thread, for an even number of rows.
 fn twice() -> Kernel {
     let written = Kernel::build("twice", |k| {
         let (x, y) = (k.input::<f32>("x", "(N{div=2},4):(4,1)")?, k.output::<f32>("y", "(N,4):(4,1)")?);
@@ -50,7 +50,7 @@ fn a_launch_has_the_grid_and_the_numbers_of_the_program() {
     let launched = books(|books| books.last.clone()).unwrap();
     assert_eq!((launched.entry.as_str(), launched.grid, launched.block), ("twice", [8, 1, 1], [128, 1, 1]));
     assert_eq!(launched.arguments[..2], [x.address(), y.address()].map(|address| address.to_ne_bytes().to_vec()));
-    // Every size that the text takes is a number of the launch.
+    // Every size parameter of the PTX is a scalar argument of the launch.
     let numbers = kernel.program().launch(&[("N", 1000)]).unwrap().scalars;
     assert_eq!(launched.arguments.len(), 2 + numbers.len());
     for (bytes, number) in launched.arguments[2..].iter().zip(numbers) {
@@ -66,7 +66,7 @@ fn sizes_and_tensors_that_do_not_fit_are_refused_before_the_driver_is_asked() {
     let kernel = compiled(&device);
     let code = |result: Result<(), GpuError>| result.unwrap_err().code();
     let sizes = |sizes: &[(&str, i64)]| code(kernel.at(sizes).map(drop));
-    // Missing, unknown, not admitted by the facts, and no size at all.
+    // A size is missing, unknown, not allowed by the facts, or not positive.
     for refused in [&[][..], &[("M", 4)], &[("N", 3)], &[("N", 0)], &[("N", -2)], &[("N", i64::MAX - 1)]] {
         assert_eq!(sizes(refused), "E1002", "{refused:?}");
     }
@@ -92,7 +92,7 @@ fn sizes_and_tensors_that_do_not_fit_are_refused_before_the_driver_is_asked() {
     assert_eq!(refused.code(), "E0820");
     assert_eq!(books(|books| books.launches), 0);
     sized.launch(&stream, &[x.memory().into(), columns.memory_mut().into()]).unwrap();
-    // Another way to write the same layout.
+    // The same layout in another form.
     let nested: Layout = "((2,64),(2,2)):((4,8),(1,2))".parse().unwrap();
     let mut nested = DeviceTensor::filled(&stream, nested, 0.0_f32).unwrap();
     sized.launch(&stream, &[(&x).into(), (&mut nested).into()]).unwrap();
@@ -101,7 +101,7 @@ fn sizes_and_tensors_that_do_not_fit_are_refused_before_the_driver_is_asked() {
     assert_eq!(books(|books| books.launches), 1);
 }
 
-/// y = x, two blocks claim rows of 32 numbers.
+/// The kernel y = x, in which two blocks claim rows of 32 elements.
 fn claiming() -> Kernel {
     let written = Kernel::build("claiming", |k| {
         let (x, y) = (k.input::<f32>("x", "(M,32):(32,1)")?, k.output::<f32>("y", "(M,32):(32,1)")?);
@@ -130,13 +130,14 @@ fn launches_that_may_run_at_the_same_time_have_counts_of_their_own() {
         u32::from_ne_bytes(launched.arguments[2 + at][..].try_into().unwrap())
     };
     let (first, other) = (count(&stream), device.stream().unwrap());
-    // One after another on a stream; at the same time on two.
+    // Launches on one stream run one after another and have the same counter; those on another
+    // stream have a different one.
     assert_eq!(count(&stream), first);
     assert_ne!(count(&other), first);
     let (second, third) = (count(&other), device.stream().unwrap());
     assert!(![first, second].contains(&count(&third)));
     assert_eq!((count(&stream), count(&other)), (first, second));
-    // A graph may be replayed beside all of them; its launches follow one another.
+    // A graph may be replayed concurrently with all of these; its own launches are in order.
     let mut counts = vec![first, second, count(&third)];
     for _ in 0..2 {
         let graph = Graph::capture(&stream, |_| {
@@ -172,7 +173,7 @@ fn the_text_is_for_the_device() {
     assert_eq!(on(7, 5).unwrap_err().code(), "E0804");
 }
 
-/// Memory that overlaps in part is shared, too; memory that only touches is not.
+/// Parts of memory that overlap are refused if one of them is written; adjacent parts are not.
 #[test]
 fn parts_of_one_memory_may_not_overlap_where_one_is_written() {
     let (device, stream) = opened();
@@ -180,7 +181,7 @@ fn parts_of_one_memory_may_not_overlap_where_one_is_written() {
     let sized = kernel.at(&[("N", 2)]).unwrap();
     let own = device.allocate(128).unwrap();
     let part = |first: u64, bytes: u64| {
-        // SAFETY: the bytes lie in `own`, which lives longer; the driver of the test runs nothing.
+        // SAFETY: the bytes are in `own`, which lives longer; the fake driver executes nothing.
         #[allow(unsafe_code)]
         unsafe {
             BorrowedMemory::new(&device, own.address() + first, bytes)
@@ -189,15 +190,15 @@ fn parts_of_one_memory_may_not_overlap_where_one_is_written() {
     for (first, shared) in [(0, true), (16, true), (31, true), (32, false), (96, false)] {
         let (x, mut y) = (part(0, 32), part(first, 32));
         let launched = sized.launch(&stream, &[(&x).into(), (&mut y).into()]);
-        // What begins at no multiple of its accesses is refused for that.
+        // Memory that is not aligned to the accesses of the kernel is refused for that reason.
         let code = launched.err().map(|error| error.code());
         assert_eq!(code == Some("E0815"), shared && first % 16 == 0, "{first}: {code:?}");
         assert_eq!(code.is_some(), shared, "{first}: {code:?}");
     }
 }
 
-/// What older devices do not have is refused when the kernel is compiled for one, with the
-/// statement that has it.
+/// A kernel with features that an older device lacks is refused when it is compiled for that
+/// device; the error names the statement.
 #[test]
 fn a_kernel_for_newer_devices_is_refused() {
     let on = |major, minor| {
@@ -221,13 +222,13 @@ fn a_kernel_for_newer_devices_is_refused() {
         let error = device.compile(&clustered, &options).unwrap_err();
         assert_eq!(error.code(), "E0921", "{error}");
         assert!(error.to_string().contains("cluster_barrier at "), "{error}");
-        // The device goes on.
+        // The device remains usable.
         assert!(device.compile(&twice(), &options).is_ok());
     }
     assert!(on(9, 0).compile(&clustered, &options).is_ok());
 }
 
-/// A block copies 16 x 64 elements by the copy engine, in and out.
+/// Each block copies a box of 16 x 64 elements by TMA, to shared memory and back.
 fn boxed() -> Kernel {
     let written = Kernel::build("boxed", |k| {
         let source = k.input::<u16>("source", "(M,K{div=8}):(K,1)")?;
@@ -260,19 +261,19 @@ fn a_launch_makes_the_tensor_maps_of_the_program() {
     let mut y = DeviceTensor::filled(&stream, layout(), 0_u16).unwrap();
     let sized = kernel.at(&[("M", 40), ("K", 72)]).unwrap();
     sized.launch(&stream, &[(&x).into(), (&mut y).into()]).unwrap();
-    // The last map is that of the output: 72 elements side by side, 40 rows of 144 bytes.
+    // The last tensor map is that of the output: rows of 72 elements, and 40 rows of 144 bytes.
     let encoded = books(|books| books.encoded.clone()).unwrap();
     assert_eq!(encoded, (y.address(), vec![72, 40], vec![144], vec![64, 16]));
     let launched = books(|books| books.last.clone()).unwrap();
     let sizes: Vec<usize> = launched.arguments.iter().map(Vec::len).collect();
     assert_eq!((sizes[..2].to_vec(), sizes[sizes.len() - 2..].to_vec()), (vec![8, 8], vec![128, 128]));
-    // The same memory has the same maps, which the driver is not asked for again.
+    // The same memory has the same tensor maps, which are not encoded again.
     let encoded_for = || books(|books| books.encoded.take()).map(|(address, ..)| address);
     assert_eq!(encoded_for(), Some(y.address()));
     sized.launch(&stream, &[(&x).into(), (&mut y).into()]).unwrap();
     assert_eq!(encoded_for(), None);
     assert_eq!(books(|books| books.last.clone()).unwrap().arguments, launched.arguments);
-    // Other memory has others, as has another kernel at sizes.
+    // Other memory has other tensor maps, as has another kernel with sizes.
     let z = DeviceTensor::filled(&stream, layout(), 2_u16).unwrap();
     sized.launch(&stream, &[(&z).into(), (&mut y).into()]).unwrap();
     assert_eq!(encoded_for(), Some(z.address()));
@@ -280,7 +281,7 @@ fn a_launch_makes_the_tensor_maps_of_the_program() {
     assert_eq!(encoded_for(), Some(x.address()));
     kernel.at(&[("M", 40), ("K", 72)]).unwrap().launch(&stream, &[(&z).into(), (&mut y).into()]).unwrap();
     assert_eq!(encoded_for(), Some(y.address()));
-    // An output is its own map, and no other tensor.
+    // An output may alias the tensor of its own tensor map, but no other tensor.
     let same = (&mut y).into();
     assert_eq!(sized.launch(&stream, &[same, same]).unwrap_err().code(), "E0815");
     // Missing memory is refused before the driver makes a tensor map.

@@ -1,4 +1,5 @@
-//! Launches: what is refused before the driver is asked, what it is asked, and what fails later.
+//! Launches: what is refused before the driver is called, what the driver is called with, and
+//! errors that are reported later.
 
 use std::sync::Arc;
 
@@ -75,7 +76,8 @@ fn a_kernel_gets_its_arguments() {
     assert_eq!(x.read(&stream).unwrap().as_slice(), [3.0, 3.0, 3.0, 3.0, 3.0, 1.5]);
     let launched = last();
     assert_eq!((launched.grid, launched.block, launched.shared_bytes), ([3, 2, 1], [32, 4, 2], 100));
-    // Cluster, programmatic serialisation, cooperative: the numbers of the driver's header.
+    // Cluster, programmatic serialisation, cooperative: the attribute numbers of the driver's
+    // header.
     assert_eq!(launched.attributes, [(4, [3, 1, 1]), (6, [1, 0, 0]), (2, [1, 0, 0])]);
     let arguments = [&x.address().to_ne_bytes()[..], &2.0_f32.to_ne_bytes(), &5_u32.to_ne_bytes()];
     assert_eq!(launched.arguments, arguments);
@@ -83,7 +85,7 @@ fn a_kernel_gets_its_arguments() {
     books(|books| assert!(books.live.is_empty(), "{:?}", books.live));
 }
 
-/// The refusal, and that the driver was not asked.
+/// The error, and a check that the driver was not called.
 fn refused(result: Result<(), GpuError>) -> (String, String) {
     let error = result.unwrap_err();
     assert_eq!(books(|books| books.launches), 0, "{error}");
@@ -119,7 +121,7 @@ fn arguments_are_compared_with_the_list() {
     wrong(&[(&mut integers).into(), factor, count], "E0812", "memory of u32");
     let mut short = vector(&stream, 5, 1.0);
     wrong(&[(&mut short).into(), factor, count], "E0813", "`x` of scale takes 24 bytes, but the memory has 20");
-    // Element 0 is one element behind the beginning of the memory.
+    // Element 0 is one element after the beginning of the memory.
     let mut shifted =
         DeviceTensor::filled(&stream, "(2,7):(-1,1)".parse::<Layout>().unwrap().coalesce().unwrap(), 0.0_f32);
     assert_eq!(shifted.as_mut().unwrap_err().code(), "E0402");
@@ -162,11 +164,11 @@ fn memory_of_another_device_is_read_where_it_is_seen() {
     let add = function(&device, "add", &list);
     let launch = Launch::new([1, 1, 1], [32, 1, 1]);
     let (own, remote, mut out) = (vector(&stream, 6, 1.0), vector(&other, 6, 2.0), vector(&stream, 6, 0.0));
-    // It is read, and not written.
+    // The memory may be read, but not written.
     let seen = remote.memory().seen_by(&device).unwrap();
     let refused = refused(add.launch(&stream, &launch, &[(&own).into(), (&own).into(), (&seen).into()]));
     assert_eq!(refused.0, "E0812");
-    // Twice: the driver is asked once.
+    // Peer access is enabled once, although it is requested twice.
     for _ in 0..2 {
         let (own, remote) = (own.memory().seen_by(&device).unwrap(), remote.memory().seen_by(&device).unwrap());
         add.launch(&stream, &launch, &[(&own).into(), (&remote).into(), (&mut out).into()]).unwrap();
@@ -178,7 +180,7 @@ fn memory_of_another_device_is_read_where_it_is_seen() {
     });
     let enable_calls = || books(|books| books.trace.iter().filter(|call| **call == "cuCtxEnablePeerAccess").count());
     assert_eq!(enable_calls(), 1);
-    // A device that is given back and opened again has forgotten it.
+    // After a device is closed and opened again, peer access must be enabled again.
     drop((remote, other, second));
     let (_again, other) = opened_at(&driver, 1);
     vector(&other, 6, 2.0).memory().seen_by(&device).unwrap();
@@ -193,7 +195,7 @@ fn lines_and_parts_of_memory_of_another_device() {
     let numbers: Vec<u8> = (0..64).collect();
     there.write(&other, 0, &numbers).unwrap();
     here.write(&stream, 0, &[255; 64]).unwrap();
-    // Three lines of 4 bytes, each 16 from the one before, side by side behind the first 8 bytes.
+    // Three lines of 4 bytes: read 16 bytes apart, and written adjacently after the first 8 bytes.
     let lines = Lines { count: 3, bytes: 4, read: 16, written: 4 };
     let from = there.seen_by(&device).unwrap().part(2, 40).unwrap();
     here.written_by(&device).unwrap().part(8, 12).unwrap().copy_lines(&stream, &from, lines).unwrap();
@@ -201,12 +203,12 @@ fn lines_and_parts_of_memory_of_another_device() {
     here.read(&stream, 0, &mut bytes).unwrap();
     assert_eq!(bytes[8..20], [2, 3, 4, 5, 18, 19, 20, 21, 34, 35, 36, 37]);
     assert!(bytes[..8].iter().chain(&bytes[20..]).all(|byte| *byte == 255));
-    // Into the memory of the other device, as a whole.
+    // A copy to the memory of the other device, in one piece.
     let own = here.seen_by(&device).unwrap().part(8, 4).unwrap();
     there.written_by(&device).unwrap().part(60, 4).unwrap().copy_from(&stream, &own).unwrap();
     there.read(&other, 0, &mut bytes).unwrap();
     assert_eq!(bytes[60..], [2, 3, 4, 5]);
-    // What does not fit, overlaps or is another device's is refused.
+    // Copies that do not fit, that overlap, or whose memory is on another device are refused.
     let refused = |lines: Lines| {
         let from = there.seen_by(&device).unwrap();
         let mut into = device.allocate(12).unwrap();
@@ -236,10 +238,10 @@ fn things_of_another_device_are_refused() {
     assert_eq!(x.read(&other).unwrap_err().code(), "E0814");
     let event = second.event().unwrap();
     assert_eq!(stream.record(&event).unwrap_err().code(), "E0814");
-    // Streams wait for events of any device.
+    // Streams can wait for events of any device.
     stream.wait(&event).unwrap();
     assert_eq!(event.seconds_since(&device.event().unwrap()).unwrap_err().code(), "E0814");
-    // The same device, opened once more, is the same.
+    // The same device, opened again, counts as the same.
     let (_again, stream) = opened_at(&driver, 0);
     assert!(scale.launch(&stream, &launch, &[(&mut x).into(), numbers[0], numbers[1]]).is_ok());
 }
@@ -286,8 +288,8 @@ fn sizes_are_within_their_limits() {
     }
 }
 
-/// More than 48 KiB of shared memory and more than eight blocks in a cluster are allowed once, when
-/// they are first asked for.
+/// More than 48 KiB of shared memory, and more than eight blocks of a cluster, are enabled once,
+/// when they are first requested.
 #[test]
 fn what_a_kernel_must_be_allowed_is_allowed_once() {
     let (device, stream) = opened();
@@ -326,7 +328,7 @@ fn occupancy_is_the_drivers() {
     assert_eq!((trap.resources().registers, trap.resources().block_threads, trap.resources().cluster), (32, 512, None));
 }
 
-/// In the steady state a launch takes no memory of the host.
+/// In the steady state, a launch allocates no host memory.
 #[test]
 fn a_launch_allocates_nothing() {
     let (device, stream) = opened();
@@ -355,7 +357,7 @@ fn a_kernel_that_fails_is_named_later() {
     let text = error.to_string();
     let launches = "trap, grid (7,1,1), block (32,1,1), 0 bytes of shared memory; scale, grid (1,1,1), block (64,1,1)";
     assert!(text.contains("CUDA_ERROR_OF_A_TEST (719)") && text.contains(launches), "{text}");
-    // From then on the driver is not called, and every call is refused with the reason.
+    // After that, the driver is not called, and every call returns an error with the reason.
     let calls = books(|books| books.trace.len());
     for error in [
         stream.synchronize().unwrap_err(),
@@ -369,14 +371,15 @@ fn a_kernel_that_fails_is_named_later() {
         assert!(error.to_string().contains("trap, grid (7,1,1)"), "{error}");
     }
     assert_eq!(books(|books| books.trace.len()), calls);
-    // When all is given back, the device can be opened again.
+    // When everything is freed, the device can be opened again.
     let driver = device.context().driver().version();
     drop((trap, scale, x, stream, device));
     books(|books| assert!(books.live.is_empty(), "{:?}", books.live));
     assert_eq!(driver, 13_000);
 }
 
-/// Modules that are dropped behind a launch go when it is done; the fake looks.
+/// Modules that are dropped after a launch are unloaded when the launch has completed; the fake
+/// driver checks this.
 #[test]
 fn kernels_that_run_keep_their_code() {
     let (device, stream) = opened();
@@ -394,7 +397,7 @@ fn kernels_that_run_keep_their_code() {
     assert_eq!(x.read(&stream).unwrap().as_slice(), [128.0; 6]);
 }
 
-/// What was waited for, in whichever way, is not named.
+/// Launches that were already synchronised with, in whatever way, are not named in errors.
 #[test]
 fn launches_that_are_done_are_forgotten() {
     let waits: [fn(&Stream, &DeviceTensor<f32>); 3] = [
@@ -445,7 +448,7 @@ fn graphs_replay_their_launches() {
         graph.launch(&stream).unwrap();
     }
     assert_eq!(x.read(&stream).unwrap().as_slice(), [64.0; 6]);
-    // A refusal inside leaves no capture open.
+    // A failure inside of a capture ends the capture.
     let refused = Graph::capture(&stream, |capture| capture.launch(&scale, &launch, &[]));
     assert_eq!(refused.unwrap_err().code(), "E0812");
     let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
@@ -480,7 +483,7 @@ fn tensor_maps_are_arguments() {
     assert_eq!(encoded, (address, vec![512, 1024], vec![1024], vec![64, 128]));
     load.launch(&stream, &launch, &[(&map).into(), 3_u16.into()]).unwrap();
     assert_eq!(last().arguments, [[1_u64.to_ne_bytes(); 16].concat(), 3_u16.to_ne_bytes().to_vec()]);
-    // Another tensor under the same boxes is too small.
+    // Another tensor, with the same boxes, is too small.
     let small = DeviceTensor::filled(&stream, "(1023,512):(512,1)".parse::<Layout>().unwrap(), 0_u16).unwrap();
     let error = EncodedTensorMap::new(&small, &boxes, swizzle, promotion, outside).unwrap_err();
     assert!(error.code() == "E0817" && error.to_string().contains("reach to byte 1048576"), "{error}");

@@ -64,7 +64,7 @@ fn kernels_have_the_parameters_that_are_said() {
     refuse("scale", &[x.clone(), f32.clone(), u64.clone()], "8, 4, 8");
     refuse("trap", std::slice::from_ref(&u32), "trap has no parameters, but the list has parameters of 4 bytes");
     let scale = module.function("scale", &[x, f32, u32]).unwrap();
-    // The kernel holds its module.
+    // The kernel keeps its module alive.
     drop(module);
     assert_eq!(scale.parameters().len(), 3);
     assert!(books(|books| books.live.values().any(|what| *what == "module")));

@@ -1,4 +1,4 @@
-//! Plans that were measured on a device are used by everything that plans for it.
+//! Plans that were measured on a device are used by every planner for that device.
 
 use tilewright_kernel::Element;
 use tilewright_kernel::machine::Machine;
@@ -13,7 +13,7 @@ use crate::device::Device;
 use crate::devices::measured::{Card, DevicePlanner, MeasuredPlans, Planning, Ranked, TileWork};
 use crate::devices::reshard::pulls;
 
-/// A device of which the driver says what it says of an H200.
+/// A device with the attributes of an H200.
 fn h200() -> Device {
     let card = Machine::named("H200").unwrap();
     let of = card.multiprocessor;
@@ -24,7 +24,7 @@ fn h200() -> Device {
     device
 }
 
-/// Keeps another plan than that of the model, as if it had been measured: in one line.
+/// Stores another plan than that of the model, as if it had been measured, in one line.
 fn keep<W: Planning>(plans: &MeasuredPlans, device: &Device, work: &W) -> String {
     let machine = device.machine().unwrap();
     let all = work.candidates(&machine).unwrap_or_else(|error| panic!("{}: {error}", work.problem()));
@@ -65,7 +65,7 @@ fn a_device_plans_as_was_measured() {
         assert_eq!(planner.machine(), &model);
         assert_eq!(Computation::line(&planner.computation(work).unwrap()), kept);
         assert_ne!(Computation::line(&model.computation(work).unwrap()), kept);
-        // Without the file it is the model's.
+        // Without the file, the plan is that of the model.
         let none = DevicePlanner::with(&device, &MeasuredPlans::none()).unwrap();
         assert_ne!(Computation::line(&none.computation(work).unwrap()), kept);
     }
@@ -74,7 +74,7 @@ fn a_device_plans_as_was_measured() {
     assert_eq!(Problem::line(planner.gemm(&product).unwrap().plan()), kept);
     assert_ne!(Problem::line(model.gemm(&product).unwrap().plan()), kept);
 
-    // A kernel of the library is planned as the computation that it is.
+    // A kernel of the library is planned as the computation that it performs.
     let entry = named("transpose").unwrap();
     let sizes = [("M", 2048), ("N", 1024)];
     let line = Computation::line(&planner.computation(&transposed).unwrap());
@@ -95,7 +95,8 @@ fn a_device_plans_as_was_measured() {
         line
     );
 
-    // A tensor moved between devices: what a device has already is copied by a relayout.
+    // A tensor is moved between devices: elements that a device already holds are copied by a
+    // relayout.
     let mesh: Mesh = "x=2".parse().unwrap();
     let sharded = |text: &str| ShardedLayout::parse(&mesh, text).unwrap();
     let exchange =
@@ -117,7 +118,7 @@ fn a_device_plans_as_was_measured() {
     assert_ne!(planner.tile(&program, &[("M", 72)]).unwrap().line(), kept);
 }
 
-/// A file of someone else is as none, and the planner says so.
+/// A file of unknown origin is ignored, and the planner reports that.
 #[test]
 fn a_file_that_cannot_be_read_is_told() {
     let device = h200();

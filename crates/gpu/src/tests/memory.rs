@@ -34,7 +34,7 @@ fn bytes_are_written_and_read_where_they_are() {
     let mut part = [0; 4];
     copy.read(&stream, 2, &mut part).unwrap();
     assert_eq!(part, [9, 1, 2, 3]);
-    // Past the end, by one and by as much as there are numbers.
+    // Indices past the end: by one, and up to the largest number.
     for at in [13, 17, u64::MAX] {
         assert_eq!(memory.read(&stream, at, &mut part).unwrap_err().code(), "E0813");
         assert_eq!(memory.write(&stream, at, &part).unwrap_err().code(), "E0813");
@@ -78,14 +78,14 @@ fn bytes_are_repeated() {
             let within = (at as u64) < count && !pattern.is_empty();
             assert_eq!(byte, if within { pattern[at % pattern.len()] } else { 99 }, "{count} {pattern:?}");
         }
-        // What does not fit is not written.
+        // Values that do not fit are not written.
         assert_eq!(memory.repeat(&stream, 17, &[1]).unwrap_err().code(), "E0813");
     }
     drop((stream, device));
     nothing_is_left();
 }
 
-/// Every element comes back, whatever the layout and the type; gaps too.
+/// Every element is read back, whatever the layout and the type; so are gaps.
 fn round_trip<T: Element + PartialEq>(value: impl Fn(i64) -> T, other: T) {
     let (device, stream) = device();
     for layout in ["(4,6):(6,1)", "(3,2):(1,4)", "7:-2", "((2,2),3):((1,6),2)", "1:0"] {
@@ -157,14 +157,14 @@ fn events_measure_time() {
     stream.record(&begin).unwrap();
     stream.record(&end).unwrap();
     stream.wait(&begin).unwrap();
-    // Handles of the fake are 8 apart, which it calls milliseconds.
+    // Handles of the fake driver are 8 apart, which it returns as milliseconds.
     assert_eq!(end.seconds_since(&begin).unwrap(), 0.008);
     assert!(!end.is_done().unwrap() && stream.is_done().unwrap());
     drop((begin, end, stream, device));
     nothing_is_left();
 }
 
-/// A context that others made current is current again after each call.
+/// A context that other code made current is current again after each call.
 #[test]
 fn contexts_of_others_stay_current() {
     let (device, stream) = device();
@@ -182,7 +182,7 @@ fn contexts_of_others_stay_current() {
     nothing_is_left();
 }
 
-/// The types that may be sent to other threads are `Send`.
+/// Types that may be sent to other threads implement `Send`.
 #[test]
 fn things_may_move_between_threads() {
     fn moves<T: Send + Sync>() {}

@@ -1,4 +1,4 @@
-//! Drivers and devices that are there, or are not.
+//! Drivers and devices that are available, or not.
 
 use tilewright_kernel::machine::{Machine, Rates};
 use tilewright_kernel::ptx::Target;
@@ -20,7 +20,7 @@ fn drivers_that_will_not_do() {
         ("E0802", "the driver is that of CUDA 12.3, but 12.4 is needed")
     );
     assert!(driver_with(|books| books.version = MINIMUM_VERSION).is_ok());
-    // Whichever function is missing is named.
+    // Any missing function is named.
     for symbol in SYMBOLS.iter().chain(&["cuDriverGetVersion"]) {
         let missing = refusal(|books| books.missing = Some(symbol));
         assert_eq!(missing.code(), "E0802");
@@ -31,12 +31,12 @@ fn drivers_that_will_not_do() {
     let other = refusal(|books| books.init = 803);
     let said = "cuInit was refused: the driver said CUDA_ERROR_OF_A_TEST (803), as the test wants";
     assert_eq!((other.code(), other.to_string().as_str()), ("E0819", said));
-    // A number that the driver itself has no name for.
+    // An error number for which the driver has no name.
     assert!(refusal(|books| books.init = 777).to_string().ends_with("the driver said error 777 (777)"));
 }
 
-/// A device is its card of the table where the driver gives it the same multiprocessors, and what
-/// the driver says elsewhere.
+/// A device is identified as a card of the table if the driver reports the same number of
+/// multiprocessors; otherwise its data is what the driver reports.
 #[test]
 fn a_device_is_a_machine() {
     let card = Machine::named("H200").unwrap();
@@ -54,7 +54,7 @@ fn a_device_is_a_machine() {
     assert_eq!((part.multiprocessor, part.target, part.latency), (of, Target::Sm90a, None));
     assert_eq!((part.clock, part.bandwidth), (2e9, 2.0 * 3e9 * 512.0 / 8.0));
     assert_eq!(part.rates, Rates::of((9, 0), 16, 2e9));
-    // Another capability is another card, and one that runs no target is none.
+    // Another capability means another card; one below all targets is refused.
     assert_eq!(machine(&[(75, 10)]).unwrap().target, Target::Sm100);
     assert_eq!(machine(&[(75, 7), (76, 5)]).unwrap_err().code(), "E0804");
 }
@@ -77,7 +77,7 @@ fn devices_are_counted() {
     assert!(books(|books| books.live.is_empty()));
 }
 
-/// On whatever machine this runs: an error that says what is missing, or a device.
+/// On any machine, opening returns a device, or an error that says what is missing.
 #[test]
 fn this_machine_has_a_device_or_says_why_not() {
     match Device::open(0) {

@@ -1,4 +1,5 @@
-//! Sequences of tile programs: what is launched on what, and what is refused before.
+//! Sequences of tile programs: what is launched with which tensors, and what is refused before the
+//! launch.
 
 use tilewright_kernel::{Element, ElementType, LaunchArguments};
 use tilewright_layout::Layout;
@@ -14,7 +15,7 @@ use crate::graph::Graph;
 use crate::module::ModuleOptions;
 use crate::stream::Stream;
 
-/// `output` is `input` times `factor`, rows of four with pitches of their own.
+/// A program in which `output` is `input` times `factor`, with rows of four and separate pitches.
 fn scaled(name: &str, input: &str, output: &str) -> Program {
     let text = format!(
         "tile {name} {{
@@ -28,7 +29,7 @@ fn scaled(name: &str, input: &str, output: &str) -> Program {
     text.parse().unwrap()
 }
 
-/// `w` of `x`, and `y` of `w`.
+/// A sequence of two programs: `w` from `x`, and `y` from `w`.
 fn two() -> Sequence {
     Sequence::new(vec![scaled("first", "x", "w"), scaled("second", "w", "y")])
 }
@@ -54,14 +55,14 @@ fn rows(stream: &Stream, layout: &str) -> DeviceTensor<f32> {
 const X: &str = "(3,4):(8,1)";
 const Y: &str = "(3,4):(4,1)";
 
-/// What is launched meanwhile, in order.
+/// The launches during `work`, in order.
 fn history(work: impl FnOnce()) -> Vec<Launched> {
     books(|books| books.history = Some(Vec::new()));
     work();
     books(|books| books.history.take()).unwrap()
 }
 
-/// How often a function of the driver is called meanwhile.
+/// The number of calls of a driver function during `work`.
 fn calls(symbol: &str, work: impl FnOnce()) -> usize {
     let before = books(|books| books.trace.len());
     work();
@@ -85,7 +86,7 @@ fn programs_are_launched_in_order_on_the_tensors_of_their_names() {
     let (x, mut y) = (rows(&stream, X), rows(&stream, Y));
     let mut workspaces = Vec::new();
     for _ in 0..2 {
-        // In any order.
+        // Tensors may be passed in any order.
         let launched = history(|| sized.launch(&stream, &[("y", (&mut y).into()), ("x", (&x).into())]).unwrap());
         let entries: Vec<&str> = launched.iter().map(|launched| launched.entry.as_str()).collect();
         assert_eq!(entries, ["first", "second"]);
@@ -95,7 +96,7 @@ fn programs_are_launched_in_order_on_the_tensors_of_their_names() {
         workspaces.push(space);
         assert!(launched.iter().all(|launched| launched.grid == [3, 1, 1]));
     }
-    // The memory of the workspaces is used again.
+    // The memory of the workspaces is reused.
     assert_eq!(workspaces[0], workspaces[1]);
     drop((x, y, sized, sequence, stream, device));
     books(|books| assert!(books.live.is_empty(), "{:?}", books.live));
@@ -114,7 +115,7 @@ fn a_workspace_may_be_given() {
         assert_eq!(addresses(&launched[1])[0], w.address());
     });
     assert_eq!(allocated, 0);
-    // The first launch that needs them allocates workspaces, unless that was done before.
+    // The first launch that needs workspaces allocates them, unless they were allocated before.
     let given = || [("x", (&x).into())];
     let mut launch = |sized: &mut SizedSequence| {
         let [x] = given();
@@ -138,14 +139,14 @@ fn what_does_not_fit_is_refused_before_anything_is_launched() {
             let error = sized.launch(&stream, tensors).unwrap_err();
             (error.code(), error.to_string())
         };
-        // Names.
+        // Tensors that are missing or unknown, by name.
         let missing = "a tensor is not given: `y`, an output of f32 (N,4):(y_pitch{div=4},1)";
         assert_eq!(refused(&[("x", (&x).into())]), ("E1214", missing.to_string()));
         let both = || [("x", (&x).into())];
         let [known] = both();
         assert_eq!(refused(&[known, ("y", (&mut y).into()), ("z", (&x).into())]).0, "E1214");
         assert_eq!(refused(&[known, ("y", (&mut y).into()), known]).0, "E1214");
-        // A result that may only be read, another type, and no memory at all.
+        // An output that is passed as read-only, another type, and no memory at all.
         let (code, message) = refused(&[known, ("y", (&y).into())]);
         assert_eq!(code, "E0812");
         assert!(message.starts_with("parameter 2 of first .. second, `y`, is memory of f32 that is written"));
@@ -158,10 +159,10 @@ fn what_does_not_fit_is_refused_before_anything_is_launched() {
         assert_eq!(refused(&[known, ("y", short.memory_mut().into())]), ("E0813", small));
         let mut short = device.allocate(128).unwrap();
         assert_eq!(refused(&[known, ("y", short.part_mut(8, 64).unwrap())]).0, "E0813");
-        // Another order in memory.
+        // Another memory order.
         let mut columns = rows(&stream, "(3,4):(1,3)");
         assert_eq!(refused(&[known, ("y", (&mut columns).into())]).0, "E0820");
-        // `x` is read by the first program and `y` written by the second: no kernel has both.
+        // The first program reads `x` and the second one writes `y`; no kernel has both.
         let mut one = rows(&stream, X);
         let same = crate::parameter::Argument::from(one.memory_mut());
         let aliased = "`x` and `y` of first .. second share memory, and one of them is written".to_string();
@@ -206,7 +207,7 @@ fn sizes_and_numbers_are_given_by_their_names() {
     assert_eq!(error.code(), "E1003");
 }
 
-/// A launch on another stream waits for the last one, for both use the same workspaces.
+/// A launch on another stream waits for the last one, because both use the same workspaces.
 #[test]
 fn launches_on_other_streams_wait_for_the_last_one() {
     let (device, stream) = opened();
@@ -219,7 +220,7 @@ fn launches_on_other_streams_wait_for_the_last_one() {
     };
     let found = [&stream, &stream, &other, &other, &stream].map(&mut waits);
     assert_eq!(found, [0, 0, 1, 0, 1]);
-    // Workspaces of the caller are in the hands of the caller.
+    // Workspaces of the caller are managed by the caller.
     let mut w = rows(&stream, Y);
     let mut waits = |on: &Stream| {
         let given = [("x", (&x).into()), ("w", (&mut w).into()), ("y", (&mut y).into())];
@@ -245,7 +246,8 @@ fn a_recorded_launch_needs_its_workspaces_given() {
     assert_eq!(books(|books| books.launches), 2);
 }
 
-/// Whatever call of a launch the driver refuses: the error says so, and the next launch goes on.
+/// For every driver call of a launch that may fail: the error is reported, and the next launch
+/// succeeds.
 #[test]
 fn each_call_of_a_launch_may_be_refused() {
     let (device, stream) = opened();
@@ -274,7 +276,7 @@ fn each_call_of_a_launch_may_be_refused() {
                 refused += 1;
             }
         }
-        // Workspaces that no event marks are given up.
+        // Workspaces whose last use no event records are discarded.
         let is_marking = books(|books| books.trace.get(at) == Some(&"cuEventRecord"));
         let allocated = calls("cuMemAlloc_v2", || {
             sized.launch(on, &[("x", (&x).into()), ("y", (&mut y).into())]).unwrap();

@@ -1,6 +1,8 @@
-//! Counts beside those of the interpreter, and registers beside a list of lives.
+//! Counts compared with those of the interpreter, and registers compared with a list of live
+//! ranges.
 //!
-//! Every program that the interpreter's tests find right is counted here too: `is_right` asks.
+//! Every program that the interpreter's tests find correct is counted here too, because `is_right`
+//! calls this.
 
 mod in_flight;
 
@@ -17,13 +19,13 @@ fn cost(program: &Program) -> Cost {
     program.cost(&Machine::named("H200").unwrap(), &[]).unwrap()
 }
 
-/// The counts of a run are those of the cost report, or at most those where it says so.
+/// The counts of a run equal those of the cost report, or are at most those if the report says so.
 #[track_caller]
 pub(crate) fn agrees(program: &Program, run: &Run) {
     let Ok(counted) = cost(program).counted else { return };
     assert_eq!(counted.walked, counted.blocks);
     if counted.is_exact() {
-        // The interpreter does not count what TMA moves.
+        // The interpreter does not count the bytes that TMA moves.
         let own: Vec<AccessCount> =
             counted.accesses.iter().filter(|access| access.class != Class::Bulk).cloned().collect();
         assert_eq!(own, run.counts.accesses);
@@ -45,7 +47,7 @@ pub(crate) fn agrees(program: &Program, run: &Run) {
     }
 }
 
-/// Reads where an index in memory says, to the thread's own place.
+/// Each thread reads at an index that it loads from memory, and stores to its own element.
 fn gathered() -> Program {
     let mut k = Assembler::new(2, 64);
     let (index, from) = (k.global(Role::Input, Element::U8, 64), k.global(Role::Input, Element::U32, 64));
@@ -71,7 +73,7 @@ fn what_memory_decides_is_the_most_that_it_can_be() {
     assert!(!counted.is_exact() && !counted.both_sides);
     let marks: Vec<bool> = counted.accesses.iter().map(|access| access.at_most).collect();
     assert_eq!(marks, [false, true, false]);
-    // A sector for each lane, where the run met fewer.
+    // The report assumes a sector for each lane; the run accessed fewer.
     assert_eq!(counted.accesses[1].sectors, 4 * 32);
     assert!(run.counts.accesses[1].sectors < 4 * 32);
     assert_eq!(counted.accesses[2], run.counts.accesses[2]);
@@ -109,7 +111,7 @@ fn a_loop_of_a_length_from_memory_is_not_counted() {
 
 #[test]
 fn a_block_of_too_many_steps_is_not_counted() {
-    // What the loop carries grows by more each time, so no iteration is like another.
+    // The loop-carried value grows by more in each iteration, so no two iterations are alike.
     let mut k = Assembler::new(1, 32);
     let y = k.global(Role::Output, Element::I32, 32);
     let (zero, many) = (k.constant(0), k.constant(1 << 30));
@@ -123,8 +125,8 @@ fn a_block_of_too_many_steps_is_not_counted() {
 
 #[test]
 fn iterations_that_do_the_same_are_multiplied() {
-    // A load in each iteration, its address carried; another one at a place that comes round after
-    // six iterations, of which one in three lies a sector further.
+    // Each iteration has two loads: one whose address is carried, and one at an address that
+    // repeats after six iterations; for one iteration in three, it is a sector further.
     let program = |count: i64, iterations: i64| {
         let mut k = Assembler::new(count, 64);
         let x = k.global(Role::Input, Element::U32, 1 << 26);
@@ -157,7 +159,7 @@ fn iterations_that_do_the_same_are_multiplied() {
             assert!((long / (100_000.0 * short) - 1.0).abs() < 0.01, "{short} {long}");
         }
     }
-    // As many iterations as are walked at most, times a thousand: that takes no longer.
+    // A thousand times as many iterations as are walked at most: that takes no longer.
     let longer = program(1, 1 << 20);
     assert!(longer.multiplied);
     assert_eq!(longer.accesses[0].requests, 2 << 20);
@@ -180,8 +182,8 @@ fn large_grids_are_counted_in_part() {
     assert_eq!((cost.sectors(), cost.tensor_bytes), (8_000_000, 256_000_000));
 }
 
-/// The most bits that are alive at once, by asking of each place which registers were written
-/// before it and are read after.
+/// The most bits that are live at once: for each place, the registers that were written before it
+/// and are read after it.
 fn alive(program: &Program) -> u32 {
     let instructions: Vec<&Instruction> = program
         .body
@@ -201,7 +203,7 @@ fn alive(program: &Program) -> u32 {
             .filter(|at| {
                 let written = instructions.iter().position(|by| by.outputs.iter().any(|output| output.index() == *at));
                 let read = instructions.iter().rposition(|by| by.inputs.iter().any(|input| input.index() == *at));
-                // A result that nobody reads has its place while it is written.
+                // A result that is never read occupies its register while it is written.
                 written.is_some_and(|written| {
                     written <= place && (read.is_some_and(|read| read > place) || written == place)
                 })
@@ -237,7 +239,7 @@ fn registers_are_the_lives_of_the_values() {
     }
 }
 
-/// Widened floats of 16 bits take half a register each until they are read, if that is once.
+/// Widened 16-bit floats occupy half a register each until they are read, if they are read once.
 #[test]
 fn floats_are_widened_where_they_are_read() {
     let [from, to] = [Number::Bf16, Number::F32].map(Format::Number);

@@ -1,4 +1,4 @@
-//! Tests of the interpreter: each defect by programs that have just that one, and their twins
+//! Tests of the interpreter: for each defect, programs with only that defect, and the same programs
 //! without it.
 
 mod arrivals;

@@ -1,6 +1,6 @@
-//! The functions of the driver in memory, by their symbols.
+//! The functions of the fake driver, by symbol.
 //!
-//! Reason for unsafe code: functions of C, which get pointers.
+//! Reason for unsafe code: C functions, which receive pointers.
 #![allow(unsafe_code, non_snake_case)]
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
@@ -10,24 +10,24 @@ use super::{Answer, Books, CONTEXT, CURRENT, Launched, books, call};
 use crate::driver::{LaunchConfig, TensorMapBytes};
 use crate::status::Code;
 
-/// The bytes behind a pointer.
+/// The bytes at a pointer.
 ///
 /// # Safety
 ///
-/// There are this many.
+/// `pointer` must be valid for `count` bytes.
 unsafe fn bytes<'a>(pointer: *const c_void, count: usize) -> &'a [u8] {
-    // SAFETY: the caller's promise.
+    // SAFETY: the requirement is that of the caller.
     unsafe { std::slice::from_raw_parts(pointer.cast(), count) }
 }
 
-/// The functions, each as its name, whether it wants a context, its parameters, and what it does.
+/// The functions: for each its name, whether it requires a context, its parameters, and its body.
 macro_rules! fakes {
     ($(fn $symbol:ident $wants:literal ($($name:ident: $kind:ty),* $(,)?) |$books:pat_param| $work:block)+) => {
         $(
             unsafe extern "C" fn $symbol($($name: $kind),*) -> Code {
                 call(stringify!($symbol), $wants, |$books| {
                     #[allow(unused_unsafe)]
-                    // SAFETY: pointers are to what the driver's manual says.
+                    // SAFETY: pointers are valid as the driver's manual requires.
                     unsafe { $work }
                 })
             }
@@ -46,23 +46,24 @@ macro_rules! fakes {
     };
 }
 
-/// The text of a name of an error.
+/// Stores the text of the name of an error.
 fn error_text(code: Code, place: *mut *const c_char, text: &'static CStr) -> Answer {
     if code == 777 {
         return Err(1);
     }
-    // SAFETY: the place is a variable of the caller.
+    // SAFETY: the caller passes a pointer to a variable.
     unsafe { *place = text.as_ptr() };
     Ok(())
 }
 
-/// The log with this number among the options.
+/// Writes the log with this number, if it is among the options.
 ///
 /// # Safety
 ///
-/// There are this many options and values, and a log has the bytes that its value says.
+/// There must be `count` options and values, and each log must have the size that its size option
+/// states.
 unsafe fn write_log(which: c_int, count: c_uint, options: *mut c_int, values: *mut *mut c_void, text: &str) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the requirements are those of the caller.
     unsafe {
         let options = std::slice::from_raw_parts(options, count as usize);
         let values = std::slice::from_raw_parts(values, count as usize);
@@ -77,7 +78,7 @@ unsafe fn write_log(which: c_int, count: c_uint, options: *mut c_int, values: *m
 /// The sizes of the parameters of an entry.
 fn parameters(text: &str, entry: &str) -> Option<Vec<usize>> {
     let (_, list) = text.split_once(&format!(".entry {entry}("))?;
-    // Without comments, in which layouts may stand.
+    // Comments are removed, because they may contain layouts.
     let list: String = list.lines().map(|line| line.split("//").next().unwrap_or(line)).collect();
     let (list, _) = list.split_once(')')?;
     let size = |parameter: &str| match parameter
@@ -133,7 +134,7 @@ fakes! {
         let last = books.live.range(1..0x1000).next_back().map(|(handle, _)| *handle).expect("a retained context");
         books.live.remove(&last);
         if last == 1 {
-            // Gone, and its errors with it.
+            // The context is destroyed, and its errors with it.
             (books.sticky, books.failing) = (None, None);
         }
         Ok(())
@@ -166,7 +167,8 @@ fakes! {
         if bytes > books.bytes.saturating_sub(used) {
             return Err(2);
         }
-        // As the driver does, at a multiple of 256 bytes; full of something.
+        // Memory begins at a multiple of 256 bytes, as that of the driver, and has arbitrary
+        // contents.
         let mut words = vec![0xbad0_bad0_bad0_bad0_u64; bytes.div_ceil(8) + 32];
         let at = (words.as_mut_ptr().expose_provenance() as u64).next_multiple_of(256);
         books.memory.insert(at, words);

@@ -1,4 +1,4 @@
-//! Bytes in flight, by hand, and beside a list of what waits for what.
+//! Bytes in flight, compared with numbers by hand and with a list of loads and uses.
 
 use super::cost;
 use crate::cost::{InFlight, Machine};
@@ -10,7 +10,7 @@ use crate::program::operation::{Binary, Comparison, Operation};
 use crate::program::register::{Register, Width};
 use tilewright_layout::atoms::SwizzleMode;
 
-/// A warp loads this many bytes at once where each lane has four of its own.
+/// The bytes that a warp loads at once if each lane loads four different bytes.
 const WARP: u64 = 128;
 
 /// The bytes that a block has in flight.
@@ -18,7 +18,7 @@ fn of_block(program: &Program) -> u64 {
     cost(program).in_flight.unwrap().block_bytes
 }
 
-/// A kernel of one block, its input, and four bytes of each thread in it.
+/// A kernel of one block, its input, and for each thread the address of its four bytes.
 fn begun(threads: u32) -> (Assembler, BufferId, Register) {
     let mut k = Assembler::new(1, threads);
     let x = k.global(Role::Input, Element::U32, 1 << 20);
@@ -34,30 +34,30 @@ fn load_further(k: &mut Assembler, x: BufferId, own: Register, bytes: i64) -> Re
 
 #[test]
 fn loads_before_the_first_use_are_under_way_together() {
-    // Two, then a use; in each of two warps.
+    // Two loads, then a use; in each of two warps.
     let (mut k, x, own) = begun(64);
     let (a, b) = (k.load(x, own), load_further(&mut k, x, own, 4096));
     k.binary(Binary::Add, a, b);
     assert_eq!(of_block(&k.program()), 2 * 2 * WARP);
-    // Each used before the next.
+    // Each load is used before the next.
     let (mut k, x, own) = begun(64);
     for iteration in 0..5 {
         let a = load_further(&mut k, x, own, 4096 * iteration);
         k.binary(Binary::Add, a, own);
     }
     assert_eq!(of_block(&k.program()), 2 * WARP);
-    // The second is used first: the first is still under way beside the third.
+    // The second load is used first: the first one is still in flight together with the third.
     let (mut k, x, own) = begun(32);
     let (_, b) = (k.load(x, own), load_further(&mut k, x, own, 4096));
     k.binary(Binary::Add, b, own);
     load_further(&mut k, x, own, 8192);
     assert_eq!(of_block(&k.program()), 2 * WARP);
-    // An address that is loaded is waited for.
+    // A load whose address is loaded waits for the first load.
     let (mut k, x, own) = begun(32);
     let a = k.load(x, own);
     k.load(x, a);
     assert_eq!(of_block(&k.program()), 32 * 32);
-    // Shared memory is none of it.
+    // Loads from shared memory do not count.
     let (mut k, _, own) = begun(32);
     let s = k.shared(Element::U32, 32);
     k.store(s, own, own);
@@ -107,7 +107,7 @@ fn other_names_wait_for_nothing() {
     assert_eq!(read, WARP);
 }
 
-/// A loop of so many iterations that adds up what it loads, this many iterations ahead.
+/// A loop that adds the values that it loads, each loaded `by` iterations ahead.
 fn ahead(iterations: i64, by: usize) -> Program {
     let (mut k, x, own) = begun(32);
     let (zero, many) = (k.constant(0), k.constant(iterations));
@@ -139,7 +139,7 @@ fn a_loop_has_under_way_what_it_loads_ahead() {
             assert_eq!(of_block(&ahead(iterations, by)), wanted * WARP, "{by} ahead in {iterations} iterations");
         }
     }
-    // A value that nobody reads has arrived before its register is written again.
+    // A value that is never read must arrive before its register is written again.
     let (mut k, x, own) = begun(32);
     let (zero, many) = (k.constant(0), k.constant(9));
     k.iterations(zero, many, |k, _| {
@@ -164,15 +164,15 @@ fn copies_are_under_way_until_their_group_is_waited_for() {
         }
         of_block(&k.program())
     };
-    // That many groups stay in flight, and one more begins.
+    // This many groups stay in flight, and one more begins.
     for waits in 0..4 {
         assert_eq!(copies(waits), u64::from(waits + 1) * 2 * WARP);
     }
     assert_eq!(copies(9), 6 * 2 * WARP);
 }
 
-/// One warp copies boxes of 512 bytes into a ring of stages, one in each of `iterations`. In each
-/// iteration it waits for the box of `behind` iterations before, or leaves that to other warps.
+/// One warp copies boxes of 512 bytes into a ring of stages, one box in each of `iterations`. In
+/// each iteration it waits for the box of `behind` iterations before; if None, other warps wait.
 fn ring(stages: i64, iterations: i64, behind: Option<i64>) -> Program {
     let mut k = Assembler::new(1, 32);
     let x = k.global(Role::Input, Element::U32, 1 << 16);
@@ -231,12 +231,12 @@ fn blocks_are_those_that_a_multiprocessor_has() {
 #[test]
 fn what_memory_decides_is_marked() {
     let held = cost(&super::gathered()).in_flight.unwrap();
-    // A byte of each lane, then a sector of each lane at most, in two warps.
+    // A byte of each lane, then at most a sector of each lane, in two warps.
     assert_eq!(held, InFlight { block_bytes: 2 * 32 * 32, blocks: 1, at_most: true });
 }
 
-/// The most that is under way: after each instruction, the loads before it of whose values none has
-/// been read.
+/// The most bytes in flight: after each instruction, those of the earlier loads of which no value
+/// has been read.
 fn by_list(events: &[Event]) -> u64 {
     let loads = |place: &usize| matches!(events[*place], Event::Load);
     let waited = |load: usize, place: usize| events[..=place].contains(&Event::Use(load));
@@ -247,7 +247,7 @@ fn by_list(events: &[Event]) -> u64 {
 #[derive(Clone, Copy, PartialEq)]
 enum Event {
     Load,
-    /// The value that was loaded there.
+    /// A use of the value that was loaded at this event.
     Use(usize),
 }
 

@@ -1,4 +1,4 @@
-//! Blocks that are counted, and what the last of them may rely on.
+//! Blocks that are counted, and what the last block may rely on.
 
 use super::assembler::{Assembler, finds, is_right, runs};
 use crate::element::Element;
@@ -16,12 +16,14 @@ const THREADS: i64 = 64;
 struct How {
     /// The role of the partial results.
     role: Role,
-    /// Whether a part is stored before and after the block is counted.
+    /// Whether a partial result is stored before the block is counted, and whether one is stored
+    /// after.
     before: bool,
     after: bool,
-    /// Whether the threads of a block meet before it is counted, and after.
+    /// Whether the threads of a block synchronise before the block is counted, and after.
     meet: [bool; 2],
-    /// The number of blocks before the one that adds, and how often each block is counted.
+    /// The index of the block that adds, in the order of counting, and how often each block is
+    /// counted.
     adds: i64,
     times: i64,
     /// The blocks that are counted, and the number of blocks in the counter.
@@ -40,8 +42,8 @@ const RIGHT: How = How {
     all: BLOCKS,
 };
 
-/// Each thread stores a number; each thread of the last block adds those of its counterparts in all
-/// blocks.
+/// Each thread stores a number; each thread of the last block adds the numbers of the corresponding
+/// threads of all blocks.
 fn added(how: How) -> Program {
     let mut k = Assembler::new(BLOCKS, THREADS as u32);
     let parts = k.global(how.role, Element::U32, BLOCKS * THREADS);
@@ -113,13 +115,14 @@ pub(super) fn the_last_block_sees_what_all_have_left() {
 #[test]
 pub(super) fn what_is_not_passed_on_is_found() {
     for role in [Role::Output, Role::Both] {
-        // The threads of a block do not meet before one of them counts it.
+        // The threads of a block do not synchronise before one of them counts the block.
         finds(&added(How { role, meet: [false, true], ..RIGHT }), "E1017");
-        // A part is stored behind the count, or again.
+        // A partial result is stored after the block is counted, or stored again.
         finds(&added(How { role, after: true, ..RIGHT }), "E1017");
         finds(&added(How { role, before: role == Role::Both, after: true, meet: [false, true], ..RIGHT }), "E1017");
     }
-    // A block adds that is not the last, where parts are no outputs: there is something to read.
+    // A block that is not the last one adds. If partial results are no outputs, it finds something
+    // to read.
     for adds in 0..BLOCKS - 1 {
         let program = added(How { role: Role::Both, adds, ..RIGHT });
         for run in runs(&program) {
@@ -127,11 +130,12 @@ pub(super) fn what_is_not_passed_on_is_found() {
             assert!(findings.iter().all(|finding| finding.code() == "E1017"), "{}", findings[0]);
         }
     }
-    // Nothing was written to the output yet.
+    // Nothing has been written to the output yet.
     for run in runs(&added(How { adds: BLOCKS - 2, ..RIGHT })) {
         assert!(run.unwrap_err().iter().any(|finding| finding.code() == "E1012"));
     }
-    // The barrier that the threads of a block must wait at; before it nobody may read.
+    // Without the barrier after the count, a thread may read before the block is known to be the
+    // last.
     for run in runs(&added(How { meet: [true, false], ..RIGHT })) {
         let codes: Vec<&str> = run.unwrap_err().iter().map(|finding| finding.code()).collect();
         assert!(codes.contains(&"E1016") && codes.iter().all(|code| ["E1015", "E1016"].contains(code)), "{codes:?}");

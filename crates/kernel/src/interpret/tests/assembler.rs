@@ -1,4 +1,4 @@
-//! Programs by hand: an instruction a line.
+//! Programs written by hand, one instruction per line.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +17,7 @@ use crate::program::{Branch, Carried, Instruction, Location, Loop, Program, Sour
 pub(crate) struct Assembler {
     program: Program,
     bodies: Vec<Vec<Step>>,
-    /// The predicate of the instructions that may have one.
+    /// The predicate of the next instructions, if they have one.
     guard: Option<Register>,
 }
 
@@ -50,7 +50,7 @@ impl Assembler {
         self.program
     }
 
-    /// The program, for fields without a method.
+    /// The program itself, to change fields for which there is no method.
     pub(crate) fn raw(&mut self) -> &mut Program {
         &mut self.program
     }
@@ -92,7 +92,7 @@ impl Assembler {
         BufferId(self.program.buffers.len() as u32 - 1)
     }
 
-    /// A map of a matrix of rows of `columns` elements, in boxes.
+    /// A tensor map of a matrix with rows of `columns` elements, and its box.
     pub(crate) fn map(&mut self, buffer: BufferId, extents: [i64; 2], boxed: [u32; 2], swizzle: SwizzleMode) -> MapId {
         let bytes = i64::from(self.program.buffer(buffer).element.bytes());
         let dimension = |extent: i64, stride: i64, boxed| Dimension {
@@ -149,7 +149,7 @@ impl Assembler {
         self.emit(operation, inputs, &[width])[0]
     }
 
-    /// The next statements have a predicate.
+    /// Gives the next statements a predicate.
     #[track_caller]
     pub(crate) fn guarded(&mut self, predicate: Register, write: impl FnOnce(&mut Assembler)) {
         self.guard = Some(predicate);
@@ -189,7 +189,7 @@ impl Assembler {
         self.one(Operation::MultiplyAdd(Number::I32), &[a, operand, term], Width::Bits32)
     }
 
-    /// 32 bits as an address in global memory.
+    /// Extends 32 bits to an address in global memory.
     #[track_caller]
     pub(crate) fn wide(&mut self, a: Register) -> Register {
         let one = self.constant(1);
@@ -210,7 +210,7 @@ impl Assembler {
         self.program.buffer(buffer).space == Space::Global
     }
 
-    /// Loads `count` pieces of `bits` at an address in 32 bits.
+    /// Loads `count` pieces of `bits` bits at a 32-bit address.
     #[track_caller]
     pub(crate) fn load_vector(&mut self, buffer: BufferId, address: Register, bits: u32, count: u32) -> Vec<Register> {
         let held = std::mem::take(&mut self.guard);
@@ -256,7 +256,7 @@ impl Assembler {
         self.plain(Operation::Fence(fence));
     }
 
-    /// A loop over constant bounds, or such that registers hold.
+    /// A loop whose bounds are constants or registers.
     #[track_caller]
     pub(crate) fn iterations(&mut self, from: Register, to: Register, write: impl FnOnce(&mut Assembler, Register)) {
         self.iterations_carrying(from, to, 1, &[], |assembler, index, _| {
@@ -265,7 +265,7 @@ impl Assembler {
         });
     }
 
-    /// A loop that carries values.
+    /// A loop with loop-carried values.
     #[track_caller]
     pub(crate) fn iterations_carrying(
         &mut self,
@@ -307,7 +307,7 @@ impl Assembler {
         self.step(Step::Branch(Branch { condition, then, otherwise, chosen: Vec::new(), source }));
     }
 
-    /// Code for the threads with an index less than `end`.
+    /// A body for the threads whose index is less than `end`.
     #[track_caller]
     pub(crate) fn below(&mut self, end: i64, write: impl FnOnce(&mut Assembler)) {
         let thread = self.thread();
@@ -315,7 +315,7 @@ impl Assembler {
         self.branch(condition, write, |_| {});
     }
 
-    /// Code for one thread.
+    /// A body for one thread.
     #[track_caller]
     pub(crate) fn only(&mut self, thread: i64, write: impl FnOnce(&mut Assembler)) {
         let own = self.thread();
@@ -325,12 +325,12 @@ impl Assembler {
 }
 
 thread_local! {
-    /// The kernels of this thread's tests in which one kind of defect was found, and no other: by
-    /// the code, what they do.
+    /// For each code of a defect, the kernels of this thread's tests in which that defect was
+    /// found, and no other.
     pub(crate) static FOUND: RefCell<BTreeMap<&'static str, BTreeSet<String>>> = const { RefCell::new(BTreeMap::new()) };
 }
 
-/// Remembers a kernel with findings, if they are of one kind.
+/// Records a kernel with findings, if all are of one kind.
 pub(crate) fn remember<'f>(program: &Program, findings: impl Iterator<Item = &'f Finding>) {
     let codes: BTreeSet<&'static str> = findings.map(|finding| finding.code()).collect();
     if let (1, Some(code)) = (codes.len(), codes.first()) {
@@ -348,8 +348,8 @@ pub(crate) fn runs(program: &Program) -> Vec<Result<Run, Findings>> {
     runs
 }
 
-/// Under every schedule there is a finding of this kind, at a line of the program, and none of
-/// another.
+/// Checks that every schedule finds a defect of this kind, at a line of the program, and no other
+/// kind.
 #[track_caller]
 pub(crate) fn finds(program: &Program, code: &str) {
     for (schedule, run) in Schedule::ALL.iter().zip(runs(program)) {
@@ -365,7 +365,7 @@ pub(crate) fn finds(program: &Program, code: &str) {
     }
 }
 
-/// Nothing is found under any schedule, and all leave the same.
+/// Checks that nothing is found under any schedule, and that all schedules leave the same results.
 #[track_caller]
 pub(crate) fn is_right(program: &Program) -> Run {
     let runs: Vec<Run> =

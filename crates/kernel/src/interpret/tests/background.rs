@@ -1,5 +1,5 @@
-//! Asynchronous copies: when they may be read, what may be touched meanwhile, and how a kernel may
-//! end.
+//! Asynchronous copies: when their results may be read, which memory may be accessed meanwhile, and
+//! how a kernel may end.
 
 use super::assembler::{Assembler, finds, is_right};
 use crate::element::Element;
@@ -15,8 +15,8 @@ fn copy_async(k: &mut Assembler, to: (BufferId, Register), from: (BufferId, Regi
     k.emit(operation, &inputs, &[]);
 }
 
-/// Each thread copies 16 bytes, executes `between`, and loads the bytes that the thread `apart`
-/// further copied.
+/// Each thread copies 16 bytes, executes `between`, and loads the bytes that another thread copied,
+/// `apart` threads further.
 fn exchange(apart: i64, between: &[Operation]) -> Assembler {
     let mut k = Assembler::new(2, 64);
     let source = k.global(Role::Input, Element::U32, 256);
@@ -49,8 +49,8 @@ pub(super) fn copies_are_read_after_waiting() {
     }
     is_right(&exchange(0, &[CommitAsync, WAIT]).program());
     is_right(&exchange(1, &[CommitAsync, WAIT, WarpBarrier]).program());
-    // Waited for, but nobody was told; told before it was waited for; not committed, so not waited
-    // for.
+    // Three defects: the copy is waited for without a barrier; the barrier comes before the wait;
+    // the copy is not committed, so it is not waited for.
     finds(&exchange(1, &[CommitAsync, WAIT]).program(), "E1018");
     finds(&exchange(33, &[CommitAsync, Barrier, WAIT]).program(), "E1018");
 }
@@ -58,7 +58,7 @@ pub(super) fn copies_are_read_after_waiting() {
 #[test]
 pub(super) fn copies_that_are_not_waited_for_are_found() {
     use Operation::{Barrier, CommitAsync};
-    // Read, and left behind at the end as well.
+    // The bytes are read too early, and the copy is still pending at the end.
     for between in
         [vec![CommitAsync, Barrier], vec![WAIT, Barrier], vec![CommitAsync, Operation::WaitAsync(1), Barrier]]
     {
@@ -70,8 +70,8 @@ pub(super) fn copies_that_are_not_waited_for_are_found() {
     }
 }
 
-/// Stages of a ring of `stages`: each iteration waits for the oldest, reads it, and copies anew
-/// into the one read before.
+/// A ring of `stages`: each iteration waits for the oldest stage, reads it, and copies to the stage
+/// that was read before.
 fn ring(stages: i64, left: u32, barriers: [bool; 2]) -> Assembler {
     let iterations = 6;
     let mut k = Assembler::new(1, 64);
@@ -122,7 +122,7 @@ fn ring(stages: i64, left: u32, barriers: [bool; 2]) -> Assembler {
 pub(super) fn rings_of_stages_work() {
     for stages in [2, 3, 4] {
         is_right(&ring(stages, stages as u32 - 2, [true, true]).program());
-        // The barrier of the next iteration precedes the next copy over the stage that this one
+        // The barrier of the next iteration comes before the next copy to the stage that this one
         // reads.
         let run = is_right(&ring(stages, stages as u32 - 2, [true, false]).program());
         let (source, target) = (run.tensor::<u32>(0).unwrap(), run.tensor::<u32>(1).unwrap());
@@ -138,13 +138,14 @@ pub(super) fn rings_with_a_defect_are_found() {
     finds(&ring(3, 2, [true, true]).program(), "E1018");
     finds(&ring(2, 1, [true, true]).program(), "E1018");
     finds(&ring(4, 3, [true, true]).program(), "E1018");
-    // The other threads are not told that these have waited.
+    // No barrier lets the other threads know that these have waited.
     finds(&ring(3, 1, [false, true]).program(), "E1018");
 }
 
 #[test]
 pub(super) fn bytes_are_left_alone_while_they_are_copied() {
-    // A store over the destination, a store over the source, another copy to the same place.
+    // Three defects: a store to the destination, a store to the source, and another copy to the
+    // same destination.
     let program = |what: usize, wait: bool| {
         let mut k = Assembler::new(1, 32);
         let memory = k.global(Role::Both, Element::U32, 128);
@@ -173,7 +174,7 @@ pub(super) fn bytes_are_left_alone_while_they_are_copied() {
 
 #[test]
 pub(super) fn a_copy_comes_after_what_was_done_before() {
-    // Another thread reads, or writes, the destination before.
+    // Another thread reads or writes the destination before the copy.
     let program = |barrier: bool, write: bool| {
         let mut k = Assembler::new(1, 64);
         let source = k.global(Role::Input, Element::U32, 256);
@@ -199,7 +200,7 @@ pub(super) fn a_copy_comes_after_what_was_done_before() {
     };
     for write in [false, true] {
         is_right(&program(true, write));
-        // Whichever of the two comes first.
+        // The defect is found whichever access comes first.
         finds(&program(false, write), "E1018");
     }
 }

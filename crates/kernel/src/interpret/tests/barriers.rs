@@ -1,4 +1,4 @@
-//! Barriers in memory.
+//! mbarriers.
 
 use super::assembler::{Assembler, finds, is_right, runs};
 use crate::element::Element;
@@ -21,7 +21,7 @@ pub(super) fn wait(k: &mut Assembler, objects: BufferId, address: Register, pari
     k.emit(Operation::BarrierWait { access }, &[address, parity], &[]);
 }
 
-/// How the threads of two warps publish their stores to each other, by an mbarrier.
+/// How the threads of two warps publish their stores to each other by an mbarrier.
 #[derive(Clone, Copy)]
 struct Exchange {
     count: u32,
@@ -73,15 +73,17 @@ fn exchange(how: Exchange) -> crate::program::Program {
 pub(super) fn phases_order_those_who_arrive_before_those_who_wait() {
     is_right(&exchange(EXCHANGE));
     is_right(&exchange(Exchange { iterations: 5, ..EXCHANGE }));
-    // Nobody waits.
+    // No thread waits.
     finds(&exchange(Exchange { wait: false, ..EXCHANGE }), "E1016");
     finds(&exchange(Exchange { wait: false, iterations: 3, ..EXCHANGE }), "E1016");
-    // All wait for the phase before the first, which is over, until the first one is.
+    // All threads wait for the phase before the first one, which has completed, until the first
+    // phase completes.
     for run in runs(&exchange(Exchange { parity: 1, ..EXCHANGE })) {
         let codes: Vec<&str> = run.unwrap_err().iter().map(|finding| finding.code()).collect();
         assert!(codes.iter().all(|code| ["E1016", "E1022", "E1042"].contains(code)), "{codes:?}");
     }
-    // Half of the threads arrive, and the count is half: the stores of the others are not known.
+    // Half of the threads arrive, and the expected count is half: the stores of the others are not
+    // visible.
     finds(&exchange(Exchange { arrivals: 32, count: 32, ..EXCHANGE }), "E1016");
 }
 
@@ -117,7 +119,7 @@ pub(super) fn a_phase_that_is_left_unfinished_is_found() {
 
 #[test]
 pub(super) fn more_arrivals_than_a_phase_counts_are_found() {
-    // The phase cannot end, for bytes are expected; a second thread arrives meanwhile.
+    // The phase cannot complete, because bytes are pending; a second thread arrives meanwhile.
     let program = |second: bool, expect: u32| {
         let mut k = Assembler::new(1, 32);
         let objects = k.shared(Element::U64, 1);
@@ -144,7 +146,8 @@ pub(super) fn more_arrivals_than_a_phase_counts_are_found() {
 #[test]
 pub(super) fn barriers_have_to_be_initialised() {
     finds(&exchange(Exchange { init: false, ..EXCHANGE }), "E1025");
-    // Another thread uses it before it can know: it may also come first, or write meanwhile.
+    // Another thread uses the mbarrier before its initialisation is visible: its access may also
+    // come first, or during the initialisation.
     for run in runs(&exchange(Exchange { publish: false, ..EXCHANGE })) {
         let findings = run.unwrap_err();
         assert!(findings.iter().any(|finding| finding.code() == "E1025"), "{}", findings[0]);

@@ -1,4 +1,4 @@
-//! Bulk copies, which arrive at barriers in memory.
+//! Bulk copies, which complete on mbarriers.
 
 use tilewright_layout::atoms::SwizzleMode;
 
@@ -23,7 +23,7 @@ struct Boxed {
     wait: bool,
     fence: bool,
     barrier: bool,
-    /// What the storing thread waits for, if anything, and what it writes then.
+    /// What the storing thread waits for, if anything, and whether it then writes to the source.
     stored: Option<bool>,
     reuse: bool,
     offset: i64,
@@ -118,7 +118,7 @@ pub(super) fn boxes_are_loaded_and_stored() {
         let program = boxed(Boxed { at, to: Some(to), swizzle, boxed: boxed_by, ..BOXED });
         let run = is_right(&program);
         let (source, target) = (run.tensor::<u32>(0).unwrap(), run.tensor::<u32>(1).unwrap());
-        // A program with the same tensors that does nothing.
+        // A program with the same tensors and no operations.
         let mut idle = program.clone();
         idle.body.clear();
         let before = is_right(&idle).tensor::<u32>(1).unwrap();
@@ -139,7 +139,7 @@ pub(super) fn boxes_are_loaded_and_stored() {
 
 #[test]
 pub(super) fn swizzled_boxes_lie_as_the_swizzle_says() {
-    // Thread `t` reads word `t` of the box as it lies in shared memory.
+    // Thread `t` reads word `t` of the box, in the order of shared memory.
     for (swizzle, span) in [(SwizzleMode::Bytes32, 8), (SwizzleMode::Bytes64, 16), (SwizzleMode::Bytes128, 32)] {
         let words = 512;
         let mut k = Assembler::new(1, words as u32);
@@ -175,7 +175,7 @@ pub(super) fn swizzled_boxes_lie_as_the_swizzle_says() {
 
 #[test]
 pub(super) fn bulk_loads_are_waited_for() {
-    // Nobody waits, and the load is never completed.
+    // No thread waits, and the load never completes.
     for boxed_by in [[32, 4], [64, 4], [16, 8]] {
         for run in runs(&boxed(Boxed { wait: false, boxed: boxed_by, ..BOXED })) {
             let codes: Vec<&str> = run.unwrap_err().iter().map(|finding| finding.code()).collect();
@@ -206,7 +206,7 @@ pub(super) fn bulk_stores_need_a_fence_of_the_writers() {
     for swizzle in [SwizzleMode::None, SwizzleMode::Bytes128] {
         finds(&boxed(Boxed { fence: false, swizzle, ..BOXED }), "E1019");
     }
-    // The fence of one thread does nothing for the stores of the others.
+    // A fence of one thread does not cover the stores of other threads.
     let mut k = Assembler::new(1, 64);
     let target = k.global(Role::Output, Element::U32, 64);
     let shared = k.shared(Element::U32, 64);
@@ -229,7 +229,7 @@ pub(super) fn bulk_stores_need_a_fence_of_the_writers() {
 pub(super) fn bulk_copies_race_as_others_do() {
     // The store is issued before the others have written.
     finds(&boxed(Boxed { barrier: false, ..BOXED }), "E1018");
-    // Its source is written again before it was read.
+    // The source is written again before the store has read it.
     is_right(&boxed(Boxed { reuse: true, ..BOXED }));
     for run in runs(&boxed(Boxed { reuse: true, stored: None, ..BOXED })) {
         let codes: Vec<&str> = run.unwrap_err().iter().map(|finding| finding.code()).collect();
@@ -247,8 +247,8 @@ pub(super) fn bulk_stores_are_waited_for_before_the_end() {
 
 #[test]
 pub(super) fn boxes_are_aligned() {
-    // In shared memory to 128 bytes, also in the middle of the pattern of a swizzle, which is of
-    // the bits of addresses; in the tensor to 16 bytes.
+    // Shared memory must be aligned to 128 bytes, which may be in the middle of a swizzle pattern,
+    // because the swizzle depends on address bits. In the tensor, the alignment is 16 bytes.
     is_right(&boxed(Boxed { offset: 128, ..BOXED }));
     finds(&boxed(Boxed { offset: 64, ..BOXED }), "E1011");
     is_right(&boxed(Boxed { offset: 128, swizzle: SwizzleMode::Bytes128, ..BOXED }));
@@ -258,7 +258,7 @@ pub(super) fn boxes_are_aligned() {
 
 #[test]
 pub(super) fn a_ring_of_full_and_empty_barriers_works() {
-    // One warp loads, two read; 8 iterations through 2 stages.
+    // One warp loads, two warps read: 8 iterations through 2 stages.
     let program = |released: bool, tells: bool| {
         let (iterations, stages) = (8, 2);
         let mut k = Assembler::new(1, 96);
@@ -329,9 +329,9 @@ pub(super) fn a_ring_of_full_and_empty_barriers_works() {
     };
     let run = is_right(&program(true, true));
     assert_eq!(run.tensor::<u32>(0).unwrap(), run.tensor::<u32>(1).unwrap());
-    // One lane arrives for its warp, but does not know that the others have read.
+    // One lane arrives for its warp, without a barrier after the reads of the other lanes.
     finds(&program(true, false), "E1018");
-    // The producer runs ahead.
+    // The producer does not wait for free stages.
     for run in runs(&program(false, true)) {
         assert!(run.is_err());
     }
@@ -364,8 +364,8 @@ pub(super) fn a_fence_before_the_stores_is_none_after_them() {
     finds(&program(false), "E1019");
 }
 
-/// A matrix to which one thread stores a box whose bytes are all 0x5a: `[columns, rows]`, elements
-/// from row to row, the sides of the box and its corner.
+/// A matrix to which one thread stores a box whose bytes are all 0x5a: its extents `[columns,
+/// rows]`, the pitch of rows in elements, and the extents and the corner of the box.
 struct Stored {
     element: Element,
     extents: [i64; 2],
@@ -389,7 +389,7 @@ impl Stored {
         let (bytes, [columns, rows]) = (i64::from(self.element.bytes()), self.extents);
         let words = i64::from(self.boxed[0] * self.boxed[1]) * bytes / 4;
         let mut k = Assembler::new(1, 32);
-        // The memory after the last row, and between rows, belongs to others.
+        // The memory after the last row, and between rows, must not be written.
         let target = k.global(Role::Both, self.element, self.pitch * (rows - 1) + columns);
         let shared = k.shared(self.element, words * 4 / bytes);
         let dimension =
@@ -438,7 +438,7 @@ pub(super) fn stores_that_end_inside_a_chunk_are_found() {
         (u8s, [61, 2], 64, [16, 2], [48, 0], none),
         (u64s, [5, 4], 6, [8, 4], [0, 0], none),
         (u64s, [7, 4], 8, [2, 4], [6, 0], none),
-        // Rows without gaps: the rest of a chunk is the beginning of the next row.
+        // In rows without gaps, the rest of a chunk is the beginning of the next row.
         (Element::U32, [13, 4], 12, [16, 4], [0, 0], none),
     ] {
         let stored = Stored { element, extents, pitch, boxed, at, swizzle };
@@ -447,7 +447,8 @@ pub(super) fn stores_that_end_inside_a_chunk_are_found() {
     let findings = runs(&STORED.program()).remove(0).unwrap_err();
     let text = findings[0].to_string();
     assert!(text.contains("bytes 52 to 63 of `t0` (element 13 of"), "{text}");
-    // Every row is written past its end, and so is the last one, behind the tensor.
+    // The store writes past the end of every row, including the last one, past the end of the
+    // tensor.
     let last = Stored { at: [8, 3], ..STORED };
     let text = runs(&last.program()).remove(0).unwrap_err()[0].to_string();
     assert!(text.contains("bytes 244 to 255 of `t0`"), "{text}");
@@ -458,7 +459,7 @@ pub(super) fn stores_before_the_first_element_are_found() {
     for at in [[-8, 0], [0, -1], [0, -4], [-4, -1], [0, -400], [-80, 2]] {
         finds(&Stored { extents: [16, 4], at, ..STORED }.program(), "E1041");
     }
-    // A coordinate that is no whole number of chunks is misaligned, as in loads.
+    // A coordinate that is not a whole number of chunks is misaligned, as in loads.
     for at in [[1, 0], [2, 0], [-3, 0], [7, 3]] {
         finds(&Stored { extents: [16, 4], at, ..STORED }.program(), "E1011");
     }
@@ -467,7 +468,7 @@ pub(super) fn stores_before_the_first_element_are_found() {
 #[test]
 pub(super) fn stores_that_stay_inside_are_right() {
     for (element, extents, pitch, boxed, at, swizzle) in [
-        // The extent ends at a chunk, inside the box and at its end; pitches are any.
+        // The extent ends at a chunk boundary, inside the box and at its end, with any pitch.
         (Element::U32, [12, 4], 16, [8, 4], [8, 0], SwizzleMode::None),
         (Element::U32, [16, 4], 20, [8, 4], [8, 2], SwizzleMode::None),
         (Element::Bf16, [56, 4], 64, [64, 4], [0, 0], SwizzleMode::Bytes128),

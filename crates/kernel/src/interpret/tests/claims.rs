@@ -1,4 +1,4 @@
-//! Numbers that clusters take of the count of a launch.
+//! Indices that clusters claim from the counter of a launch.
 
 use super::assembler::{Assembler, finds, is_right};
 use crate::element::Element;
@@ -10,8 +10,8 @@ use crate::program::scalar::Scalar;
 
 const BLOCKS: i64 = 3;
 
-/// Blocks of one thread that take numbers below `count`, and store each at its own place: `claims`
-/// says when one is taken once more, of the numbers so far.
+/// Blocks of one thread claim indices below `count`, and store each index at its own place. `again`
+/// returns the conditions under which a block claims once more, given the indices so far.
 fn taking(count: i64, last: i64, again: impl Fn(&mut Assembler, &[Register]) -> Vec<Register>) -> Program {
     let mut k = Assembler::new(BLOCKS, 1);
     let target = k.global(Role::Output, Element::U32, count);
@@ -37,7 +37,7 @@ fn taking(count: i64, last: i64, again: impl Fn(&mut Assembler, &[Register]) -> 
     k.program()
 }
 
-/// Whether the last number was one.
+/// Whether the last claimed index is below `count`.
 fn left(k: &mut Assembler, taken: &[Register], count: i64) -> Register {
     k.compare(Comparison::Less, taken[taken.len() - 1], count)
 }
@@ -53,14 +53,14 @@ pub(super) fn numbers_are_taken_until_none_is_left() {
 
 #[test]
 pub(super) fn counts_that_are_not_where_they_were_are_found() {
-    // A block asks once more, whatever number it got.
+    // A block claims once more, whatever index it got.
     let again = taking(2, 2 + BLOCKS - 1, |k, taken| {
         let zero = k.constant(0);
         vec![left(k, taken, 2), k.compare(Comparison::GreaterEqual, zero, 0)]
     });
     finds(&again, "E1040");
-    // Each block claims one number, and does not claim until it gets the end.
+    // Each block claims one index, and none claims until it gets the end.
     finds(&taking(BLOCKS, 2 * BLOCKS - 1, |_, _| Vec::new()), "E1040");
-    // The count begins again before all blocks have taken a number.
+    // The counter wraps before all blocks have claimed an index.
     finds(&taking(1, BLOCKS - 2, |_, _| Vec::new()), "E1040");
 }

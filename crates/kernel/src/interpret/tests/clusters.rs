@@ -1,4 +1,4 @@
-//! Blocks of a cluster: their barrier, and shared memory of one that others use.
+//! Blocks of a cluster: their barrier, and distributed shared memory.
 
 use super::assembler::{Assembler, finds, is_right, runs};
 use crate::element::Element;
@@ -22,7 +22,7 @@ fn rank(k: &mut Assembler) -> Register {
     k.one(Operation::Special(Special::ClusterRank), &[], Width::Bits32)
 }
 
-/// The rank of the other one of two blocks.
+/// The rank of the other of two blocks.
 fn other(k: &mut Assembler) -> Register {
     let (rank, one) = (rank(k), k.constant(1));
     k.binary(Binary::Xor, rank, one)
@@ -44,7 +44,7 @@ fn arrive_there(k: &mut Assembler, objects: BufferId, address: Register, rank: R
 }
 
 /// The positions of cluster barriers in a kernel in which each thread of two blocks writes a
-/// number, and reads that of the other block; or writes its number to the other block.
+/// number. It then reads the number of the other block, or it writes its number to the other block.
 #[derive(Clone, Copy)]
 struct Barriers {
     first: bool,
@@ -95,7 +95,7 @@ pub(super) fn blocks_of_a_cluster_exchange_numbers() {
             }
         }
     }
-    // A barrier of the block alone does not order what two blocks do.
+    // A barrier of one block does not order the accesses of two blocks.
     finds(&exchange(Barriers { between: false, last: true, ..GIVES }, 2, 32), "E1016");
     finds(&exchange(Barriers { between: false, last: true, ..GIVES }, 4, 64), "E1016");
 }
@@ -105,7 +105,7 @@ pub(super) fn a_block_is_there_from_its_beginning_to_its_end() {
     finds(&exchange(Barriers { first: false, ..GIVES }, 2, 32), "E1035");
     finds(&exchange(Barriers { last: false, ..TAKES }, 2, 32), "E1035");
     finds(&exchange(Barriers { last: false, ..TAKES }, 6, 64), "E1035");
-    // One thread of the block that stays is enough.
+    // One thread that stays keeps its block alive.
     let stays = |waits: bool| {
         let mut k = cluster(2, 2, 64);
         let shared = k.shared(Element::U32, 1);
@@ -140,7 +140,7 @@ pub(super) fn a_block_is_there_from_its_beginning_to_its_end() {
     };
     is_right(&stays(true));
     finds(&stays(false), "E1035");
-    // A rank that the cluster has not.
+    // A rank that the cluster does not have.
     let mut k = cluster(2, 2, 32);
     let shared = k.shared(Element::U32, 32);
     let (zero, two) = (k.constant(0), k.constant(2));
@@ -151,12 +151,12 @@ pub(super) fn a_block_is_there_from_its_beginning_to_its_end() {
 
 #[test]
 pub(super) fn arrivals_at_other_blocks_say_what_was_read() {
-    // Block 0 changes what block 1 has read, when that has arrived.
+    // Block 0 overwrites what block 1 has read, when block 1 has arrived.
     #[derive(Clone, Copy, PartialEq)]
     enum Does {
         Reads,
         Writes,
-        /// Half of the lanes write, and the others, who know it, arrive.
+        /// Half of the lanes write; the other lanes, which know of the writes, arrive.
         OthersWrite,
     }
     let program = |does: Does, waits: bool, last: bool| {
@@ -327,7 +327,7 @@ pub(super) fn bytes_are_sent_to_another_block() {
     assert!(found.iter().enumerate().all(|(at, value)| *value == 4 * (at as u32 ^ 32)));
     finds(&program(false, true, 128, true), "E1019");
     finds(&program(true, true, 144, true), "E1024");
-    // The source may still be read when its block ends.
+    // The source may still be read when its block exits.
     finds(&program(true, true, 128, false), "E1035");
     for run in runs(&program(true, false, 128, true)) {
         let codes: Vec<&str> = run.unwrap_err().iter().map(|finding| finding.code()).collect();

@@ -1,5 +1,5 @@
-//! Loops, conditions, barriers that not all reach, instructions of whole warps, and runs that do
-//! not end well.
+//! Loops, conditions, barriers that not all threads reach, instructions of whole warps, and runs
+//! that end with a defect.
 
 use super::assembler::{Assembler, finds, is_right, remember, runs};
 use crate::element::Element;
@@ -13,7 +13,7 @@ use tilewright_layout::symbolic::{Expr, Facts, Parameter};
 
 #[test]
 pub(super) fn loops_carry_values_all_at_once() {
-    // Fibonacci numbers: both values change places.
+    // Fibonacci numbers: the two carried values are swapped.
     let program = |iterations: i64| {
         let mut k = Assembler::new(1, 32);
         let target = k.global(Role::Output, Element::U32, 64);
@@ -70,7 +70,7 @@ pub(super) fn conditions_choose_lane_by_lane() {
 
 #[test]
 pub(super) fn loop_bounds_that_differ_are_found() {
-    // The bounds depend on the lane, on the warp, on the block.
+    // The bounds depend on the lane, on the warp, or on the block.
     let program = |divisor: i64, blocks: i64| {
         let mut k = Assembler::new(blocks, 64);
         let (thread, block) = (k.thread(), k.block());
@@ -127,7 +127,7 @@ pub(super) fn loop_variables_stay_in_range() {
 
 #[test]
 pub(super) fn barriers_that_not_all_reach_are_found() {
-    // In a condition of lanes, of a warp, and of more than one.
+    // A warp instruction in a condition of lanes, of a warp, and of several warps.
     let program = |end: i64, threads: u32| {
         let mut k = Assembler::new(1, threads);
         k.below(end, |k| k.barrier());
@@ -139,7 +139,7 @@ pub(super) fn barriers_that_not_all_reach_are_found() {
     for (end, threads) in [(16, 128), (32, 128), (64, 128), (96, 128), (33, 40)] {
         finds(&program(end, threads), "E1021");
     }
-    // All lanes of a warp, independent of other warps.
+    // All lanes of a warp take part, independent of other warps.
     let program = |end: i64| {
         let mut k = Assembler::new(1, 64);
         k.below(end, |k| k.plain(Operation::WarpBarrier));
@@ -168,7 +168,7 @@ pub(super) fn named_barriers_of_different_numbers_are_found() {
 
 #[test]
 pub(super) fn deadlocks_are_found() {
-    // Too few threads arrive; two warps wait for two others in opposite orders.
+    // Too few threads arrive; or two warps wait for two others in opposite orders.
     let program = |threads: u32| {
         let mut k = Assembler::new(1, 64);
         k.plain(Operation::NamedBarrier { number: 3, threads });
@@ -187,7 +187,7 @@ pub(super) fn deadlocks_are_found() {
     };
     is_right(&crossed(false));
     finds(&crossed(true), "E1022");
-    // One warp waits at the barrier of the block, the other at another one.
+    // One warp waits at barrier 0, and the other one at a named barrier.
     let mixed = |named: bool| {
         let mut k = Assembler::new(1, 64);
         let thread = k.thread();
@@ -285,7 +285,7 @@ pub(super) fn a_run_has_a_limit() {
     let program = k.program();
     let mut interpreter = Interpreter::new(&program, &[]).unwrap();
     interpreter.run(Schedule::ALL[0]).unwrap();
-    // A block has some 400 instructions.
+    // A block has about 400 instructions.
     for (limit, finished) in [(1, 0), (1000, 2), (2500, 6)] {
         interpreter.limit(limit);
         for schedule in Schedule::ALL {
@@ -299,8 +299,8 @@ pub(super) fn a_run_has_a_limit() {
 #[test]
 pub(super) fn results_that_depend_on_the_schedule_are_found() {
     use crate::program::operation::AtomicOperation::{self, Add, CompareExchange, Exchange, Maximum};
-    // The last thread wins (an exchange), or the first (a compare-exchange); or each takes the next
-    // place of a list (an addition).
+    // The last thread wins (an exchange), or the first one (a compare-and-swap), or each thread
+    // takes the next place of a list (an addition).
     let program = |operation: AtomicOperation| {
         let mut k = Assembler::new(1, 64);
         let memory = k.global(Role::Both, Element::U32, 1);
@@ -441,8 +441,8 @@ pub(super) fn malformed_programs_are_refused() {
         let error = Interpreter::new(&k.program(), &[]).map(|_| ()).unwrap_err();
         assert_eq!(error.code(), "E1001", "{error}");
     };
-    // Registers that are not written, have another width, are too many, or are read outside of the
-    // body that wrote them.
+    // Refused registers: not written, of another width, too many, or read outside of the body that
+    // wrote them.
     refused(|k| {
         let never = k.register(Width::Bits32);
         k.scaled(never, 1, 1);

@@ -1,5 +1,4 @@
-//! Conversions, compared with searches among all numbers of a format and with those of the
-//! language.
+//! Conversions, compared with searches among all numbers of a format and with those of Rust.
 
 use super::formats::{formats, magnitudes, nearest, number_of};
 use crate::interpret::convert;
@@ -19,7 +18,8 @@ fn narrowed_numbers_are_the_nearest() {
     for (format, table, width, saturates) in narrow {
         let mut values: Vec<f32> =
             vec![0.0, -0.0, f32::MAX, f32::MIN, f32::INFINITY, f32::NEG_INFINITY, 1e-45, 65519.9, 65520.0];
-        // Every number of the format, halfway to the next, and beside that.
+        // Every number of the format, the midpoint to the next one, and the numbers next to the
+        // midpoint.
         for pair in table.windows(2) {
             let half = (pair[0] / 2.0 + pair[1] / 2.0) as f32;
             values.extend([pair[0] as f32, half, half.next_up(), half.next_down(), -half]);
@@ -112,7 +112,7 @@ fn integers_and_floats_convert_as_documented() {
         let bits = u64::from(value.to_bits());
         assert_eq!(convert_one(f32_, i32_, Rounding::Zero, bits), u64::from(value as i32 as u32), "{value}");
         assert_eq!(convert_one(f32_, u32_, Rounding::Zero, bits), u64::from(value as u32), "{value}");
-        // If one side has 64 bits, NaN becomes the highest bit alone.
+        // If one side has 64 bits, NaN becomes only the highest bit.
         let long = if value.is_nan() { 1 << 63 } else { value as i64 as u64 };
         assert_eq!(convert_one(f32_, Format::Number(Number::I64), Rounding::Zero, bits), long);
         let word = random.bits();
@@ -132,7 +132,8 @@ fn integers_and_floats_convert_as_documented() {
         );
         assert_eq!(convert_one(Format::I8, i32_, Rounding::Nearest, word & 0xff), u64::from(word as i8 as i32 as u32));
         assert_eq!(convert_one(i32_, Format::U8, Rounding::Nearest, word & 0xffff_ffff), word & 0xff);
-        // Bytes are packed as they come, so that a sign may not reach into the next one.
+        // Bytes are packed without sign extension, because a sign must not reach into the next
+        // byte.
         assert_eq!(convert_one(i32_, Format::I8, Rounding::Nearest, word & 0xffff_ffff), word & 0xff);
         let byte = (value as i8) as u8;
         assert_eq!(convert_one(f32_, Format::I8, Rounding::Zero, bits), u64::from(byte), "{value}");

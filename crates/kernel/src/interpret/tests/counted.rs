@@ -1,11 +1,11 @@
-//! Counts of accesses: patterns whose wavefronts and sectors are known.
+//! Counts of accesses for patterns whose wavefronts and sectors are known.
 
 use super::assembler::{Assembler, is_right};
 use crate::element::Element;
 use crate::interpret::{AccessCount, Class};
 use crate::program::memory::Role;
 
-/// A warp stores `count` words a lane, `step` bytes apart, to shared memory.
+/// Each lane of a warp stores `count` words, `step` bytes apart, to shared memory.
 fn stored(step: i64, count: usize) -> AccessCount {
     let mut k = Assembler::new(1, 32);
     let shared = k.shared(Element::U32, 32 * step / 4 + 4);
@@ -19,7 +19,7 @@ fn stored(step: i64, count: usize) -> AccessCount {
 
 #[test]
 pub(super) fn wavefronts_are_those_of_the_banks() {
-    // Step in bytes, words a lane, wavefronts, and those without conflicts.
+    // The step in bytes, words of a lane, wavefronts, and wavefronts without bank conflicts.
     for (step, count, wavefronts, least) in [
         (4, 1, 1, 1),
         (8, 1, 2, 1),

@@ -1,4 +1,4 @@
-//! Formats of floating-point numbers as tables of all their magnitudes: the oracle of what rounds.
+//! Tables of all magnitudes of floating-point formats: the oracle for rounding.
 
 use crate::program::operation::Number;
 
@@ -17,7 +17,8 @@ pub(super) fn magnitudes(exponent: u32, mantissa: u32, greatest: u64) -> Vec<f64
     (0..=greatest).map(number).collect()
 }
 
-/// The bits of the nearest number of a format; beyond the largest one, those of what follows it.
+/// The bits of the nearest number of a format. Beyond the largest number, they are the next bits,
+/// or those of the largest number if `saturates`.
 pub(super) fn nearest(magnitudes: &[f64], value: f64, saturates: bool) -> u64 {
     let size = value.abs();
     let above = magnitudes.partition_point(|number| *number < size);
@@ -46,7 +47,7 @@ pub(super) fn formats() -> [(Number, Vec<f64>); 2] {
     [(Number::F16, magnitudes(5, 10, 0x7bff)), (Number::Bf16, magnitudes(8, 7, 0x7f7f))]
 }
 
-/// The number with some bits of 16.
+/// The number with these 16 bits.
 pub(super) fn number_of(magnitudes: &[f64], bits: u64) -> f64 {
     let size = magnitudes.get((bits & 0x7fff) as usize).copied();
     let size = size.unwrap_or(if bits & 0x7fff == magnitudes.len() as u64 { f64::INFINITY } else { f64::NAN });

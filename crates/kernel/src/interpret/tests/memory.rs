@@ -1,4 +1,4 @@
-//! Accesses: bounds, alignment, what was written, by whom and how often.
+//! Accesses: bounds, alignment, whether memory was written, by which threads and how often.
 
 use tilewright_layout::symbolic::Expr;
 
@@ -25,8 +25,7 @@ pub(super) fn loads_and_stores_past_the_end_are_found() {
     is_right(&copy(64, 64, 0, 0).program());
     finds(&copy(64, 63, 0, 0).program(), "E1010");
     finds(&copy(64, 64, -1, 0).program(), "E1010");
-    // The store misses the first element as well, but the first finding ends the check of the
-    // outputs.
+    // The first element is not written either, but the first finding ends the check of the outputs.
     finds(&copy(64, 64, 0, 1).program(), "E1010");
 }
 
@@ -81,7 +80,7 @@ pub(super) fn misaligned_vectors_are_found() {
     finds(&program(4, 8, 16), "E1011");
     finds(&program(2, 4, 16), "E1011");
     finds(&program(1, 2, 16), "E1011");
-    // The base is promised to be a multiple of 8 bytes only.
+    // The base is only required to be a multiple of 8 bytes.
     is_right(&program(2, 8, 8));
     finds(&program(4, 16, 8), "E1011");
 }
@@ -114,7 +113,7 @@ pub(super) fn misaligned_shared_vectors_are_found() {
 
 #[test]
 pub(super) fn reads_of_what_nobody_wrote_are_found() {
-    // Partially written memory: a shared array, with another one beside it, and an output.
+    // Partially written memory: a shared array, with another one after it, and an output.
     let program = |written: i64, shared_too: bool| {
         let mut k = Assembler::new(1, 64);
         let target = k.global(Role::Output, Element::U32, 64);
@@ -218,16 +217,16 @@ pub(super) fn outputs_that_are_not_written_are_found() {
     finds(&program(33, 1, "33:1"), "E1014");
     finds(&program(63, 2, "63:1"), "E1014");
     finds(&program(32, 0, "32:1"), "E1013");
-    // Elements that a layout does not reach are none.
+    // Elements that the layout does not reach do not count.
     is_right(&program(63, 2, "32:2"));
     is_right(&program(63, 2, "(8,4):(2,16)"));
     finds(&program(64, 2, "(32,2):(2,1)"), "E1014");
     finds(&program(63, 1, "(16,2):(2,32)"), "E1014");
-    // More coordinates than places, and yet holes.
+    // There are more coordinates than offsets, and still there are holes.
     is_right(&program(63, 2, "(32,2):(2,0)"));
     finds(&program(63, 2, "(31,3):(2,1)"), "E1014");
-    // With a swizzle: places 0, 2, .., with every second pair exchanged, and the others not
-    // written.
+    // With a swizzle, the elements are the offsets 0, 2, .., with every second pair exchanged; the
+    // other offsets are not written.
     is_right(&program(64, 2, "S<1,1,2> o 0 o 32:2"));
     finds(&program(64, 1, "S<1,1,2> o 0 o 32:2"), "E1014");
     finds(&program(64, 2, "S<1,0,2> o 0 o 32:2"), "E1014");
@@ -235,8 +234,8 @@ pub(super) fn outputs_that_are_not_written_are_found() {
 
 #[test]
 pub(super) fn roles_are_kept() {
-    // A store to an input, an atomic addition to it, and the same to an output; a read of an output
-    // that was written.
+    // A store to an input, an atomic addition to it, and the same for an output; a read of an
+    // output that was written.
     let program = |role: Role, atomic: bool| {
         let mut k = Assembler::new(1, 32);
         let target = k.global(role, Element::U32, 32);

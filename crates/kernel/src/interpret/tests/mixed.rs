@@ -8,7 +8,7 @@ use crate::program::operation::AtomicOperation::{self, Add, And, Exchange, Maxim
 use crate::program::operation::{Comparison, Number, Operation};
 use crate::program::register::Width;
 
-/// The memory in which two operations meet, and what orders them.
+/// Where two operations access the same element, and what orders them.
 #[derive(Clone, Copy, PartialEq)]
 enum Meeting {
     /// Two warps, at one element of global memory.
@@ -63,7 +63,8 @@ pub(super) fn operations_of_two_kinds_at_one_element_are_ordered() {
     let operations = [Add, Minimum, Maximum, And, Or, Xor, Exchange];
     for first in operations {
         for second in operations.into_iter().filter(|second| *second != first) {
-            // 6 and 5 have a bit in common, and each one of its own; no maximum is above a minimum.
+            // 6 and 5 have a bit in common, and each has one of its own; no maximum is above a
+            // minimum.
             let values = if first == Maximum { [6, 5] } else { [5, 6] };
             let pair = [(first, values[0]), (second, values[1])];
             for meeting in [Meeting::Warps, Meeting::Shared, Meeting::Blocks] {
@@ -87,13 +88,13 @@ pub(super) fn operations_that_commute_need_no_order() {
         [(Add, 5), (Add, 6)],
         [(Maximum, 5), (Maximum, 6)],
         [(Xor, 5), (Xor, 6)],
-        // No minimum is below a maximum.
+        // The minimum is not below the maximum.
         [(Minimum, 6), (Maximum, 5)],
         [(Maximum, negative(-1)), (Minimum, 0)],
-        // Bits apart.
+        // The operands have no bits in common.
         [(And, 6), (Or, 2)],
         [(Or, 5), (Xor, 2)],
-        // Nothing happens.
+        // The operations change nothing.
         [(Add, 0), (Maximum, 7)],
         [(And, u64::from(u32::MAX)), (Xor, 7)],
     ] {

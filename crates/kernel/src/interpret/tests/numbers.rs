@@ -59,7 +59,7 @@ fn integers_are_those_of_128_bits() {
             check(Binary::And, &b, &|x, y| cut(x & y, width));
             check(Binary::Or, &b, &|x, y| cut(x | y, width));
             check(Binary::Xor, &b, &|x, y| cut(x ^ y, width));
-            // Whole products have up to 128 bits without a sign: by halves.
+            // Full unsigned products have up to 128 bits: they are computed in halves.
             let low = |x: i128, y: i128| (x as u128).wrapping_mul(y as u128);
             check(Binary::Multiply, &b, &|x, y| cut((low(x, y) & u128::from(u64::MAX)) as i128, width));
             check(Binary::MultiplyHigh, &b, &|x, y| (low(x, y) >> width) as u64 & (u64::MAX >> (64 - width)));
@@ -116,7 +116,7 @@ fn narrow_arithmetic_is_rounded_once() {
     for (number, table) in formats() {
         let paired = if number == Number::F16 { Number::F16x2 } else { Number::Bf16x2 };
         for _ in 0..2000 {
-            // Exponents near each other, so that f64 has every sum and product exactly.
+            // The exponents are close to each other, so that every sum and product is exact in f64.
             let (low, high) = if number == Number::F16 { (0, 0x7bff) } else { (0x3a00, 0x4500) };
             let mut any =
                 || -> Lanes { std::array::from_fn(|_| (low + random.below(high - low)) | (random.bits() & 1) << 15) };
@@ -158,12 +158,13 @@ fn narrow_arithmetic_is_rounded_once() {
 
 #[test]
 fn a_fused_sum_is_not_rounded_twice() {
-    // 1 + 2^-10 is the number after 1; half of that away, the product decides by a bit far below.
+    // 1 + 2^-10 is the number after 1. At the midpoint between them, the product decides by a much
+    // lower bit.
     let [one, tiny] = [0x3c00_u64, 0x0001];
     let half = 0x1000_u64;
     assert_eq!(super::super::rounding::from_f16(half), 2_f32.powi(-11));
     for (sign, expected) in [(0_u64, 0x3c01), (0x8000, 0x3c00)] {
-        // (2^-11 + 2^-21) * 1 + 1, and less.
+        // (2^-11 + 2^-21) * 1 + 1, and a smaller number.
         let factor = if sign == 0 { half + 1 } else { half - 1 };
         let mut out = [0; 32];
         arithmetic::multiply_add(Number::F16, &[factor; 32], &[one; 32], &[one; 32], &mut out);
@@ -226,7 +227,7 @@ fn functions_are_near_the_real_ones() {
         let wide = f64::from(x);
         let close =
             |found: f64, exact: f64, error: f64| assert!((found - exact).abs() <= error * exact.abs().max(1e-3), "{x}");
-        // Inverse functions that the library does not use here.
+        // Inverse functions that the interpreter does not use here.
         let root = single(Unary::SquareRoot, x);
         close(root * root, wide, 2e-7);
         close(single(Unary::Reciprocal, x) * wide, 1.0, 1e-7);

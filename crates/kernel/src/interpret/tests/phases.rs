@@ -1,4 +1,4 @@
-//! Waits and arrivals whose phase nothing but timing decides.
+//! Waits and arrivals whose phase depends on timing alone.
 
 use super::assembler::{Assembler, finds, is_right};
 use super::barriers::{arrive, init, wait};
@@ -7,9 +7,9 @@ use crate::program::Program;
 use crate::program::operation::{Operation, Special};
 use crate::program::register::Width;
 
-/// Two warps and a barrier that counts `count` arrivals. In each of `iterations`, the first lane of
-/// a warp below `arrives` arrives, all lanes of those below `waits` wait for the phase, and then
-/// the block meets, or the warps, or nobody.
+/// Two warps and an mbarrier that expects `count` arrivals. In each of `iterations`, the first lane
+/// of each warp below `arrives` arrives, and all lanes of the warps below `waits` wait for the
+/// phase. Then the block synchronises, or each warp, or neither.
 struct Phases {
     count: u32,
     arrives: i64,
@@ -48,17 +48,17 @@ pub(super) fn a_phase_waits_for_those_who_wait_for_the_one_before() {
         is_right(&phases(Phases { count: 1, arrives: 1, waits: 2, iterations, meets: block() }));
     }
     is_right(&phases(Phases { count: 1, arrives: 1, waits: 2, iterations: 1, meets: None }));
-    // The second warp waits, and nobody waits for it.
+    // The second warp waits, and the first one does not wait for it.
     for iterations in [2, 3, 4] {
         finds_phases(Phases { count: 1, arrives: 1, waits: 2, iterations, meets: Some(Operation::WarpBarrier) });
     }
-    // The lanes of a warp wait each for itself, and one arrives for all.
+    // Each lane of a warp waits separately, and one lane arrives for all.
     for iterations in [2, 4] {
         finds_phases(Phases { count: 2, arrives: 2, waits: 2, iterations, meets: None });
     }
 }
 
-/// Under every schedule, and nothing else but threads that wait for ever.
+/// Checks that every schedule finds this defect, and otherwise only threads that wait forever.
 fn finds_phases(how: Phases) {
     let program = phases(how);
     for run in super::assembler::runs(&program) {
@@ -69,7 +69,7 @@ fn finds_phases(how: Phases) {
 
 #[test]
 pub(super) fn an_arrival_comes_after_the_phase_before() {
-    // Each of two warps arrives twice; one arrival of each is meant for a phase.
+    // Each of two warps arrives twice: one arrival of each is intended for each phase.
     let twice = |meets: bool, waits: bool| {
         let mut k = Assembler::new(1, 64);
         let objects = k.shared(Element::U64, 1);
@@ -89,9 +89,9 @@ pub(super) fn an_arrival_comes_after_the_phase_before() {
         }
         k.program()
     };
-    // A barrier tells of all arrivals, and so of the end of the phase.
+    // The barrier orders all arrivals, and so the completion of the phase.
     is_right(&twice(true, false));
-    // Nobody waits, so it makes no difference.
+    // No thread waits, so the phase of an arrival makes no difference.
     is_right(&twice(false, false));
     finds(&twice(false, true), "E1042");
 }

@@ -1,4 +1,4 @@
-//! Races: of threads of a warp, of warps, of blocks; each kind of two accesses.
+//! Races between threads of a warp, warps, and blocks: each combination of two accesses.
 
 use super::assembler::{Assembler, finds, is_right};
 use crate::element::Element;
@@ -42,7 +42,7 @@ pub(super) fn lanes_of_a_warp_need_a_barrier_too() {
     is_right(&exchange(32, 1, &[Operation::Barrier]).program());
     finds(&exchange(32, 1, &[]).program(), "E1016");
     finds(&exchange(32, 31, &[Operation::Fence(Fence::Device)]).program(), "E1016");
-    // Two warps: within each the barrier of the warp is enough, across them it is not.
+    // With two warps, a barrier of the warp orders accesses within each warp, but not between them.
     finds(&exchange(64, 1, &[Operation::WarpBarrier]).program(), "E1016");
 }
 
@@ -113,14 +113,14 @@ pub(super) fn two_writes_are_a_race() {
         if between {
             k.barrier();
         }
-        // In another order.
+        // The elements in the reverse order.
         let address = k.scaled(index, -4, 252);
         k.store(shared, address, thread);
         k.program()
     };
     is_right(&program(true, 1));
     finds(&program(false, 1), "E1016");
-    // Two lanes in one instruction.
+    // Two lanes of one instruction.
     finds(&program(true, 2), "E1016");
     finds(&program(true, 64), "E1016");
 }
@@ -143,7 +143,8 @@ pub(super) fn bytes_of_one_word_are_different_bytes() {
 
 #[test]
 pub(super) fn many_readers_are_all_remembered() {
-    // All threads read one word, then one thread writes it: only behind a barrier of all.
+    // All threads read one word, then one thread writes it: this requires a barrier of all threads
+    // in between.
     let program = |threads: u32, writer: i64, waits: Option<u32>| {
         let mut k = Assembler::new(1, threads);
         let shared = k.shared(Element::U32, 1);
@@ -154,7 +155,7 @@ pub(super) fn many_readers_are_all_remembered() {
         match waits {
             Some(0) => k.barrier(),
             Some(first) => {
-                // The first warps meet; the others do not.
+                // The first warps synchronise; the others do not.
                 k.below(first.into(), |k| k.plain(Operation::NamedBarrier { number: 1, threads: first }));
             }
             None => {}
@@ -167,13 +168,13 @@ pub(super) fn many_readers_are_all_remembered() {
         finds(&program(threads, 5, None), "E1016");
         finds(&program(threads, 5, Some(threads - 32)), "E1016");
     }
-    // A reader may write what it alone reads.
+    // A thread may write what only it has read.
     is_right(&program(1, 0, None));
 }
 
 #[test]
 pub(super) fn named_barriers_order_those_who_meet() {
-    // Two pairs of warps exchange; the pairs do not meet.
+    // Two pairs of warps exchange numbers; the pairs do not synchronise with each other.
     let program = |partner: i64, number: u32| {
         let mut k = Assembler::new(1, 128);
         let shared = k.shared(Element::U32, 128);
@@ -199,7 +200,7 @@ pub(super) fn named_barriers_order_those_who_meet() {
 
 #[test]
 pub(super) fn knowledge_is_passed_on() {
-    // Warp 0 writes and meets warp 1, which meets warp 2, which reads.
+    // Warp 0 writes and synchronises with warp 1, which synchronises with warp 2, which reads.
     let program = |second: bool| {
         let mut k = Assembler::new(1, 96);
         let shared = k.shared(Element::U32, 32);
@@ -225,7 +226,7 @@ pub(super) fn knowledge_is_passed_on() {
         k.program()
     };
     is_right(&program(true));
-    // Without the second meeting nobody tells warp 2.
+    // Without the second barrier, the write is not visible to warp 2.
     finds(&program(false), "E1016");
 }
 
@@ -266,8 +267,8 @@ pub(super) fn atomic_operations_do_not_race_with_each_other() {
 
 #[test]
 pub(super) fn blocks_are_not_ordered() {
-    // Each block reads what the previous one wrote; adds to one element, atomically or not; reads
-    // what nobody writes.
+    // Each block reads what the previous one wrote; adds to one element, atomically or not; or
+    // reads memory that no block writes.
     let program = |read: i64, write: i64| {
         let mut k = Assembler::new(4, 32);
         let memory = k.global(Role::Both, Element::U32, 512);
@@ -340,8 +341,8 @@ pub(super) fn threads_of_a_block_race_in_global_memory() {
 
 #[test]
 pub(super) fn rows_of_matrices_race_with_stores() {
-    // A warp stores a matrix, a lane a row, and loads it by `ldmatrix`, as it is or with rows of
-    // another lane.
+    // A warp stores a matrix, a row per lane, and loads it by `ldmatrix`, from its own rows or from
+    // those of other lanes.
     let program = |barrier: bool| {
         let mut k = Assembler::new(1, 32);
         let shared = k.shared(Element::U16, 256);
@@ -369,7 +370,7 @@ pub(super) fn rows_of_matrices_race_with_stores() {
 
 #[test]
 pub(super) fn an_atomic_operation_races_with_what_another_block_does() {
-    // The first block adds, the second one loads, stores, or adds too.
+    // The first block adds; the second one loads, stores, or adds too.
     let program = |what: usize| {
         let mut k = Assembler::new(2, 32);
         let memory = k.global(Role::Both, Element::U32, 1);

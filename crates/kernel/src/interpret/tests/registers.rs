@@ -1,4 +1,4 @@
-//! Registers that warps give back and take, arrivals that do not wait, elected lanes, and launches
+//! Register reallocation (`setmaxnreg`), arrivals that do not wait, elected lanes, and launches
 //! that overlap.
 
 use super::assembler::{Assembler, finds, is_right, runs};
@@ -8,8 +8,8 @@ use crate::program::memory::Role;
 use crate::program::operation::{Binary, Comparison, Operation};
 use crate::program::register::Width;
 
-/// Threads of warpgroups, each of which changes its registers to these, one change after the other:
-/// 168 at first for three groups.
+/// Warpgroups that each reallocate their registers to these numbers, one after the other.
+/// Initially, each thread of three warpgroups has 168.
 fn shares(groups: &[&[(u32, bool)]]) -> Program {
     let mut k = Assembler::new(1, 128 * groups.len() as u32);
     for (group, changes) in groups.iter().enumerate() {
@@ -36,14 +36,14 @@ fn shares(groups: &[&[(u32, bool)]]) -> Program {
 pub(super) fn registers_are_shared() {
     is_right(&shares(&[&[(40, false)], &[(232, true)], &[(232, true)]]));
     is_right(&shares(&[&[(24, false)], &[(240, true)], &[(240, true)]]));
-    // In any order, and back again.
+    // In any order, and back to the initial numbers.
     is_right(&shares(&[&[(240, true)], &[(240, true)], &[(24, false)]]));
     is_right(&shares(&[&[(96, false)], &[(240, true), (168, false)], &[]]));
-    // 8 registers more than there are.
+    // 8 more registers than are available.
     finds(&shares(&[&[(40, false)], &[(232, true)], &[(240, true)]]), "E1037");
     finds(&shares(&[&[], &[(176, true)], &[]]), "E1037");
     finds(&shares(&[&[(96, false)], &[(240, true)], &[(176, true)]]), "E1037");
-    // Fewer are no more.
+    // A decrease is not an increase.
     finds(&shares(&[&[(40, true)], &[], &[]]), "E1037");
     finds(&shares(&[&[(176, false)], &[], &[]]), "E1037");
     let text = runs(&shares(&[&[(40, false)], &[(232, true)], &[(240, true)]])).remove(0).unwrap_err()[0].to_string();
@@ -91,16 +91,16 @@ pub(super) fn whoever_comes_early_tells_what_it_did() {
     };
     is_right(&program(true, false, 64));
     finds(&program(true, true, 64), "E1016");
-    // Nobody arrives, or one warp too few.
+    // No warp arrives, or one warp too few.
     finds(&program(false, false, 64), "E1022");
     finds(&program(true, false, 96), "E1022");
-    // Nobody waits, and not all arrive.
+    // No warp waits, and not all arrive.
     let mut k = Assembler::new(1, 64);
     k.below(32, |k| k.plain(Operation::NamedArrive { number: 1, threads: 64 }));
     let left = k.program();
     finds(&left, "E1021");
     assert!(runs(&left)[0].as_ref().unwrap_err()[0].to_string().contains("before the kernel ends"));
-    // The barrier is of the waiting warp alone.
+    // The barrier counts only the waiting warp.
     finds(&program(false, false, 32), "E1016");
 }
 

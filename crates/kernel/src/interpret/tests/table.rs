@@ -1,7 +1,7 @@
-//! Every kind of defect by at least three kernels that have just that one.
+//! Checks that at least three kernels have each kind of defect, and only that.
 //!
-//! Law: the other tests together find each kind of report of the interpreter, in different kernels;
-//! and none of them is found in a correct kernel (`is_right`).
+//! Law: the other tests together cause each kind of report of the interpreter, in different
+//! kernels; and none of them is found in a correct kernel (`is_right`).
 
 use std::collections::BTreeSet;
 
@@ -9,11 +9,11 @@ use super::assembler::FOUND;
 use super::{arrivals, background, barriers, bulk, claims, clusters, control, memory, mixed, phases, races, registers};
 use crate::interpret::explanation;
 
-/// Reports that no kernel causes by itself: a limit that the caller sets, and a request to stop.
+/// Reports that are not caused by kernels: a limit that the caller sets, and a request to stop.
 const NOT_OF_KERNELS: [&str; 2] = ["E1029", "E1032"];
 
-/// wgmma products: `tests/suite/group_products.rs` and `tests/suite/defects.rs` have three kernels
-/// with each defect.
+/// Defects of wgmma: `tests/suite/group_products.rs` and `tests/suite/defects.rs` have three
+/// kernels with each.
 const OF_GROUPS: [&str; 3] = ["E1033", "E1034", "E1039"];
 
 #[test]

@@ -1,5 +1,5 @@
-//! Operations of whole warps, compared with plain loops: shuffles and votes, matrices that a warp
-//! loads, stores and multiplies, and atomic operations.
+//! Operations of whole warps, compared with plain loops: shuffles and votes, loads, stores and MMA
+//! of matrices, and atomic operations.
 
 use super::assembler::{Assembler, is_right};
 use crate::element::Element;
@@ -46,7 +46,7 @@ fn bits_are_moved_as_documented() {
     let left = one(Operation::FunnelShiftLeft, 3);
     let right = one(Operation::FunnelShiftRight, 3);
     let permuted = one(Operation::Permute(0x6250), 2);
-    // Tables by their rows: `a` alone is 0xf0, `b` 0xcc, `c` 0xaa.
+    // Truth tables, by the constants of their inputs: `a` is 0xf0, `b` 0xcc, `c` 0xaa.
     let both = one(Operation::Logic((0xf0 & 0xcc) ^ 0xaa), 3);
     let chosen = one(Operation::Logic(0xf0 & 0xcc | !0xf0 & 0xaa), 3);
     for lane in 0..32 {
@@ -85,7 +85,8 @@ fn bits_are_moved_as_documented() {
 
 #[test]
 fn matrices_are_loaded_and_stored_by_rows() {
-    // Element (r,c) of matrix q is 64 q + 8 r + c; each lane's two of each, as it is and turned.
+    // Element (r,c) of matrix q is 64 q + 8 r + c. Each lane has two elements of each matrix,
+    // unchanged and transposed.
     for (transposed, store_transposed) in [(false, false), (true, true), (false, true), (true, false)] {
         let mut k = Assembler::new(1, 32);
         let source = k.global(Role::Input, Element::U16, 256);
@@ -137,7 +138,7 @@ type Fragment = fn(usize, usize) -> (usize, usize);
 
 #[test]
 fn products_are_those_of_whole_matrices() {
-    // By the tables of the PTX manual, element by element.
+    // The tables of the PTX ISA, element by element.
     let bytes: [Fragment; 2] = [
         |lane, i| (lane / 4 + if i / 4 % 2 == 1 { 8 } else { 0 }, lane % 4 * 4 + i % 4 + if i >= 8 { 16 } else { 0 }),
         |lane, i| (lane % 4 * 4 + i % 4 + if i >= 4 { 16 } else { 0 }, lane / 4),
@@ -188,7 +189,7 @@ fn products_are_those_of_whole_matrices() {
                 }
                 (Matrix::F16F16, _) | (Matrix::F16F32, false) => u64::from(half::f16::from_f64(real).to_bits()),
                 (Matrix::Bf16F32, false) => u64::from(half::bf16::from_f64(real).to_bits()),
-                // A sign, the number 1 or 2, and 0.
+                // A sign, the magnitude 1 or 2, and 0.
                 (Matrix::E4M3F32 | Matrix::E5M2F32, false) => {
                     let one = if matrix == Matrix::E4M3F32 { 0x38 } else { 0x3c };
                     [0x80 | one, 0, one, 0x40][(value + 1) as usize]
@@ -253,7 +254,7 @@ fn atomic_operations_do_what_they_say() {
         interpreter.tensor(0, &[5_u32]).unwrap();
         assert_eq!(interpreter.check().unwrap().run.tensor::<u32>(0).unwrap(), [expected], "{operation:?}");
     }
-    // One lane finds the expected value; each gets the old value.
+    // One lane finds the expected value; each lane gets the old value.
     let mut k = Assembler::new(1, 32);
     let memory = k.global(Role::Both, Element::U32, 1);
     let told = k.global(Role::Output, Element::U32, 32);
@@ -294,8 +295,8 @@ fn lanes_that_no_warp_has_are_malformed() {
     }
 }
 
-/// Every byte of elements and of scales, against tables written out by hand: the values of e2m1,
-/// powers of two, and e4m3 and e5m2 taken apart here.
+/// All bytes of elements and of scales are compared with tables that are written out by hand: the
+/// values of e2m1 and powers of two; e4m3 and e5m2 are decoded here.
 #[test]
 fn block_scaled_products_are_sums_of_scaled_elements() {
     use crate::program::operation::BlockScaled;
@@ -340,7 +341,7 @@ fn block_scaled_products_are_sums_of_scaled_elements() {
             };
             let (scales_a, scales_b) = (scales(16), scales(8));
             let word = |bytes: &[u64]| bytes.iter().rev().fold(0, |word, byte| word << 8 | byte);
-            // By the figures of the PTX manual, lane by lane.
+            // The figures of the PTX ISA, lane by lane.
             let mut fragments = (vec![[0; 32]; 4], vec![[0; 32]; 2], [[0; 32]; 2]);
             for lane in 0..32 {
                 let (group, quarter) = (lane / 4, lane % 4);
@@ -352,7 +353,7 @@ fn block_scaled_products_are_sums_of_scaled_elements() {
                     let first = 4 * quarter + 16 * register;
                     fragments.1[register][lane] = word(&b[group][first..first + 4]);
                 }
-                // Lanes that give no scale hold others.
+                // Lanes that provide no scale hold other bits.
                 fragments.2[0][lane] = if quarter < 2 { word(&scales_a[group + 8 * quarter]) } else { 0x5a5a_5a5a };
                 fragments.2[1][lane] = if quarter == 0 { word(&scales_b[group]) } else { 0x5a5a_5a5a };
             }
