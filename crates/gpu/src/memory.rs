@@ -79,7 +79,7 @@ impl Memory {
     ///
     /// # fn main() -> Result<(), GpuError> {
     /// let mut memory = Device::open(0)?.allocate(4096)?;
-    /// let rows = memory.part_mut(1024, 2048)?; // and 1024 bytes before and behind that stay
+    /// let rows = memory.part_mut(1024, 2048)?; // the 1024 bytes before and after it remain
     /// # drop(rows);
     /// # Ok(())
     /// # }

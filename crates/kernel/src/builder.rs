@@ -101,7 +101,7 @@ const MAX_ELEMENTS: i64 = 1 << 12;
 ///     let rows = x.local_tile((64, 4), k.block("(x,0)")?)?.thread_part()?.load_predicated()?;
 ///     y.local_tile((64, 4), k.block("(x,0)")?)?.thread_part()?.store_predicated(&rows)
 /// })?;
-/// // Each element of y is written by one thread, whatever N is: shown when the kernel was built.
+/// // That one thread writes each element of y, for every N, was proved at build time.
 /// assert!(matches!(copy.outputs()[0].written, Written::Once));
 /// interpret::check(copy.program(), &[("N", 100)])?;
 /// # Ok(())

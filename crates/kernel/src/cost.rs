@@ -84,7 +84,7 @@ pub struct Cost {
     /// // Each thread has loaded two times 16 bytes before it adds.
     /// assert_eq!((held.block_bytes, held.blocks), (128 * 32, 16));
     /// assert!(held.bytes() > h200.in_flight().unwrap());
-    /// // One block for each multiprocessor has too little under way.
+    /// // With one block for each multiprocessor, too few bytes are in flight.
     /// let few = sums.program().cost(&h200, &[("N", 132 * 128)])?.in_flight.unwrap();
     /// assert!(few.bytes() < h200.in_flight().unwrap());
     /// # Ok(())

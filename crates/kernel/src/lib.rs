@@ -6,15 +6,15 @@
 //! and checks every access, [`ptx`] prints it for a GPU. So the checked program is the one that
 //! runs.
 //!
-//! | what | statements |
+//! | purpose | statements |
 //! |---|---|
 //! | tensors | [`Build::input`], [`Build::output`], [`Build::tensor`], [`Build::shared`], [`Build::register`] |
-//! | cutting | [`View::local_tile`], [`View::slice`], [`View::zipped_divide`], [`View::compose`], [`View::partition`], [`View::partition_mma`], [`View::thread_part`] |
-//! | moving | [`Build::copy`], [`Build::copy_predicated`], [`View::load`], [`View::store`], [`View::accumulate`], [`Build::commit_async`], [`Build::wait_async`] |
+//! | partitioning | [`View::local_tile`], [`View::slice`], [`View::zipped_divide`], [`View::compose`], [`View::partition`], [`View::partition_mma`], [`View::thread_part`] |
+//! | copying | [`Build::copy`], [`Build::copy_predicated`], [`View::load`], [`View::store`], [`View::accumulate`], [`Build::commit_async`], [`Build::wait_async`] |
 //! | computing | [`Fragment::map`], [`Fragment::zip`], operators of [`Num`], [`Build::mma`], [`Build::shuffle_xor`] |
 //! | tiles of a block | [`Distribution`], [`View::load_distributed`], [`Distributed::reduce`], [`Distributed::scan`], [`Distributed::convert`], [`Distributed::zip`], [`View::store_distributed`] |
 //! | control | [`Build::range`], [`Build::when`], [`Build::choose`], [`Build::barrier`] |
-//! | together | [`Build::role`], [`Build::single`], [`Build::meeting`], [`Build::registers`], [`Build::pipeline`], [`Stage::load`], [`Build::staged`], [`Build::store_bulk`], [`Build::fence_async`], [`Build::wait_mma`] |
+//! | cooperation | [`Build::role`], [`Build::single`], [`Build::meeting`], [`Build::registers`], [`Build::pipeline`], [`Stage::load`], [`Build::staged`], [`Build::store_bulk`], [`Build::fence_async`], [`Build::wait_mma`] |
 //! | clusters | [`Build::cluster`], [`Build::rank`], [`Build::cluster_barrier`], [`View::of_block`], [`Stage::load_multicast`], [`Stage::release_to`], [`Stage::give_to`], [`Stage::send`] |
 //! | launches | [`Build::wait_launches`], [`Build::launch_next`] |
 //!

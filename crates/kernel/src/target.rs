@@ -6,12 +6,12 @@
 //!
 //! | target | cards | PTX | 8-bit floats | bulk copies, TMA | clusters | `setmaxnreg` | wgmma | block scales |
 //! |---|---|---|---|---|---|---|---|---|
-//! | sm_80 | A100, and all since | 7.0 | | | | | | |
+//! | sm_80 | A100, and all later cards | 7.0 | | | | | | |
 //! | sm_86 | RTX 3060 to 3090, A10 | 7.1 | | | | | | |
 //! | sm_87 | Jetson Orin | 7.4 | | | | | | |
 //! | sm_89 | RTX 4060 to 4090, L4, L40 | 8.1 | yes | | | | | |
-//! | sm_90 | H100, H200, and all since | 8.0 | yes | yes | yes | | | |
-//! | sm_90a | H100, H200, and no other | 8.0 | yes | yes | yes | yes | yes | |
+//! | sm_90 | H100, H200, and all later cards | 8.0 | yes | yes | yes | | | |
+//! | sm_90a | H100 and H200 only | 8.0 | yes | yes | yes | yes | yes | |
 //! | sm_100 | B200, B300 | 8.6 | yes | yes | yes | | | |
 //! | sm_120 | RTX 5060 to 5090 | 8.7 | yes | yes | | yes | | yes |
 //! | sm_121 | GB10 | 8.8 | yes | yes | | yes | | yes |
@@ -213,7 +213,7 @@ impl Target {
     /// assert_eq!(Target::latest((8, 6)), Some(Target::Sm86));
     /// assert_eq!(Target::latest((9, 0)), Some(Target::Sm90a));
     /// assert_eq!(Target::latest((12, 0)), Some(Target::Sm120));
-    /// // What nobody knows yet runs the last text that runs on everything since.
+    /// // An unknown later capability runs the latest target that runs on all later cards.
     /// assert_eq!(Target::latest((14, 0)), Some(Target::Sm100));
     /// assert_eq!(Target::latest((7, 5)), None);
     /// ```

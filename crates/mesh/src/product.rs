@@ -180,8 +180,8 @@ fn needed(own: &ShardedLayout, modes: [(i64, Role); 2], roles: &[Role]) -> Resul
 }
 
 /// A column-major matrix whose modes are cut by the axes of their roles, in whole blocks. If K is
-/// none of its modes, it has summands along the axes that cut K. It has copies along all remaining
-/// axes.
+/// none of its modes, it has summands along the axes that cut K. Along all other axes that do not
+/// cut its modes, it has copies.
 pub(crate) fn part(of: &ShardedLayout, modes: [(i64, Role); 2], roles: &[Role]) -> Result<ShardedLayout, MeshError> {
     let axes = of.mesh().axes();
     let with = |role: Role| (0..axes.len()).filter(move |axis| roles.get(*axis) == Some(&role));

@@ -77,7 +77,7 @@ type Candidate = [u64; 2];
 ///
 /// let mesh: Mesh = "x=2".parse().unwrap();
 /// let parse = |text: &str| ShardedLayout::parse(&mesh, text).unwrap();
-/// // Two rows of four, cut along x; each device shall have the sum of one row.
+/// // Two rows of four elements, cut along x; each device is to get the sum of one row.
 /// let (matrix, sums) = (parse("(2,(2,2)):(1,(2,1@x))"), parse("2:1@x"));
 /// let plan = reduce(&matrix, &[1], Reduction::Sum, &sums, 8, &Machine::HGX_H200).unwrap();
 /// assert_eq!(plan.parts().steps()[0].kind, StepKind::ReduceScatter);

@@ -47,7 +47,7 @@ pub struct MeshMode {
 /// use tilewright_mesh::{Mesh, ShardedLayout};
 ///
 /// let mesh: Mesh = "dp=2,tp=4".parse().unwrap();
-/// // Eight rows, two for each position along tp; the columns follow each other; a copy along dp.
+/// // Eight rows, two for each position along tp; column after column; a copy for each dp.
 /// let rows = ShardedLayout::parse(&mesh, "((2,4),3):((1,1@tp),2) copied 2:1@dp").unwrap();
 /// assert_eq!((rows.size(), rows.copies(), rows.local_size()), (24, 2, 6));
 /// assert_eq!(rows.places(5).unwrap(), [(4, 1), (5, 1)]); // row 5: device tp=2, once for each dp

@@ -4,11 +4,11 @@
 //! of matrices with `P` rows. The rows of an expert are contiguous there, in the order of the
 //! choices, and begin at a multiple of [`TILE_ROWS`]. Padding rows between experts are 0.
 //!
-//! | operator | what it gives |
+//! | operator | result |
 //! |---|---|
 //! | [`Route`] | `experts` and `weights` of each token |
 //! | [`ExpertPlaces`] | `places` of choices, `choices` of places, and where each expert begins |
-//! | [`Permute`] | the rows of tokens at their places |
+//! | [`Permute`] | the rows of tokens at the places of their choices |
 //! | [`ExpertProduct`] | the rows of each expert times its matrix |
 //! | [`Combine`] | for each token the weighted sum of its rows |
 //!
@@ -65,7 +65,7 @@ fn sequence(texts: &[String]) -> Result<Sequence, OperatorError> {
 /// ```
 /// use tilewright_ops::expert_rows;
 ///
-/// // Each of 8 experts may have 127 rows that belong to nobody.
+/// // Each of 8 experts may have 127 rows of padding.
 /// assert_eq!(expert_rows(1000, 8), 1920);
 /// ```
 pub fn expert_rows(choices: i64, experts: i64) -> i64 {
@@ -195,13 +195,13 @@ options! {
     /// The places of the choices of tokens. Input: `experts`, `A:1` of i32, the expert of each
     /// choice; a choice with a negative expert is dropped. Outputs, of i32:
     ///
-    /// | output | shape | what it is |
+    /// | output | shape | contents |
     /// |---|---|---|
-    /// | `places` | `A:1` | the row of each choice, -1 if it goes nowhere |
-    /// | `choices` | `P:1` | the choice of each row, -1 if it is nobody's |
-    /// | `tile_experts` | `ceil(P/128):1` | the expert of each 128 rows, `experts` if they are nobody's |
-    /// | `first_tiles` | `experts:1` | the first 128 rows of each expert |
-    /// | `tiles` | `experts:1` | how many times 128 rows each expert has |
+    /// | `places` | `A:1` | the row of each choice, -1 if the choice is dropped |
+    /// | `choices` | `P:1` | the choice of each row, -1 for padding |
+    /// | `tile_experts` | `ceil(P/128):1` | the expert of each 128 rows, `experts` for padding |
+    /// | `first_tiles` | `experts:1` | the index of the first tile of each expert |
+    /// | `tiles` | `experts:1` | the number of tiles of each expert |
     ///
     /// `P` is the number of rows that [`expert_rows`] returns.
     ///

@@ -8,12 +8,12 @@
 //! | function | what the kernel does |
 //! |---|---|
 //! | [`relayout()`] | copies a tensor from any layout to any other of the same size, and converts its type |
-//! | [`fn@map`] | a function of tensors, element by element, with broadcasting |
-//! | [`fn@reduce`] | sum, mean, norm, maximum and argmax along any modes |
-//! | [`fn@softmax`], [`rms_norm`], [`layer_norm`] | normalization of rows |
-//! | [`fn@gather`], [`scatter`] | rows by index |
+//! | [`fn@map`] | computes an elementwise function of tensors, with broadcasting |
+//! | [`fn@reduce`] | computes the sum, mean, norm, maximum or argmax along any modes |
+//! | [`fn@softmax`], [`rms_norm`], [`layer_norm`] | normalizes rows |
+//! | [`fn@gather`], [`scatter`] | copies rows by index |
 //! | [`gemm`] | GEMM (matmul), by wgmma and TMA or by `mma.sync`: any layouts, types and epilogue; grouped GEMM, convolutions |
-//! | [`fn@product`] | GEMM by one kernel, whose sizes may change |
+//! | [`fn@product`] | GEMM by one kernel with the sizes as launch arguments |
 //! | [`library()`], [`named`] | all kernels by name, with default sizes |
 //!
 //! ```

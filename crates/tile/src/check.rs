@@ -44,7 +44,7 @@ pub struct Report {
 pub struct Compared {
     /// Its name.
     pub tensor: String,
-    /// How many of its elements were compared.
+    /// The number of its elements that were compared.
     pub compared: u64,
     /// The largest difference between an element of the kernel and of the program, divided by the
     /// largest magnitude that the program writes to this tensor; 0 if all elements are equal.

@@ -411,7 +411,7 @@ impl Compiled {
         self.assignment.costs()
     }
 
-    /// How many warps a block has.
+    /// The number of warps of a block.
     pub fn warps(&self) -> i64 {
         self.warps
     }

@@ -21,7 +21,7 @@ const MAX_THREAD_BITS: usize = 10;
 /// ```
 /// use tilewright_tile::Held;
 ///
-/// // 32 threads, with pairs of a tile of 4 x 16 whose rows are of 8 threads each.
+/// // 32 threads hold a tile of 4 x 16: 8 threads for each row, with two adjacent elements each.
 /// let rows: Held = "((8,4),2):((8,1),4)".parse()?;
 /// assert_eq!((rows.threads(), rows.values(), rows.size()), (32, 2, 64));
 /// assert_eq!(rows.to_string(), "((8,4),2):((8,1),4)");
@@ -37,17 +37,17 @@ pub struct Held {
 }
 
 impl Held {
-    /// How many threads there are.
+    /// The number of threads.
     pub fn threads(&self) -> i64 {
         1 << self.threads.len()
     }
 
-    /// How many values a thread has.
+    /// The number of values of a thread.
     pub fn values(&self) -> i64 {
         1 << self.values.len()
     }
 
-    /// How many elements the tile has.
+    /// The number of elements of the tile.
     pub fn size(&self) -> i64 {
         1 << self.bits()
     }
@@ -57,7 +57,7 @@ impl Held {
         (self.threads.iter().flatten().count() + self.values.len()) as u32
     }
 
-    /// How many threads hold each element.
+    /// The number of threads that hold each element.
     pub fn copies(&self) -> i64 {
         1 << self.threads.iter().filter(|bit| bit.is_none()).count()
     }

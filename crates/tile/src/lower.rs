@@ -158,7 +158,7 @@ struct Lowering<'k, 'p> {
     kept: Vec<(ValueId, Rc<stage::StageRing<'k>>)>,
     /// The iterations of the unrolled loops that are being emitted.
     written: early::Iterations,
-    /// How many loops are open.
+    /// The number of open loops.
     depth: usize,
     /// The block whose program is being executed, if it is not the block of the launch.
     block: Option<[Expr; 3]>,

@@ -8,50 +8,50 @@
 //! program    tile NAME { declarations statements }
 //! input      input x: bf16 (M,1024):(1024,1)
 //! output     output y: bf16 (M,1024):(1024,1)
-//! both       inout z: i32 256:1                   changed: what it was counts; it may be loaded before it is stored to
+//! both       inout z: i32 256:1                   read and written; may be loaded before it is stored to
 //! number     scalar scale: f32                    passed by the launch; f32, i32, f64 or i64
-//! blocks     grid ceil(M/4), 8                    how many along x, y and z
-//! warps      warps 4                              where the plan should not choose
+//! blocks     grid ceil(M/4), 8                    the number of blocks along x, y and z
+//! warps      warps 4                              the warps of a block; optional
 //! value      a = exp(b - 1.5) / c                 + - * / %, numbers, functions, parentheses
-//! condition  m = a < b & !(c == 0 | d >= 1)       1 or 0 of i32, or a choice in `select`
+//! condition  m = a < b & !(c == 0 | d >= 1)       1 or 0, of i32; or the condition of a `select`
 //! store      store(y, (block.x, 0), a)
-//! rows       store(z, (rows, 0), a)               to the coordinates that a tile of i32 or i64 says
-//! atomics    atomic_add(z, (block.x), a)          also _min and _max, and with a tile of coordinates
+//! rows       store(z, (rows, 0), a)               a scatter, to the coordinates in a tile of i32 or i64
+//! atomics    atomic_add(z, (block.x), a)          also _min and _max; coordinates may be a tile
 //! loop       loop i < ceil(K/64) with s = zero, n = one { ... next t, m } -> sum, last
-//! iterations      loop i < [block.x + 1] ..            as many as an index, or `[n]`: as one number of i32 says
+//! iterations loop i < [block.x + 1] ..            the count is an index, or `[n]`: a tile of one i32
 //! ```
 //!
-//! | function | what |
+//! | function | result |
 //! |---|---|
-//! | `load(x, (4,64), (block.x, i))`, `load(x, .., .., -inf)` | a tile of a tensor, what lies past its edges 0, or a number |
-//! | `load(x, (4,64), (block.x, [i*16 - 3]))` | an index in brackets counts elements: the tile begins there; so in `store`; `[i*16 : 12]` has 12 elements, and the others are past an edge |
-//! | `load(x, (4,64), (rows, i))` | where `rows` is a tile `(4,1)` of i32 or i64, it says the coordinate of each element along the mode |
-//! | `load(x, (4,64), (rows, columns))` | tiles for several modes meet as in a broadcast: `(4,1)` and `(1,64)`, or both `(4,64)` |
-//! | `load(x, (4,64), (block.x / 4, i % 2))` | the quotient of a block or an iteration by a number, rounded down, and what is left |
-//! | `load(x, (1,64), (row + i, 0))` | to the coordinate of a tile of one number, an index is added |
-//! | `f32(x)`, `i32(x)`, `f64(x)`, `i64(x)`, `bf16(x)`, `f16(x)`, `e4m3(x)`, `e5m2(x)` | the elements in another type; of a number, one of this type |
-//! | `as_i32(x)` `as_f32(x)` `as_i64(x)` `as_f64(x)` | the same bits in another type that has as many |
-//! | `unpack_i4(w, bf16)` `unpack_u4(w, bf16)` | the numbers of four bits in words of i32, eight along the first mode for each |
-//! | `neg` `abs` `exp` `exp2` `log` `log2` `sqrt` `rsqrt` `recip` `tanh` `sin` `cos` `erf` | functions of each element; [`Unary`](crate::Unary) says how precise they are |
-//! | `floor` `ceil` `round` | whole numbers of the same type: below, above, nearest with ties to even |
-//! | `tf32` | the nearest number of tf32, as f32; ties away from 0 |
-//! | `a / b` `a // b` `a % b` | of i32 and i64 the greatest whole number up to the quotient, and the rest, as in Python; `a / 0` is 0 and `a % 0` is `a`; `//` and `%` are of these alone |
-//! | `min(a, b)` `max(a, b)` `fma(a, b, c)` | of two elements; `a * b + c`, rounded once |
+//! | `load(x, (4,64), (block.x, i))`, `load(x, .., .., -inf)` | a tile of a tensor; elements past its edges are 0, or the given number |
+//! | `load(x, (4,64), (block.x, [i*16 - 3]))` | an index in brackets counts elements rather than tiles: the tile begins there, also in `store`; `[i*16 : 12]` has 12 elements, and the others count as past the edge |
+//! | `load(x, (4,64), (rows, i))` | a gather: `rows` is a tile `(4,1)` of i32 or i64 with the coordinate of each element along the mode |
+//! | `load(x, (4,64), (rows, columns))` | tiles of coordinates for several modes are broadcast: `(4,1)` and `(1,64)`, or both `(4,64)` |
+//! | `load(x, (4,64), (block.x / 4, i % 2))` | the index of a block or an iteration divided by a number, rounded down, and the remainder |
+//! | `load(x, (1,64), (row + i, 0))` | a coordinate may be a tile of one number plus an index |
+//! | `f32(x)`, `i32(x)`, `f64(x)`, `i64(x)`, `bf16(x)`, `f16(x)`, `e4m3(x)`, `e5m2(x)` | the elements converted to another type; for a number, a constant of this type |
+//! | `as_i32(x)` `as_f32(x)` `as_i64(x)` `as_f64(x)` | the same bits as elements of another type of the same width |
+//! | `unpack_i4(w, bf16)` `unpack_u4(w, bf16)` | the 4-bit integers in words of i32, eight along the first mode for each word |
+//! | `neg` `abs` `exp` `exp2` `log` `log2` `sqrt` `rsqrt` `recip` `tanh` `sin` `cos` `erf` | functions of each element; [`Unary`](crate::Unary) documents their precision |
+//! | `floor` `ceil` `round` | rounded to an integer of the same type: down, up, to nearest with ties to even |
+//! | `tf32` | rounded to tf32, as f32; ties away from 0 |
+//! | `a / b` `a // b` `a % b` | for i32 and i64 the quotient rounded down, and the remainder, as in Python; `a / 0` is 0 and `a % 0` is `a`; `//` and `%` exist only for these types |
+//! | `min(a, b)` `max(a, b)` `fma(a, b, c)` | the lesser and the greater of two elements; `a * b + c`, rounded once |
 //! | `and(a, b)` `or` `xor` `shl` `shr` `lshr` | bitwise operations and shifts of integers: left, arithmetic right, logical right |
 //! | `random(c, seed, 0)` | random bits by Philox4x32-10: word 0 to 3 of counter `(c,0,0,0)` and key `(seed,0)` |
-//! | `select(a < b, yes, no)` | also `<=`, `>`, `>=`, `==` and `!=`, combined by `&`, `|` and `!`; a tile of i32 chooses where it is not 0 |
-//! | `reduce_sum(a, 1)` `_product` `_min` `_max` | combined along modes, which keep one element each |
+//! | `select(a < b, yes, no)` | also `<=`, `>`, `>=`, `==` and `!=`, combined by `&`, `|` and `!`; a tile of i32 is true where it is not 0 |
+//! | `reduce_sum(a, 1)` `_product` `_min` `_max` | reductions along modes, whose extents become 1 |
 //! | `scan_sum(a, 1)` and so on | the inclusive scan along a mode; `scan_before_sum` is the exclusive one |
-//! | `argmax(a, 1)` `argmin(a, 1)` | where the greatest is along a mode, or the least, the first of equal ones; NaN is found first |
-//! | `top(a, 1, 8)` `top_places(a, 1, 8)` | the eight greatest along a mode, in descending order, and where they are; of equal ones the first comes first |
-//! | `histogram(a, 256)` | how often each number from 0 occurs |
-//! | `broadcast(a, (4,64))` `reshape(a, (256))` `transpose(a, (1,0))` | other shapes |
-//! | `scalar(scale)`, or `scale` alone | a number that the launch passes |
-//! | `arange((4,64), 1)` `index(block.x*64)` | coordinates along a mode; an index, as i32 |
-//! | `dot(a, b, c)` | `a b + c` of matrices of 16 or 8 bits, or of f32 that `tf32` has rounded |
-//! | `stage(x, (64,1,64), (i, block.y, 0), (0,2))` | a matrix in a tile of a tensor, by way of shared memory, for `dot`: which modes are rows and columns; a tile may say the coordinate along another |
-//! | `atom(dot(a, b, c), "SM80_16x8x16_F32F16F16F32_TN")` | given by this instruction: products and loads |
-//! | `held(a, "(32,4):(4,1)")` | held by the threads of the block in this way |
+//! | `argmax(a, 1)` `argmin(a, 1)` | the index of the greatest or least element along a mode; of equal elements the first; NaN precedes all numbers |
+//! | `top(a, 1, 8)` `top_places(a, 1, 8)` | the eight greatest elements along a mode, in descending order, and their indices; of equal elements the first comes first |
+//! | `histogram(a, 256)` | the number of occurrences of each number from 0 |
+//! | `broadcast(a, (4,64))` `reshape(a, (256))` `transpose(a, (1,0))` | the elements in another shape |
+//! | `scalar(scale)`, or `scale` alone | a scalar argument of the launch |
+//! | `arange((4,64), 1)` `index(block.x*64)` | the coordinates along a mode; an index, as i32 |
+//! | `dot(a, b, c)` | `a b + c` for matrices of 16-bit or 8-bit elements, or of f32 rounded by `tf32` |
+//! | `stage(x, (64,1,64), (i, block.y, 0), (0,2))` | a matrix in a tile of a tensor, staged in shared memory, as an operand of `dot`; the last argument is the modes of its rows and columns; the coordinate along another mode may be a tile |
+//! | `atom(dot(a, b, c), "SM80_16x8x16_F32F16F16F32_TN")` | computed by this instruction: a `dot` or a load |
+//! | `held(a, "(32,4):(4,1)")` | the value in this layout over the threads of the block |
 
 mod expression;
 pub(crate) mod mention;

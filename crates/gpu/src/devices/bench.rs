@@ -256,7 +256,8 @@ impl LoadedEntry {
 }
 
 /// Runs a kernel of the library on a device, compares its output with the definition, and times it
-/// `repeats` times beside a copy of as many bytes. See the [module](self) for an example.
+/// `repeats` times, alternately with a copy of as many bytes. See the [module](self) for an
+/// example.
 ///
 /// Errors: those of the device; an element differs from the definition.
 pub fn kernel(device: &Device, planned: &Planned, repeats: u16) -> Result<BenchResult, BenchError> {
@@ -304,8 +305,8 @@ fn compare(planned: &Planned, stream: &Stream, blocks: &[Vec<u8>], output: &Memo
 }
 
 /// Runs a tile program on a device, as compiled. At the sizes `checked`, the result is
-/// compared with the interpreter. At `sizes`, `repeats` launches are timed beside a copy of equally
-/// many bytes.
+/// compared with the interpreter. At `sizes`, `repeats` launches are timed, alternately with a copy
+/// of as many bytes.
 ///
 /// ```
 /// use tilewright::{bench, gpu::Device, measured::DevicePlanner, tile};
@@ -380,7 +381,7 @@ fn on_device(device: &Device, compiled: &Compiled, sizes: &[(&str, i64)]) -> Res
     })
 }
 
-/// The total size of the tensors, and the time of a launch beside a copy of equally many bytes.
+/// The total size of the tensors, and the times of a launch and of a copy of as many bytes.
 fn at_sizes(
     device: &Device,
     compiled: &Compiled,

@@ -24,7 +24,7 @@
 //! # let folder = folder.path();
 //! use tilewright::measured::{Planning, Stopwatch};
 //!
-//! /// A stopwatch that takes wide tiles for fast ones, where a device would run the plans.
+//! /// A stopwatch for this example: instead of running plans, it rates wide tiles as fast.
 //! #[derive(Default)]
 //! struct ByColumns(Vec<f64>);
 //!
@@ -139,7 +139,7 @@ pub trait Stopwatch<P> {
     fn seconds(&mut self, number: usize) -> Result<f64, Self::Error>;
 }
 
-/// How many measurements are made.
+/// The number of measurements.
 ///
 /// ```
 /// use std::time::{Duration, Instant};

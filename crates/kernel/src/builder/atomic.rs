@@ -25,7 +25,7 @@ impl<'k> View<'k> {
     /// use tilewright_kernel::{Distribution, Kernel, Reduction, interpret};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// // The sum of all elements: each block adds that of 64.
+    /// // The sum of all elements: each block adds the sum of 64.
     /// let held = Distribution::new(64, "(64,1):(1,0)")?;
     /// let kernel = Kernel::build("total", |k| {
     ///     let (x, y) = (k.input::<i32>("x", "M:1")?, k.tensor::<i32>("y", "1:1")?);

@@ -131,14 +131,14 @@ impl Build {
     ///     own.thread_part()?.store(&x.slice(column.clone())?.thread_part()?.load()?)?;
     ///     k.cluster_barrier();
     ///     let other = own.of_block(k.rank_after(1)?)?.thread_part()?.load()?;
-    ///     // Nobody ends while the other one reads.
+    ///     // No block exits while the other one reads.
     ///     k.cluster_barrier();
     ///     y.slice(column)?.thread_part()?.store(&other)
     /// })?;
     /// let run = interpret::check(kernel.program(), &[])?.run;
     /// let (x, y) = (run.tensor::<f32>(0)?, run.tensor::<f32>(1)?);
     /// assert_eq!((&y[..32], &y[32..]), (&x[32..], &x[..32]));
-    /// // Of 2 x 2 blocks, each leaves the rank of the one diagonally across.
+    /// // Each of 2 x 2 blocks stores the rank of the block diagonally opposite.
     /// let kernel = Kernel::build("across", |k| {
     ///     let y = k.output::<i32>("y", "(4,6):(6,1)")?;
     ///     k.threads(1)?;

@@ -47,7 +47,7 @@ impl Route {
     /// ```
     /// use tilewright_kernel::{Distribution, Element, Route};
     ///
-    /// // Rows of a warp each become columns of a warp each: four numbers a thread.
+    /// // Each warp holds rows before and columns after, four numbers for each thread.
     /// let rows = Distribution::new((32, 16), "((32,4),4):((1,32),128)")?;
     /// let columns = Distribution::new((32, 16), "((16,2,4),4):((32,1,2),8)")?;
     /// assert_eq!(rows.route(&columns, Element::F32)?, (Route::Shared, Route::through_shared(4, 4)));

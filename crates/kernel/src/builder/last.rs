@@ -35,7 +35,7 @@ impl Build {
     /// use tilewright_kernel::{Distribution, Kernel, Reduction, Written, interpret, ptx};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// // The sum of all elements: each of eight blocks leaves that of 64, the last one adds these.
+    /// // The sum of all elements: each of eight blocks sums 64, and the last block adds the sums.
     /// let (row, parts) = (Distribution::new(64, "(64,1):(1,0)")?, Distribution::new(8, "((8,8),1):((1,0),0)")?);
     /// let kernel = Kernel::build("total", |k| {
     ///     let x = k.input::<i32>("x", "512:1")?;

@@ -251,7 +251,7 @@ impl Build {
     /// use tilewright_kernel::{Kernel, interpret};
     /// use tilewright_layout::symbolic::Expr;
     ///
-    /// // Where a number is negative, the first one is taken. No access needs a predicate.
+    /// // Negative elements are replaced by the first one. No access needs a predicate.
     /// let kernel = Kernel::build("replaced", |k| {
     ///     let (x, y) = (k.input::<f32>("x", "64:1")?, k.output::<f32>("y", "64:1")?);
     ///     k.threads(64)?;

@@ -37,7 +37,7 @@ impl<'k> View<'k> {
     /// use tilewright_kernel::{Kernel, interpret};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// // The 32 elements from a place on that is read; 0 where there are none.
+    /// // The 32 elements from an offset on that is read from memory; 0 past the end.
     /// let kernel = Kernel::build("window", |k| {
     ///     let (x, from) = (k.input::<f32>("x", "100:1")?, k.input::<i32>("from", "1:1")?);
     ///     let y = k.output::<f32>("y", "32:1")?;

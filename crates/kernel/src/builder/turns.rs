@@ -50,7 +50,7 @@ impl<'k> View<'k> {
     /// let mut interpreter = interpret::Interpreter::new(kernel.program(), &[])?;
     /// interpreter.fill(1).tensor("y", &[0.0_f32; 32])?.tensor("turns", &[0_i32])?;
     /// assert_eq!(interpreter.check()?.run.tensor::<i32>("turns")?, [5]);
-    /// // The first block waits for a turn that it does not pass itself.
+    /// // The first block waits for turn 1, before which no block passes a turn.
     /// let kernel = in_order(false)?;
     /// let mut interpreter = interpret::Interpreter::new(kernel.program(), &[])?;
     /// interpreter.fill(1).tensor("turns", &[0_i32])?;

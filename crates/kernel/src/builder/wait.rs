@@ -45,7 +45,7 @@ impl Build {
     /// use tilewright_kernel::{Kernel, interpret};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// // What 32 threads have written is loaded by the copy engine.
+    /// // TMA loads what 32 threads have written.
     /// let kernel = |fenced: bool| {
     ///     Kernel::build("written", |k| {
     ///         let (x, y) = (k.tensor::<f32>("x", "(32,1):(1,32)")?, k.output::<f32>("y", "(32,1):(1,32)")?);

@@ -125,7 +125,7 @@ impl InterpretedRun<'_> {
         }
         let object = &mut self.block.objects[at];
         let phase = i64::from(object.phase);
-        // If nobody waits, nobody observes in which phase it counts.
+        // If no thread waits, no thread observes the phase in which it counts.
         match object.phases.waits.is_empty() {
             true => {
                 object.phases.misplaced.get_or_insert((by, phase));

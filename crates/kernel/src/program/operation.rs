@@ -180,7 +180,7 @@ pub enum Operation {
     NamedBarrier {
         /// The index of the barrier.
         number: u32,
-        /// How many threads arrive.
+        /// The number of threads that arrive.
         threads: u32,
     },
     /// As [`Operation::NamedBarrier`], but the thread arrives without waiting.

@@ -3,10 +3,10 @@
 //! Every number was fitted on an NVIDIA H200 to times that
 //! `tilewright gemm M N K --device --tune COUNT` printed:
 //!
-//! | numbers | measured | date |
+//! | constants | measured | date |
 //! |---|---|---|
 //! | [`BARE`] | 1,900 plans of 240 bare GEMMs of 16-bit types | 2026-11-29 |
-//! | [`GENERAL`] | some hundred plans of 33 GEMMs of all kinds | 2026-11-28 |
+//! | [`GENERAL`] | several hundred plans of 33 GEMMs of all kinds | 2026-11-28 |
 //! | [`GENERAL`], rows that are not aligned to cache lines | 180 plans of 36 GEMMs | 2026-11-28 |
 //!
 //! The form of the model is the same for both sets, in `model.rs`. A constant of [`GENERAL`]

@@ -251,7 +251,7 @@ pub struct Allocation {
     pub name: String,
     /// The address of its first byte, a multiple of 256.
     pub address: u64,
-    /// How many bytes it has.
+    /// The number of bytes.
     pub bytes: u64,
     /// Whether it is initialised before the launch.
     pub initialised: bool,
@@ -416,7 +416,7 @@ pub trait Checker {
     /// A finding of the engine itself.
     fn report(&mut self, _finding: Finding) {}
 
-    /// Whether there are so many findings that more would tell nothing new.
+    /// Whether there are so many findings that further ones would be of no use.
     fn is_full(&self) -> bool {
         false
     }

@@ -96,7 +96,7 @@ struct SharedMemory {
     pages: Vec<Option<Box<Page>>>,
     flags: HashMap<u64, Flag>,
     barriers: BTreeMap<u64, BarrierHistory>,
-    /// How many mbarriers were initialised so far.
+    /// The number of mbarriers that were initialised so far.
     barriers_made: u32,
     /// The arrivals at each barrier of the block.
     named: HashMap<u32, Vec<Contribution>>,

@@ -187,7 +187,7 @@ pub enum Defect {
         barrier: u32,
         /// The number of threads that are expected.
         came: u32,
-        /// How many are expected.
+        /// The number that is expected.
         expected: u32,
         /// A thread that did not arrive.
         missing: Option<Thread>,

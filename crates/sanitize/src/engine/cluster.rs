@@ -33,7 +33,7 @@ pub(crate) enum Stop {
     Limit,
     /// The caller interrupted the run.
     Interrupted,
-    /// There are so many findings that more would tell nothing new.
+    /// There are so many findings that further ones would be of no use.
     Full,
 }
 

@@ -45,7 +45,7 @@ pub enum NumberType {
 }
 
 impl NumberType {
-    /// How many bits it has.
+    /// The number of bits.
     #[inline(always)]
     pub const fn bits(self) -> u32 {
         match self {

@@ -6,7 +6,7 @@
 
 /// An integer type of PTX: `u16`, `s16`, `u32`, `s32`, `u64` or `s64`.
 pub trait Integer: Copy + Ord + std::fmt::Debug {
-    /// How many bits it has.
+    /// The number of bits.
     const BITS: u32;
     /// Whether it has a sign.
     const SIGNED: bool;

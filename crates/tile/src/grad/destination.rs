@@ -46,7 +46,7 @@ pub(super) struct Parts {
     /// the modes of the input.
     pub(super) name: String,
     pub(super) layout: String,
-    /// How many parts there are along each shared axis.
+    /// The number of parts along each shared axis.
     pub(super) counts: Vec<String>,
     /// The derivative: its name, type and layout.
     pub(super) result: (String, Element, String),

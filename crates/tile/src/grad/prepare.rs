@@ -31,7 +31,7 @@ pub(super) struct Merged {
     /// The number of blocks that the program has along the axis, if it is no multiple of
     /// `together`; None if it is. The last iterations must then be omitted.
     pub(super) blocks: Option<String>,
-    /// How many blocks the loop executes.
+    /// The number of blocks that the loop executes.
     pub(super) together: i64,
 }
 

@@ -37,7 +37,7 @@ impl WorkPlan {
     /// let plan = map(&[&rows, &columns], &rows, 4, &Machine::HGX_H200).unwrap();
     /// let sum = Expression::input(0) + Expression::input(1);
     /// let work = WorkPlan::map(&h200, &plan, &sum, Element::F32).unwrap();
-    /// // The second operand is moved, then each device adds what it has.
+    /// // The second operand is resharded, then each device adds its part.
     /// assert!(matches!(work.steps(), [WorkStep::Move { .. }, WorkStep::Launch { .. }]));
     /// ```
     pub fn map(

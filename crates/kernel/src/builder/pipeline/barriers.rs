@@ -80,7 +80,7 @@ impl Stage<'_> {
     /// use tilewright_layout::{Slot, Tree};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// // Each of two blocks gives the other one 32 numbers, and tells it by an arrival.
+    /// // Each of two blocks sends 32 numbers to the other one, and signals it by an arrival.
     /// let kernel = Kernel::build("given", |k| {
     ///     let (x, y) = (k.input::<f32>("x", "(32,1,2):(1,1,32)")?, k.output::<f32>("y", "(32,1,2):(1,1,32)")?);
     ///     k.threads(32)?;

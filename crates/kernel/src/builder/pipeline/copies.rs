@@ -81,7 +81,7 @@ impl<'k> Stage<'k> {
     ///         }
     ///         stage.release_to(0..2)
     ///     })?;
-    ///     // Nobody ends while the other one still arrives.
+    ///     // No block exits while the other one still arrives.
     ///     k.cluster_barrier();
     ///     Ok(())
     /// })?;
