@@ -8,17 +8,17 @@
 //! program    tile NAME { declarations statements }
 //! input      input x: bf16 (M,1024):(1024,1)
 //! output     output y: bf16 (M,1024):(1024,1)
-//! both       inout z: i32 256:1                   read and written; may be loaded before it is stored to
+//! both       inout z: i32 256:1                   read and written; its old contents count
 //! number     scalar scale: f32                    passed by the launch; f32, i32, f64 or i64
 //! blocks     grid ceil(M/4), 8                    the number of blocks along x, y and z
 //! warps      warps 4                              the warps of a block; optional
 //! value      a = exp(b - 1.5) / c                 + - * / %, numbers, functions, parentheses
 //! condition  m = a < b & !(c == 0 | d >= 1)       1 or 0, of i32; or the condition of a `select`
 //! store      store(y, (block.x, 0), a)
-//! rows       store(z, (rows, 0), a)               a scatter, to the coordinates in a tile of i32 or i64
+//! rows       store(z, (rows, 0), a)               a scatter: a tile of i32 or i64 has coordinates
 //! atomics    atomic_add(z, (block.x), a)          also _min and _max; coordinates may be a tile
 //! loop       loop i < ceil(K/64) with s = zero, n = one { ... next t, m } -> sum, last
-//! iterations loop i < [block.x + 1] ..            the count is an index, or `[n]`: a tile of one i32
+//! iterations loop i < [block.x + 1] ..          an index, or `[n]` for a tile of one i32
 //! ```
 //!
 //! | function | result |
