@@ -11,7 +11,7 @@
 //! | tensors | [`Build::input`], [`Build::output`], [`Build::tensor`], [`Build::shared`], [`Build::register`] |
 //! | partitioning | [`View::local_tile`], [`View::slice`], [`View::zipped_divide`], [`View::compose`], [`View::partition`], [`View::partition_mma`], [`View::thread_part`] |
 //! | copying | [`Build::copy`], [`Build::copy_predicated`], [`View::load`], [`View::store`], [`View::accumulate`], [`Build::commit_async`], [`Build::wait_async`] |
-//! | computing | [`Fragment::map`], [`Fragment::zip`], operators of [`Num`], [`Build::mma`], [`Build::shuffle_xor`] |
+//! | computing | [`Fragment::map`], [`Fragment::zip`], operators of [`Num`], [`Build::mma`], [`Build::shuffle_xor`], [`Build::any_lane`] |
 //! | tiles of a block | [`Distribution`], [`View::load_distributed`], [`Distributed::reduce`], [`Distributed::scan`], [`Distributed::convert`], [`Distributed::zip`], [`View::store_distributed`] |
 //! | control | [`Build::range`], [`Build::when`], [`Build::choose`], [`Build::barrier`] |
 //! | cooperation | [`Build::role`], [`Build::single`], [`Build::meeting`], [`Build::registers`], [`Build::pipeline`], [`Stage::load`], [`Build::staged`], [`Build::store_bulk`], [`Build::fence_async`], [`Build::wait_mma`] |

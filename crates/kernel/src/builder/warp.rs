@@ -3,10 +3,12 @@
 //! Law: all 32 lanes take part. A lane gets the bits of the number that its source lane offers.
 
 use super::Build;
-use super::number::Num;
+use super::number::{Flag, Num};
 use crate::error::Reason;
 use crate::program::WARP_LANES;
-use crate::program::operation::Shuffle;
+use crate::program::operation::{Comparison, Number, Operation, Shuffle};
+use crate::program::register::Width;
+use crate::program::{Location, Source};
 
 impl Build {
     /// The number of the lane whose index is this lane's index XOR `mask`. A warp has 32 lanes, so
@@ -45,5 +47,39 @@ impl Build {
         let register = core.shuffled(value.register(), &Shuffle::Butterfly(mask), None);
         drop(core);
         Num::new(self, register, value.element())
+    }
+
+    /// Whether a flag is true in any lane of the warp: all lanes get the same answer.
+    ///
+    /// ```
+    /// use tilewright_kernel::{Kernel, interpret};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// // A warp counts its lanes where one of them has a number above 7.
+    /// let kernel = Kernel::build("any_above", |k| {
+    ///     let (x, y) = (k.input::<f32>("x", "64:1")?, k.output::<f32>("y", "64:1")?);
+    ///     k.threads(64)?;
+    ///     let own = x.slice(k.thread()?)?.load()?.numbers()?[0];
+    ///     let found = k.any_lane(own.gt(own.like(7.0)));
+    ///     let to = y.slice(k.thread()?)?;
+    ///     to.store(&to.fragment()?.map(|_| Ok(found.select(own.like(32.0), own.like(0.0))))?)
+    /// })?;
+    /// let mut interpreter = interpret::Interpreter::new(kernel.program(), &[])?;
+    /// let mut numbers = [0.0_f32; 64];
+    /// numbers[40] = 8.0;
+    /// let found = interpreter.fill(1).tensor("x", &numbers)?.check()?.run.tensor::<f32>("y")?;
+    /// assert_eq!((found[0], found[31], found[32], found[63]), (0.0, 0.0, 32.0, 32.0));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn any_lane<'k>(&'k self, flag: Flag<'k>) -> Flag<'k> {
+        let mut core = self.core();
+        core.begin(Source { statement: "any_lane", location: Location::caller() });
+        let lanes = core.effect(Operation::Ballot, [flag.register], &[Width::Bits32], None)[0];
+        let none = core.constant(0, Width::Bits32);
+        let compared = Operation::Compare(Comparison::NotEqual, Number::U32);
+        let register = core.pure(compared, [lanes, none], Width::Predicate);
+        Flag { register, ..flag }
     }
 }
