@@ -128,8 +128,7 @@ options! {
         /// Hopper, where it can: heads of 64 or 128, causal or without a mask, and logits that are
         /// scaled products. Elsewhere there are programs for each; 0 is for those everywhere.
         /// Measured on an H200: one kernel is faster for heads of 64. Unless this is 0, there is
-        /// one kernel wherever blocks add in any order, and on cards before Hopper for heads of
-        /// 128.
+        /// one kernel wherever blocks add in any order, and on cards before Hopper.
         one_kernel: i64 = 64,
         /// Whether blocks of this kernel add to `d_q` in turns, so that two calls give the same
         /// bits. Without turns blocks add in any order, which is faster, and the last bits of `d_q`
@@ -183,11 +182,9 @@ impl Attention {
     /// The backward with one kernel for `d_q`, `d_k` and `d_v`; none if that is not asked for,
     /// or not possible.
     fn backward_in_one_kernel(&self, machine: &Machine) -> Result<Option<OperatorKernels>, OperatorError> {
-        // Measured on an H200: by warps and in turns, the programs of heads of 64 are as fast, and
-        // with a mask 1.5 times as fast.
         let is_wanted = match machine.target.has_wgmma() {
             true => self.one_kernel >= self.head || (self.one_kernel > 0 && !self.in_turns),
-            false => self.one_kernel > 0 && (self.head > 64 || !self.in_turns),
+            false => self.one_kernel > 0,
         };
         if !is_wanted || self.packed {
             return Ok(None);

@@ -11,7 +11,7 @@
 //!
 //! *Turns do not wait long.* Blocks are ordered by their keys first and their heads second. So the
 //! blocks that run at once have a few neighbouring tiles of keys of many heads, and a block follows
-//! the one before it by a tile.
+//! the one before it by a tile. With a mask, blocks of warps begin with the last keys.
 
 mod by_groups;
 mod by_warps;
@@ -22,7 +22,7 @@ use tilewright_kernel::{Build, Kernel, KernelError};
 use tilewright_layout::symbolic::Expr;
 use tilewright_tile::Program;
 
-use super::place::times;
+use super::place::{minus, plus, times};
 use super::scores::Logits;
 use super::text::{Dense, Heads, number};
 use crate::error::OperatorError;
@@ -67,7 +67,7 @@ impl<'a> OneKernel<'a> {
             }
         };
         let queries = match (by_warps, head) {
-            (Some(block), _) => block.queries,
+            (Some(_), _) => by_warps::QUERIES,
             (None, 64) => 128,
             (None, _) => 64,
         };
@@ -200,6 +200,40 @@ impl OneKernel<'_> {
     /// How many keys are before the position of the first query.
     pub(super) fn shift(&self, k: &Build) -> Result<Expr, KernelError> {
         if self.dense.same_length { Ok(Expr::from(0)) } else { k.size("T-S") }
+    }
+
+    /// Whether blocks of warps begin, and add, in the order of their keys from the last one on. With
+    /// a mask each block begins at its diagonal, so the last block is the first one at each of its
+    /// tiles, and the one before comes to them two tiles later: blocks that begin together do not
+    /// wait.
+    fn is_downward(&self) -> bool {
+        self.by_warps.is_some() && self.in_turns && self.is_causal()
+    }
+
+    /// The blocks of keys.
+    fn blocks(&self, k: &Build) -> Result<Expr, KernelError> {
+        k.size(&format!("ceil({}/{KEYS_OF_BLOCK})", self.dense.keys()))
+    }
+
+    /// The tile of keys of a block, by the number of the block in the order in which blocks begin.
+    pub(super) fn block_of_turn(&self, k: &Build, number: Expr) -> Result<Expr, KernelError> {
+        if !self.is_downward() {
+            return Ok(number);
+        }
+        minus(&minus(&self.blocks(k)?, &Expr::from(1))?, &number)
+    }
+
+    /// The turn of a block of keys among those that add to a tile of queries.
+    pub(super) fn turn(&self, k: &Build, block: &Expr, tile: &Expr) -> Result<Expr, KernelError> {
+        if !self.is_downward() {
+            return Ok(block.clone());
+        }
+        // The last block that the last query of the tile sees adds first.
+        let end = plus(&times(tile, self.queries)?, &Expr::from(self.queries - 1))?;
+        let last = k.index(&end)? + k.index(&self.shift(k)?)?;
+        let last = last.shift_right(last.like(f64::from(KEYS_OF_BLOCK.ilog2())));
+        let blocks = k.index(&self.blocks(k)?)?;
+        k.index_of(last.min(blocks - blocks.like(1.0)) - k.index(block)?)
     }
 
     /// The tiles of queries that see a block of keys.

@@ -41,6 +41,17 @@ impl<'k> OfThread<'k> {
         self.0.shift_right(five).shift_left(four) + self.0.bit_and(lanes).shift_right(two)
     }
 
+    /// The number of the warp.
+    pub(super) fn warp(&self) -> Num<'k> {
+        self.0.shift_right(self.0.like(5.0))
+    }
+
+    /// The row of the first accumulator in the rows of the warp.
+    pub(super) fn row_of_warp(&self) -> Num<'k> {
+        let [two, lanes] = [2, 31].map(|number| self.0.like(f64::from(number)));
+        self.0.bit_and(lanes).shift_right(two)
+    }
+
     /// The column of the first accumulator: one of even columns.
     pub(super) fn column(&self) -> Num<'k> {
         let [two, three] = [2, 3].map(|number| self.0.like(f64::from(number)));

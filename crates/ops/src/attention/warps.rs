@@ -37,6 +37,15 @@ pub(super) fn product(element: Element, arranged: [i64; 2]) -> Result<TiledMma, 
     Ok(TiledMma::new(MmaAtom::named(atom)?, &grid, &order)?)
 }
 
+/// A product of warps that are arranged along rows: each has adjacent rows, of this many
+/// instructions.
+pub(super) fn product_of_rows(element: Element, warps: i64, instructions: i64) -> Result<TiledMma, KernelError> {
+    let atom = product(element, [warps, 1])?.atom().clone();
+    let rows = Layout::strided((ROWS, warps, instructions), (1, ROWS * instructions, ROWS))?;
+    let modes = [rows, Layout::strided(16, 1)?, Layout::strided(DEPTH, 1)?].map(Tiler::Layout);
+    Ok(TiledMma::new(atom, &Layout::compact(&(warps, 1, 1).into_shape()?)?, &Tiler::modes(modes)?)?)
+}
+
 /// The copy of rows of `wide` elements to shared memory by all threads, 16 bytes each.
 pub(super) fn to_shared(warps: i64, wide: i64) -> Result<TiledCopy, KernelError> {
     let chunks = wide / 8;

@@ -6,6 +6,11 @@
 //! tile of `d_q` in device memory. So an iteration has one barrier, and its five products follow
 //! each other without a wait.
 //!
+//! *Shared memory* is what the products wait for. With heads of 64 the fragments of keys and values
+//! stay in registers, and a tile of queries is taken in slices of 16, whose products need few
+//! registers: 96 loads of fragments for 320 instructions instead of 144. Values are in shared
+//! memory only until they are in registers; then `d_s` is there.
+//!
 //! *Turns.* Before the barrier of an iteration one thread waits for the turn of the tile that the
 //! iteration adds to, and behind the next barrier it passes the turn on.
 
@@ -23,7 +28,8 @@ use crate::attention::place::{OfThread, behind, minus, plus, times};
 use crate::attention::rings::Ring;
 use crate::attention::text::Heads;
 use crate::attention::warps::{
-    BYTES, DEPTH, OF_A, OF_A_TRANSPOSED, OF_B, OF_B_TRANSPOSED, ROWS, STRIP, fragment, product, room, to_shared,
+    BYTES, DEPTH, OF_A, OF_A_TRANSPOSED, OF_B, OF_B_TRANSPOSED, ROWS, STRIP, fragment, product, product_of_rows, room,
+    to_shared,
 };
 
 /// Tiles of `d_s`: one is written while the one before is multiplied.
@@ -35,6 +41,10 @@ const HEADS: i64 = 8;
 /// Bytes of a number that belongs to a row, in f32.
 const ROW_BYTES: i64 = 4;
 
+/// Queries of a tile, and stages of their rings.
+pub(super) const QUERIES: i64 = 64;
+const STAGES: i64 = 2;
+
 /// How a block is arranged.
 ///
 /// Sums of `d_k` and `d_v` of 32 rows of 64 elements, or 16 rows of 128, take half of the registers
@@ -43,21 +53,23 @@ const ROW_BYTES: i64 = 4;
 pub(super) struct Block {
     warps: i64,
     resident: i64,
-    /// Queries of a tile, and stages of their rings.
-    pub(super) queries: i64,
-    stages: i64,
+    /// Queries whose products are in registers at once.
+    slice: i64,
+    /// Whether fragments of keys and values stay in registers. Measured on an H200 with heads of
+    /// 128, in slices of 16: 263 TFLOP/s instead of 286, because other registers are spilled.
+    keeps_rows: bool,
 }
 
 impl Block {
     /// The block for rows of a head on a machine; none if it has no room.
     pub(super) fn of(machine: &Machine, wide: i64) -> Option<Block> {
         let block = match wide {
-            64 => Block { warps: 4, resident: 2, queries: 32, stages: 3 },
-            _ => Block { warps: 8, resident: 1, queries: 64, stages: 2 },
+            64 => Block { warps: 4, resident: 2, slice: 16, keeps_rows: true },
+            _ => Block { warps: 8, resident: 1, slice: QUERIES, keeps_rows: false },
         };
-        let Block { queries, stages, .. } = block;
-        let tiles = 2 * KEYS_OF_BLOCK * wide + stages * 2 * queries * wide + TILES_OF_D_S * KEYS_OF_BLOCK * queries;
-        let bytes = BYTES * tiles + ROW_BYTES * stages * 2 * queries;
+        let of_keys = if block.keeps_rows { wide } else { 2 * wide };
+        let tiles = KEYS_OF_BLOCK * of_keys + STAGES * 2 * QUERIES * wide + TILES_OF_D_S * KEYS_OF_BLOCK * QUERIES;
+        let bytes = BYTES * tiles + ROW_BYTES * STAGES * 2 * QUERIES;
         (bytes <= room(machine, block.resident)).then_some(block)
     }
 
@@ -93,16 +105,18 @@ struct WarpsKernel<'k, 'a> {
     walk: QueryWalk,
 }
 
-/// What a warp carries from tile to tile: sums, strip by strip.
+/// What a warp carries from tile to tile: sums, strip by strip, and the fragments of its keys and
+/// values that stay in registers, along the row.
 struct WarpsState<'k> {
     d_k: Vec<Fragment<'k>>,
     d_v: Vec<Fragment<'k>>,
+    kept: Option<[Vec<Fragment<'k>>; 2]>,
 }
 
 impl<'k, 'a> WarpsKernel<'k, 'a> {
     fn new(form: &'a OneKernel<'a>, arranged: Block, k: &'k Build) -> Result<WarpsKernel<'k, 'a>, KernelError> {
         let (dense, wide) = (form.dense, form.wide);
-        let Block { warps, resident, queries, stages } = arranged;
+        let Block { warps, resident, keeps_rows, .. } = arranged;
         let Heads { kv, element, .. } = dense.heads;
         k.threads(32 * warps)?;
         k.resident(resident as u32)?;
@@ -110,22 +124,26 @@ impl<'k, 'a> WarpsKernel<'k, 'a> {
         k.grid(Axis::X, together)?;
         k.grid(Axis::Y, &format!("ceil({}/{KEYS_OF_BLOCK})", dense.keys()))?;
         k.grid(Axis::Z, &format!("{}*B", kv / together))?;
-        let block = k.block_number(Axis::Y);
+        let block = form.block_of_turn(k, k.block_number(Axis::Y))?;
         let head = plus(&times(&k.block_number(Axis::Z), together)?, &k.block_number(Axis::X))?;
         let tensors = Tensors::new(form, k, [block, head])?;
         let keys = Ring::of_rows(k, element, [KEYS_OF_BLOCK, wide], 1)?.only()?;
-        let values = Ring::of_rows(k, element, [KEYS_OF_BLOCK, wide], 1)?.only()?;
-        let q_ring = Ring::of_rows(k, element, [queries, wide], stages)?;
-        let d_o_ring = Ring::of_rows(k, element, [queries, wide], stages)?;
+        let q_ring = Ring::of_rows(k, element, [QUERIES, wide], STAGES)?;
+        let d_o_ring = Ring::of_rows(k, element, [QUERIES, wide], STAGES)?;
         // Chunks of 16 bytes of the eight rows that a warp writes are in different banks.
-        let lines = Layout::strided((KEYS_OF_BLOCK, queries, TILES_OF_D_S), (queries, 1, KEYS_OF_BLOCK * queries))?;
-        let swizzle = Swizzle::new(i64::from(queries.ilog2()) - 3, 3, 3)?;
+        let lines = Layout::strided((KEYS_OF_BLOCK, QUERIES, TILES_OF_D_S), (QUERIES, 1, KEYS_OF_BLOCK * QUERIES))?;
+        let swizzle = Swizzle::new(i64::from(QUERIES.ilog2()) - 3, 3, 3)?;
         let d_s = Ring::of_layout(k, element, swizzle, lines)?;
-        let row_ring = Ring::of_numbers(k, 2 * queries, stages)?;
+        let values = match keeps_rows {
+            // Heads of 64 have tiles of 64 queries, so values have the layout of `d_s`.
+            true => d_s.stage(&Expr::from(0))?,
+            false => Ring::of_rows(k, element, [KEYS_OF_BLOCK, wide], 1)?.only()?,
+        };
+        let row_ring = Ring::of_numbers(k, 2 * QUERIES, STAGES)?;
         let rows_to_shared = TiledCopy::new(
             CopyAtom::named("SM80_CP_ASYNC_CACHEALWAYS<uint32_t>")?,
             32,
-            &Layout::strided(2 * queries, 1)?,
+            &Layout::strided(2 * QUERIES, 1)?,
             &Layout::compact(&1.into_shape()?)?,
         )?;
         let walk = form.walk(k, &tensors.block)?;
@@ -140,7 +158,7 @@ impl<'k, 'a> WarpsKernel<'k, 'a> {
             d_o_ring,
             row_ring,
             d_s,
-            by_keys: product(element, [warps, 1])?,
+            by_keys: product_of_rows(element, warps, arranged.instructions())?,
             of_d_q: product(element, [2, warps / 2])?,
             to_shared: to_shared(warps, wide)?,
             rows_to_shared,
@@ -157,7 +175,7 @@ impl<'k, 'a> WarpsKernel<'k, 'a> {
             all.iter().for_each(Fragment::clear);
             Ok::<_, KernelError>(all)
         };
-        let state = WarpsState { d_k: strips()?, d_v: strips()? };
+        let (d_k, d_v) = (strips()?, strips()?);
         // The places of threads in a tile are computed once, before the loops.
         let part = |to: &View<'k>, strip: i64| {
             let at = behind(0, &[&Expr::from(0), &Expr::from(strip)])?;
@@ -171,9 +189,18 @@ impl<'k, 'a> WarpsKernel<'k, 'a> {
         k.copy_predicated(&self.to_shared, &self.tensors.keys, &self.keys)?;
         k.copy_predicated(&self.to_shared, &self.tensors.values, &self.values)?;
         k.commit_async();
+        let mut kept = None;
+        if self.arranged.keeps_rows {
+            k.wait_async(0);
+            k.barrier();
+            let of = |tile| (0..wide / DEPTH).map(|step| self.rows_of_keys(tile, step)).collect::<Result<Vec<_>, _>>();
+            kept = Some([of(&self.keys)?, of(&self.values)?]);
+            k.barrier();
+        }
+        let state = WarpsState { d_k, d_v, kept };
         let QueryWalk { masked, rest, count, .. } = &self.walk;
         k.range(self.form.dense.heads.group, |group| {
-            for ahead in 0..self.arranged.stages - 1 {
+            for ahead in 0..STAGES - 1 {
                 self.fetch(&Expr::from(ahead), &group)?;
             }
             k.range(masked.clone(), |own| k.in_place(|| self.step(&state, [&own, &group], true)))?;
@@ -210,36 +237,57 @@ impl<'k, 'a> WarpsKernel<'k, 'a> {
     /// Issues the copies of an iteration to its stage; zeros, where there are no queries.
     fn fetch(&self, iteration: &Expr, group: &Expr) -> Result<(), KernelError> {
         let k = self.k;
-        let (tile, stage) = (self.tile(iteration)?, k.remainder(iteration, self.arranged.stages)?);
+        let (tile, stage) = (self.tile(iteration)?, k.remainder(iteration, STAGES)?);
         for (tensor, ring) in [(&self.tensors.q, &self.q_ring), (&self.tensors.d_o, &self.d_o_ring)] {
             let from = self.tensors.of_queries(tensor, [&tile, group])?;
             k.copy_predicated(&self.to_shared, &from, &ring.stage(&stage)?)?;
         }
         let (from, to) = (self.tensors.rows_of([&tile, group])?, self.row_ring.stage(&stage)?);
-        k.role(0..(2 * self.arranged.queries / 32) as u32, || k.copy_predicated(&self.rows_to_shared, &from, &to))?;
+        k.role(0..(2 * QUERIES / 32) as u32, || k.copy_predicated(&self.rows_to_shared, &from, &to))?;
         k.commit_async();
         Ok(())
     }
 
-    /// The products of the rows of keys of a tile and the queries of another one.
-    fn products(&self, keys: &View<'k>, queries: &View<'k>) -> Result<Fragment<'k>, KernelError> {
-        let sums = self.k.register(Element::F32, ((2, 2), self.arranged.instructions(), self.arranged.queries / 8))?;
-        sums.clear();
+    /// The fragment of a step along the rows of a tile of keys or values.
+    fn rows_of_keys(&self, tile: &View<'k>, step: i64) -> Result<Fragment<'k>, KernelError> {
+        let at = behind(0, &[&Expr::from(0), &Expr::from(step)])?;
+        fragment(self.k, &self.by_keys, &tile.local_tile((KEYS_OF_BLOCK, DEPTH), at)?, OF_A)
+    }
+
+    /// The products of keys and `q`, and of values and `d_o`, for a slice of the tiles of both.
+    fn products(
+        &self,
+        state: &WarpsState<'k>,
+        rows: [&View<'k>; 2],
+        slice: &Expr,
+    ) -> Result<[Vec<Num<'k>>; 2], KernelError> {
+        let both = [self.slice_sums()?, self.slice_sums()?];
+        both.iter().for_each(Fragment::clear);
         for step in 0..self.form.wide / DEPTH {
-            let at = behind(0, &[&Expr::from(0), &Expr::from(step)])?;
-            let left = keys.local_tile((KEYS_OF_BLOCK, DEPTH), at.clone())?;
-            let left = fragment(self.k, &self.by_keys, &left, OF_A)?;
-            let right = queries.local_tile((self.arranged.queries, DEPTH), at)?;
-            let right = fragment(self.k, &self.by_keys, &right, OF_B)?;
-            self.k.mma(&self.by_keys, &sums, &left, &right, &sums)?;
+            for own in 0..2 {
+                let left = match &state.kept {
+                    Some(kept) => &kept[own][step as usize],
+                    None => &self.rows_of_keys([&self.keys, &self.values][own], step)?,
+                };
+                let at = behind(0, &[slice, &Expr::from(step)])?;
+                let right = rows[own].local_tile((self.arranged.slice, DEPTH), at)?;
+                let right = fragment(self.k, &self.by_keys, &right, OF_B)?;
+                self.k.mma(&self.by_keys, &both[own], left, &right, &both[own])?;
+            }
         }
-        Ok(sums)
+        let [scores, d_p] = both;
+        Ok([scores.numbers()?, d_p.numbers()?])
+    }
+
+    /// Accumulators of a slice of queries.
+    fn slice_sums(&self) -> Result<Fragment<'k>, KernelError> {
+        self.k.register(Element::F32, ((2, 2), self.arranged.instructions(), self.arranged.slice / 8))
     }
 
     /// Numbers of products as the left operand of further ones: for each step along the queries.
     fn left(&self, numbers: &[Num<'k>]) -> Result<Vec<Fragment<'k>>, KernelError> {
         let mut found = Vec::new();
-        for step in 0..self.arranged.queries / DEPTH {
+        for step in 0..self.arranged.slice / DEPTH {
             let blocks = self.arranged.instructions();
             let own = self.k.register(Element::F32, ((2, 2, 2), blocks, 1))?;
             let parts = (0..blocks).flat_map(|row| [0, 1].map(|beside| 4 * (blocks * (2 * step + beside) + row)));
@@ -251,8 +299,15 @@ impl<'k, 'a> WarpsKernel<'k, 'a> {
         Ok(found)
     }
 
-    /// Adds the products of a left operand and rows of queries to sums.
-    fn add(&self, sums: &[Fragment<'k>], left: &[Fragment<'k>], rows: &View<'k>) -> Result<(), KernelError> {
+    /// Adds the products of a left operand and a slice of rows of queries to sums.
+    fn add(
+        &self,
+        sums: &[Fragment<'k>],
+        left: &[Fragment<'k>],
+        rows: &View<'k>,
+        slice: &Expr,
+    ) -> Result<(), KernelError> {
+        let rows = rows.local_tile((self.arranged.slice, self.form.wide), behind(0, &[slice, &Expr::from(0)])?)?;
         let right = rows.select(&[1, 0])?;
         for (step, left) in (0..).zip(left) {
             for (strip, sums) in (0..).zip(sums) {
@@ -265,10 +320,11 @@ impl<'k, 'a> WarpsKernel<'k, 'a> {
         Ok(())
     }
 
-    /// Two numbers of adjacent queries, of each eight of a stage: the exponents, or `delta`.
-    fn numbers(&self, stage: &Expr, which: i64) -> Result<Vec<Num<'k>>, KernelError> {
-        let own = self.row_ring.stage(stage)?.local_tile(self.arranged.queries, Expr::from(which))?;
-        own.compose(&format!("((4,{}),2,{}):((2,0),1,8)", 8 * self.arranged.warps, self.arranged.queries / 8))?
+    /// Two numbers of adjacent queries, of each eight of a slice of a stage: the exponents, or
+    /// `delta`, which begin that many slices behind.
+    fn numbers(&self, stage: &Expr, slice: i64) -> Result<Vec<Num<'k>>, KernelError> {
+        let own = self.row_ring.stage(stage)?.local_tile(self.arranged.slice, Expr::from(slice))?;
+        own.compose(&format!("((4,{}),2,{}):((2,0),1,8)", 8 * self.arranged.warps, self.arranged.slice / 8))?
             .thread_part()?
             .load()?
             .numbers()
@@ -276,25 +332,56 @@ impl<'k, 'a> WarpsKernel<'k, 'a> {
 
     /// A tile of queries.
     fn step(&self, state: &WarpsState<'k>, at: [&Expr; 2], is_masked: bool) -> Result<(), KernelError> {
-        let (k, element) = (self.k, self.form.dense.heads.element);
+        let k = self.k;
         let [iteration, group] = at;
         let one = Expr::from(1);
-        k.wait_async(self.arranged.stages as u32 - 2);
+        k.wait_async(STAGES as u32 - 2);
         k.when(k.number(0_i32).lt(k.index(iteration)?), || self.await_turn(&minus(iteration, &one)?, group))?;
         k.barrier();
-        self.fetch(&plus(iteration, &Expr::from(self.arranged.stages - 1))?, group)?;
+        self.fetch(&plus(iteration, &Expr::from(STAGES - 1))?, group)?;
         k.when(k.number(0_i32).lt(k.index(iteration)?), || {
             let before = minus(iteration, &one)?;
             self.pass_turn(&minus(&before, &one)?, group)?;
             self.add_d_q([&before, group])
         })?;
-        let stage = k.remainder(iteration, self.arranged.stages)?;
+        let stage = k.remainder(iteration, STAGES)?;
         let q = self.q_ring.stage(&stage)?;
         let d_o = self.d_o_ring.stage(&stage)?;
-        let scores = self.products(&self.keys, &q)?.numbers()?;
-        let d_p = self.products(&self.values, &d_o)?.numbers()?;
-        let (exponents, deltas) = (self.numbers(&stage, 0)?, self.numbers(&stage, 1)?);
-        let limits = if is_masked { Some(self.limits(&self.tile(iteration)?)?) } else { None };
+        for slice in 0..QUERIES / self.arranged.slice {
+            let own = || self.slice(state, [&q, &d_o], [iteration, &stage], slice, is_masked);
+            if !is_masked || !self.form.is_causal() {
+                own()?;
+                continue;
+            }
+            // The keys of a warp may be behind all queries of the slice.
+            let rows = ROWS * self.arranged.instructions();
+            let warp = OfThread::of(k)?.warp();
+            let key = k.index(&times(&self.tensors.block, KEYS_OF_BLOCK)?)? + warp * warp.like(rows as f64);
+            let end = self.position(&self.tile(iteration)?, slice + 1)?;
+            k.choose(key.lt(end), own, || {
+                let nothing = self.slice_sums()?;
+                nothing.clear();
+                self.store_d_s(&nothing, iteration, slice)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// A slice of a tile of queries.
+    fn slice(
+        &self,
+        state: &WarpsState<'k>,
+        [q, d_o]: [&View<'k>; 2],
+        [iteration, stage]: [&Expr; 2],
+        slice: i64,
+        is_masked: bool,
+    ) -> Result<(), KernelError> {
+        let k = self.k;
+        let at_slice = Expr::from(slice);
+        let [scores, d_p] = self.products(state, [q, d_o], &at_slice)?;
+        let exponents = self.numbers(stage, slice)?;
+        let deltas = self.numbers(stage, QUERIES / self.arranged.slice + slice)?;
+        let limits = if is_masked { Some(self.limits(&self.tile(iteration)?, slice)?) } else { None };
         let (factor, nothing) = (k.number(self.form.logits.factor() as f32), k.number(f32::NEG_INFINITY));
         // Accumulators of eight queries, and the number of the query of one: two of each eight.
         let (each, rows) = (4 * self.arranged.instructions() as usize, 2 * self.arranged.instructions() as usize);
@@ -312,26 +399,38 @@ impl<'k, 'a> WarpsKernel<'k, 'a> {
                 logit.exp2()
             })
             .collect();
-        self.add(&state.d_v, &self.left(&powers)?, &d_o)?;
+        self.add(&state.d_v, &self.left(&powers)?, d_o, &at_slice)?;
         let d_s: Vec<Num<'k>> = (0..powers.len()).map(|at| powers[at] * (d_p[at] - deltas[query(at)])).collect();
-        let kept = k.register(Element::F32, ((2, 2), self.arranged.instructions(), self.arranged.queries / 8))?;
+        let kept = self.slice_sums()?;
         kept.set(&d_s)?;
-        let to = self.d_s.stage(&k.remainder(iteration, TILES_OF_D_S)?)?;
-        to.partition_mma(&self.by_keys, Operand::C)?.store(&kept.to(element)?)?;
-        self.add(&state.d_k, &self.left(&d_s)?, &q)
+        self.store_d_s(&kept, iteration, slice)?;
+        self.add(&state.d_k, &self.left(&d_s)?, q, &at_slice)
+    }
+
+    /// Writes a slice of the tile of `d_s` of an iteration.
+    fn store_d_s(&self, d_s: &Fragment<'k>, iteration: &Expr, slice: i64) -> Result<(), KernelError> {
+        let to = self.d_s.stage(&self.k.remainder(iteration, TILES_OF_D_S)?)?;
+        let at = behind(0, &[&Expr::from(0), &Expr::from(slice)])?;
+        let to = to.local_tile((KEYS_OF_BLOCK, self.arranged.slice), at)?;
+        to.partition_mma(&self.by_keys, Operand::C)?.store(&d_s.to(self.form.dense.heads.element)?)
+    }
+
+    /// The position of the first query of a slice of a tile.
+    fn position(&self, tile: &Expr, slice: i64) -> Result<Num<'k>, KernelError> {
+        let query = plus(&times(tile, QUERIES)?, &Expr::from(slice * self.arranged.slice))?;
+        Ok(self.k.index(&query)? + self.k.index(&self.form.shift(self.k)?)?)
     }
 
     /// Adds the products of an iteration to its tile of the sums of `d_q`.
     fn add_d_q(&self, [iteration, group]: [&Expr; 2]) -> Result<(), KernelError> {
         let (k, wide) = (self.k, self.form.wide);
-        let sums =
-            k.register(Element::F32, ((2, 2), self.arranged.queries / 32, wide / (8 * self.arranged.warps / 2)))?;
+        let sums = k.register(Element::F32, ((2, 2), QUERIES / 32, wide / (8 * self.arranged.warps / 2)))?;
         sums.clear();
         let left = self.d_s.stage(&k.remainder(iteration, TILES_OF_D_S)?)?.select(&[1, 0])?;
         let right = self.keys.select(&[1, 0])?;
         for step in 0..KEYS_OF_BLOCK / DEPTH {
             let at = behind(0, &[&Expr::from(0), &Expr::from(step)])?;
-            let left = left.local_tile((self.arranged.queries, DEPTH), at.clone())?;
+            let left = left.local_tile((QUERIES, DEPTH), at.clone())?;
             let left = fragment(k, &self.of_d_q, &left, OF_A_TRANSPOSED)?;
             let right = right.local_tile((wide, DEPTH), at)?;
             let right = fragment(k, &self.of_d_q, &right, OF_B_TRANSPOSED)?;
@@ -346,8 +445,10 @@ impl<'k, 'a> WarpsKernel<'k, 'a> {
         if !self.form.in_turns {
             return Ok(());
         }
-        let word = self.tensors.turns_of([&self.tile(iteration)?, group])?;
-        self.k.role(0..1, || self.k.single(|| word.await_turn(&self.tensors.block)))
+        let tile = self.tile(iteration)?;
+        let turn = self.form.turn(self.k, &self.tensors.block, &tile)?;
+        let word = self.tensors.turns_of([&tile, group])?;
+        self.k.role(0..1, || self.k.single(|| word.await_turn(&turn)))
     }
 
     /// Passes the turn of an iteration's tile on, where there is such an iteration.
@@ -364,21 +465,21 @@ impl<'k, 'a> WarpsKernel<'k, 'a> {
 
     /// The places up to which each row of keys of the thread is seen, from the thread's first
     /// accumulator of a tile on, and the factor of columns in a place.
-    fn limits(&self, tile: &Expr) -> Result<(Vec<Num<'k>>, i32), KernelError> {
+    fn limits(&self, tile: &Expr, slice: i64) -> Result<(Vec<Num<'k>>, i32), KernelError> {
         let k = self.k;
         let thread = OfThread::of(k)?;
-        let row = thread.row();
+        let instructions = self.arranged.instructions();
+        let warp = thread.warp();
+        let row = warp * warp.like((ROWS * instructions) as f64) + thread.row_of_warp();
         let key = k.index(&times(&self.tensors.block, KEYS_OF_BLOCK)?)? + row;
         let (limit, by) = if self.form.is_causal() {
             // A key is seen if its number is at most the position of the query.
-            let position = k.index(&times(tile, self.arranged.queries)?)? + k.index(&self.form.shift(k)?)?;
-            (position + thread.column() - key, -1)
+            (self.position(tile, slice)? + thread.column() - key, -1)
         } else {
             let end = k.index(&k.size(self.form.dense.keys())?)?;
             (end - end.like(1.0) - key, 0)
         };
-        let Block { warps, .. } = self.arranged;
-        let rows = (0..self.arranged.instructions()).flat_map(|own| [0, 8].map(|below| ROWS * warps * own + below));
+        let rows = (0..instructions).flat_map(|own| [0, 8].map(|below| ROWS * own + below));
         Ok((rows.map(|below| limit - limit.like(below as f64)).collect(), by))
     }
 }
