@@ -1,25 +1,27 @@
-//! The forward of warps that multiply by `mma.sync`, in one kernel whose products and softmax
-//! overlap.
+//! The forward of warps that multiply by `mma.sync`, in one kernel.
 //!
-//! Law: a block has rows of queries, 32 for each warp, and takes keys in tiles of 32. The products
-//! of the next tile of keys are issued among the instructions of the softmax of this tile, so the
-//! tensor cores compute while a warp takes powers of two. Sums are corrected when a logit comes
-//! that is much greater than all before: softmax is the same whichever number powers are relative
-//! to.
+//! Law: a block has rows of queries, 32 for each warp, and takes keys in tiles of 32. Powers are
+//! relative to a logit that was the greatest one of its row: softmax is the same whichever number
+//! powers are relative to. So a tile needs no maxima. Its powers are summed, and where a sum says
+//! that a power is large, or that a row sees its first key, the warp looks for the greatest logits,
+//! corrects its sums, and takes the powers again. This happens in the first tiles only.
 //!
-//! *Rings.* Group `g` of copies has keys of tile `g + 1` and values of tile `g`; the group before
-//! the first one has the queries and the first keys. Iteration `g` waits for its group, and all
-//! warps have then left the stage of the group before, which takes the group that is farthest
-//! ahead.
+//! *Rings.* A group of copies has tiles of keys and of values. Warps meet once for each group: it
+//! has arrived then, and all warps have left the stage of the group before, which takes the group
+//! that is farthest ahead.
 //!
-//! *Registers.* Two iterations are written out, so that logits never move to other registers. The
-//! queries stay in registers. Heads of 128 have no room for that: sums of values take half of the
-//! registers of a thread. Measured on an H200, the program is as fast for them.
+//! *Registers.* The products of the next tile are not computed ahead: the other warp of a scheduler
+//! multiplies while a warp takes powers. Measured on an H200, heads of 64: 371 TFLOP/s, and 361 with
+//! products of the next tile among the powers, which then need 32 registers more. Three blocks of a
+//! multiprocessor, with 168 registers a thread, took 338. All queries of a row stay in registers
+//! with heads of 64, and a part with heads of 128.
+//!
+//! *Masks.* A warp has adjacent rows, so it leaves tiles out whose keys are all behind its rows.
 
 use tilewright_kernel::machine::Machine;
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
-use tilewright_kernel::{Build, Flag, Fragment, Kernel, KernelError, Num, View};
+use tilewright_kernel::{Build, Fragment, Kernel, KernelError, Num, View};
 use tilewright_layout::atoms::{Operand, TiledCopy, TiledMma};
 use tilewright_layout::symbolic::Expr;
 use tilewright_tile::Element;
@@ -28,7 +30,7 @@ use super::place::{OfThread, behind, minus, over, plus, times};
 use super::rings::Ring;
 use super::scores::Logits;
 use super::text::{Dense, Heads};
-use super::warps::{BYTES, DEPTH, OF_A, OF_B, OF_B_TRANSPOSED, STRIP, fragment, product, room, to_shared};
+use super::warps::{BYTES, DEPTH, OF_A, OF_B, OF_B_TRANSPOSED, STRIP, fragment, product_of_rows, room, to_shared};
 
 /// Warps of a block, and the blocks that share a multiprocessor: two warps for each of its four
 /// schedulers.
@@ -38,12 +40,6 @@ const RESIDENT: i64 = 2;
 const ROWS_OF_WARP: i64 = 32;
 /// Keys of a tile.
 const KEYS: i64 = 32;
-/// Stages of the rings. Measured on an H200: with four, 338 TFLOP/s instead of 344.
-const STAGES: i64 = 2;
-/// Elements of a row of a head.
-const WIDE: i64 = 64;
-/// Iterations that are written out together.
-const TOGETHER: i64 = 2;
 /// How far a logit, in powers of two, may be above the greatest one that sums are relative to. So
 /// powers are at most 2^8, sums are as exact as with the greatest logit itself, and they are
 /// corrected in the first tiles only.
@@ -56,12 +52,36 @@ const ROWS_OF_THREAD: usize = 4;
 pub(super) struct ByWarps<'a> {
     dense: &'a Dense,
     logits: &'a Logits,
+    arranged: Forward,
+}
+
+/// How a block takes keys.
+#[derive(Clone, Copy)]
+struct Forward {
+    /// Elements of a row of a head.
+    wide: i64,
+    /// Tiles of a group of copies, and stages of the rings.
+    tiles: i64,
+    stages: i64,
+    /// Steps along a row of queries whose fragments stay in registers; the others are read for each
+    /// tile.
+    kept: i64,
+}
+
+impl Forward {
+    /// As measured on an H200.
+    fn of(wide: i64) -> Forward {
+        match wide {
+            64 => Forward { wide, tiles: 2, stages: 2, kept: 4 },
+            _ => Forward { wide, tiles: 1, stages: 3, kept: 2 },
+        }
+    }
 }
 
 impl<'a> ByWarps<'a> {
     /// The form for an attention on a machine; none if the machine has warpgroups, or if it is not
-    /// the common case: heads of 64, without a mask, or causal with as many keys as
-    /// queries, and logits that are scaled products.
+    /// the common case: heads of 64 or 128, without a mask, or causal with as many keys as queries,
+    /// and logits that are scaled products; or if two blocks have no room.
     pub(super) fn new(dense: &'a Dense, logits: &'a Logits, machine: &Machine) -> Option<ByWarps<'a>> {
         let Heads { head, value, .. } = dense.heads;
         let is_plain = logits.is_plain() && !logits.sinks && logits.before().is_none();
@@ -69,12 +89,13 @@ impl<'a> ByWarps<'a> {
             None => true,
             Some(after) => after == 0 && dense.same_length,
         };
-        if machine.target.has_wgmma() || [head, value] != [WIDE; 2] || dense.alignment() < 8 {
+        if machine.target.has_wgmma() || !matches!(head, 64 | 128) || head != value || dense.alignment() < 8 {
             return None;
         }
-        let bytes = BYTES * WIDE * (WARPS * ROWS_OF_WARP + 2 * STAGES * KEYS);
+        let arranged = Forward::of(head);
+        let bytes = BYTES * head * (WARPS * ROWS_OF_WARP + 2 * arranged.stages * arranged.tiles * KEYS);
         let fits = bytes <= room(machine, RESIDENT);
-        (fits && is_plain && is_masked).then_some(ByWarps { dense, logits })
+        (fits && is_plain && is_masked).then_some(ByWarps { dense, logits, arranged })
     }
 
     /// The kernel.
@@ -104,17 +125,16 @@ struct ForwardKernel<'k, 'a> {
     to_shared: TiledCopy,
     /// The tile of rows.
     block: Expr,
-    /// Pairs of iterations without a mask, and with one behind them.
+    /// Groups without a mask, and with one behind them.
     whole: Expr,
     masked: Expr,
 }
 
 /// What a warp carries from tile to tile.
 struct ForwardState<'k> {
-    /// The products of the tile of this iteration.
-    scores: Fragment<'k>,
-    /// The greatest product of each row, and the sums of powers of the lane.
-    greatest: Fragment<'k>,
+    /// What is added to logits, in powers of two, of each row: minus the greatest one that sums are
+    /// relative to, and the infinity in rows that saw nothing. Then the sums of powers of the lane.
+    less: Fragment<'k>,
     total: Fragment<'k>,
     /// Sums of values, strip by strip.
     sums: Vec<Fragment<'k>>,
@@ -124,7 +144,7 @@ struct ForwardState<'k> {
 
 impl<'k, 'a> ForwardKernel<'k, 'a> {
     fn new(form: &'a ByWarps<'a>, k: &'k Build) -> Result<ForwardKernel<'k, 'a>, KernelError> {
-        let ByWarps { dense, logits } = *form;
+        let ByWarps { dense, logits, arranged: Forward { wide, tiles, stages, .. } } = *form;
         let Heads { group, kv, element, .. } = dense.heads;
         let of = |name: &str, layout: &str, role: Role| k.tensor_of(element, name, layout, role);
         let q = of("q", &dense.layout_of_queries("q"), Role::Input)?;
@@ -145,20 +165,20 @@ impl<'k, 'a> ForwardKernel<'k, 'a> {
             Some(_) => minus(&minus(&k.size(&format!("ceil(S/{rows})"))?, &Expr::from(1))?, &at)?,
         };
         let own = |tensor: &View<'k>, slots: &[&Expr]| {
-            tensor.slice(behind(2, slots)?)?.local_tile((rows, WIDE), behind(0, &[&block, &Expr::from(0)])?)
+            tensor.slice(behind(2, slots)?)?.local_tile((rows, wide), behind(0, &[&block, &Expr::from(0)])?)
         };
         let (q, o) = (own(&q, &[&place, &head])?, own(&o, &[&place, &head])?);
         let lse = lse.slice(behind(1, &[&place, &head])?)?.local_tile(rows, block.clone())?;
         let (keys, values) = (keys.slice(behind(2, &[&head])?)?, values.slice(behind(2, &[&head])?)?);
-        let q_tile = Ring::of_rows(k, element, [rows, WIDE], 1)?.only()?;
-        let key_ring = Ring::of_rows(k, element, [KEYS, WIDE], STAGES)?;
-        let value_ring = Ring::of_rows(k, element, [KEYS, WIDE], STAGES)?;
-        let pair = TOGETHER * KEYS;
+        let q_tile = Ring::of_rows(k, element, [rows, wide], 1)?.only()?;
+        let key_ring = Ring::of_rows(k, element, [KEYS, wide], stages * tiles)?;
+        let value_ring = Ring::of_rows(k, element, [KEYS, wide], stages * tiles)?;
+        let of_group = tiles * KEYS;
         let (whole, masked) = match logits.after() {
-            Some(_) => (times(&block, rows / pair)?, Expr::from(rows / pair)),
+            Some(_) => (times(&block, rows / of_group)?, Expr::from(rows / of_group)),
             None => {
-                let whole = k.size(dense.keys())?.floor_div(&Expr::from(pair)).ok_or_else(over)?;
-                let all = k.size(&format!("ceil({}/{pair})", dense.keys()))?;
+                let whole = k.size(dense.keys())?.floor_div(&Expr::from(of_group)).ok_or_else(over)?;
+                let all = k.size(&format!("ceil({}/{of_group})", dense.keys()))?;
                 (whole.clone(), minus(&all, &whole)?)
             }
         };
@@ -173,8 +193,8 @@ impl<'k, 'a> ForwardKernel<'k, 'a> {
             q_tile,
             key_ring,
             value_ring,
-            mma: product(element, [WARPS, 1])?,
-            to_shared: to_shared(WARPS, WIDE)?,
+            mma: product_of_rows(element, WARPS, 2)?,
+            to_shared: to_shared(WARPS, wide)?,
             block,
             whole,
             masked,
@@ -183,54 +203,65 @@ impl<'k, 'a> ForwardKernel<'k, 'a> {
 
     fn all(&self) -> Result<(), KernelError> {
         let k = self.k;
-        let last = Expr::from(STAGES - 1);
+        let Forward { wide, stages, kept, .. } = self.form.arranged;
         k.copy_predicated(&self.to_shared, &self.q, &self.q_tile)?;
-        self.fetch_tile(&self.keys, &self.key_ring, &Expr::from(0), &last)?;
         k.commit_async();
-        for group in 0..STAGES - 1 {
-            self.fetch(&Expr::from(group), &Expr::from(group))?;
+        for group in 0..stages - 1 {
+            self.fetch(&Expr::from(group))?;
         }
         let row_numbers = || k.register(Element::F32, ROWS_OF_THREAD as i64);
         let mut state = ForwardState {
-            scores: k.register(Element::F32, ((2, 2), 2, KEYS / 8))?,
-            greatest: row_numbers()?,
+            less: row_numbers()?,
             total: row_numbers()?,
-            sums: (0..WIDE / STRIP)
+            sums: (0..wide / STRIP)
                 .map(|_| k.register(Element::F32, ((2, 2), 2, STRIP / 8)))
                 .collect::<Result<_, _>>()?,
             queries: Vec::new(),
         };
-        state.greatest.fill(k.number(f32::NEG_INFINITY))?;
+        state.less.fill(k.number(f32::INFINITY))?;
         state.total.clear();
         state.sums.iter().for_each(Fragment::clear);
-        k.wait_async(STAGES as u32 - 1);
+        k.wait_async(stages as u32 - 1);
         k.barrier();
-        state.queries = (0..WIDE / DEPTH).map(|step| self.queries(step)).collect::<Result<_, _>>()?;
-        state.scores.clear();
-        for step in 0..WIDE / DEPTH {
-            self.add_scores(&state, &state.scores, step, &last)?;
-        }
-        k.range(self.whole.clone(), |pair| k.in_place(|| self.pair(&state, &pair, None)))?;
-        k.range(self.masked.clone(), |pair| {
-            let pair = plus(&self.whole, &pair)?;
-            k.in_place(|| self.pair(&state, &pair, Some(&pair)))
+        // The places of threads in a tile are computed once, before the loops.
+        self.queries(0)?;
+        state.queries = (0..kept).map(|step| self.queries(step)).collect::<Result<_, _>>()?;
+        k.range(self.whole.clone(), |group| k.in_place(|| self.group(&state, &group, false)))?;
+        k.range(self.masked.clone(), |group| {
+            let group = plus(&self.whole, &group)?;
+            k.in_place(|| self.group(&state, &group, true))
         })?;
         k.wait_async(0);
         self.write(&state)
     }
 
-    /// Copies a tile of keys or of values to a stage; zeros, where there are none.
-    fn fetch_tile(&self, from: &View<'k>, ring: &Ring<'k>, tile: &Expr, stage: &Expr) -> Result<(), KernelError> {
-        let from = from.local_tile((KEYS, WIDE), behind(0, &[tile, &Expr::from(0)])?)?;
-        self.k.copy_predicated(&self.to_shared, &from, &ring.stage(stage)?)
+    /// Accumulators of products of queries and a tile of keys.
+    fn scores(&self) -> Result<Fragment<'k>, KernelError> {
+        self.k.register(Element::F32, ((2, 2), 2, KEYS / 8))
     }
 
-    /// Issues a group of copies to a stage.
-    fn fetch(&self, group: &Expr, stage: &Expr) -> Result<(), KernelError> {
-        self.fetch_tile(&self.keys, &self.key_ring, &plus(group, &Expr::from(1))?, stage)?;
-        self.fetch_tile(&self.values, &self.value_ring, group, stage)?;
+    /// Copies a tile of keys or of values to a place of a ring; zeros, where there are none.
+    fn fetch_tile(&self, from: &View<'k>, ring: &Ring<'k>, tile: &Expr, place: &Expr) -> Result<(), KernelError> {
+        let from = from.local_tile((KEYS, self.form.arranged.wide), behind(0, &[tile, &Expr::from(0)])?)?;
+        self.k.copy_predicated(&self.to_shared, &from, &ring.stage(place)?)
+    }
+
+    /// Issues a group of copies: tiles of keys and of values.
+    fn fetch(&self, group: &Expr) -> Result<(), KernelError> {
+        for own in 0..self.form.arranged.tiles {
+            let [tile, place] = self.tile(group, own)?;
+            self.fetch_tile(&self.keys, &self.key_ring, &tile, &place)?;
+            self.fetch_tile(&self.values, &self.value_ring, &tile, &place)?;
+        }
         self.k.commit_async();
         Ok(())
+    }
+
+    /// A tile of a group, and its place in the rings.
+    fn tile(&self, group: &Expr, own: i64) -> Result<[Expr; 2], KernelError> {
+        let Forward { tiles, stages, .. } = self.form.arranged;
+        let of = |group: &Expr| plus(&times(group, tiles)?, &Expr::from(own));
+        Ok([of(group)?, of(&self.k.remainder(group, stages)?)?])
     }
 
     /// The queries of a step along the row.
@@ -239,45 +270,56 @@ impl<'k, 'a> ForwardKernel<'k, 'a> {
         fragment(self.k, &self.mma, &self.q_tile.local_tile((self.form.rows(), DEPTH), at)?, OF_A)
     }
 
-    /// Adds a step along the row to the products of queries and the keys of a stage.
+    /// Adds a step along the row to the products of queries and the keys of a place.
     fn add_scores(
         &self,
         state: &ForwardState<'k>,
         scores: &Fragment<'k>,
         step: i64,
-        stage: &Expr,
+        place: &Expr,
     ) -> Result<(), KernelError> {
         let at = behind(0, &[&Expr::from(0), &Expr::from(step)])?;
-        let tile = self.key_ring.stage(stage)?.local_tile((KEYS, DEPTH), at)?;
+        let tile = self.key_ring.stage(place)?.local_tile((KEYS, DEPTH), at)?;
+        let queries = match state.queries.get(step as usize) {
+            Some(kept) => kept,
+            None => &self.queries(step)?,
+        };
         let keys = fragment(self.k, &self.mma, &tile, OF_B)?;
-        self.k.mma(&self.mma, scores, &state.queries[step as usize], &keys, scores)
+        self.k.mma(&self.mma, scores, queries, &keys, scores)
     }
 
-    /// A pair of iterations; with a mask, where it is numbered.
-    fn pair(&self, state: &ForwardState<'k>, pair: &Expr, mask: Option<&Expr>) -> Result<(), KernelError> {
-        for own in 0..TOGETHER {
-            let tile = plus(&times(pair, TOGETHER)?, &Expr::from(own))?;
-            self.step(state, &tile, mask.is_some())?;
+    /// The tiles of a group, which is the next one to arrive. The group that is farthest ahead is
+    /// fetched meanwhile.
+    fn group(&self, state: &ForwardState<'k>, group: &Expr, is_masked: bool) -> Result<(), KernelError> {
+        let (k, Forward { tiles, stages, .. }) = (self.k, self.form.arranged);
+        k.wait_async(stages as u32 - 2);
+        k.barrier();
+        self.fetch(&plus(group, &Expr::from(stages - 1))?)?;
+        for own in 0..tiles {
+            let [tile, place] = self.tile(group, own)?;
+            if !is_masked || self.form.logits.after().is_none() {
+                self.step(state, [&tile, &place], is_masked)?;
+                continue;
+            }
+            // The rows of a warp may be before all keys of the tile.
+            let warp = k.index(&times(&self.block, WARPS)?)? + OfThread::of(k)?.warp();
+            let last = warp * warp.like(ROWS_OF_WARP as f64) + warp.like(ROWS_OF_WARP as f64 - 1.0);
+            let sees = k.index(&times(&tile, KEYS)?)?.le(last);
+            k.when(sees, || self.step(state, [&tile, &place], is_masked))?;
         }
         Ok(())
     }
 
-    /// A tile of keys and values.
-    fn step(&self, state: &ForwardState<'k>, tile: &Expr, is_masked: bool) -> Result<(), KernelError> {
-        let (k, logits) = (self.k, self.form.logits);
-        let element = self.form.dense.heads.element;
-        k.wait_async(STAGES as u32 - 2);
-        k.barrier();
-        let stage = k.remainder(tile, STAGES)?;
-        let next = k.register(Element::F32, ((2, 2), 2, KEYS / 8))?;
-        next.clear();
-        let steps = WIDE / DEPTH;
-        // The tensor cores have work while threads find addresses.
-        self.add_scores(state, &next, 0, &stage)?;
-        let ahead = plus(tile, &Expr::from(STAGES - 1))?;
-        self.fetch(&ahead, &k.remainder(&ahead, STAGES)?)?;
+    /// A tile of keys and values, which are at a place of the rings.
+    fn step(&self, state: &ForwardState<'k>, [tile, place]: [&Expr; 2], is_masked: bool) -> Result<(), KernelError> {
+        let k = self.k;
+        let products = self.scores()?;
+        products.clear();
+        for step in 0..self.form.arranged.wide / DEPTH {
+            self.add_scores(state, &products, step, place)?;
+        }
         // Logits of this tile.
-        let mut scores = state.scores.numbers()?;
+        let mut scores = products.numbers()?;
         if is_masked {
             let limits = self.limits(tile)?;
             let nothing = k.number(f32::NEG_INFINITY);
@@ -286,58 +328,59 @@ impl<'k, 'a> ForwardKernel<'k, 'a> {
                 *score = k.number(column).le(limits[index / 2 % 4]).select(*score, nothing);
             }
         }
-        let of_row = |row: usize| (0..KEYS as usize / 4).map(move |own| own / 2 * 8 + row * 2 + own % 2);
-        let (factor, less) = (k.number(logits.factor() as f32), k.number(-logits.factor() as f32));
-        let before = state.greatest.numbers()?;
-        let found = (0..ROWS_OF_THREAD).map(|row| of_row(row).map(|at| scores[at]).reduce(Num::max));
-        let found = found.collect::<Option<Vec<_>>>().ok_or_else(over)?;
-        self.add_scores(state, &next, 1, &stage)?;
-        let nothing = k.number(f32::NEG_INFINITY);
-        let (mut greatest, mut bases, mut moves) = (Vec::new(), Vec::new(), None);
-        let slack = k.number((SLACK / logits.factor()) as f32);
-        for (own, before) in found.into_iter().zip(&before) {
-            let own = [1, 2].into_iter().fold(own, |own, lanes| own.max(k.shuffle_xor(own, lanes)));
-            let is_greater = own.gt(*before + slack);
-            moves = Some(moves.map_or(is_greater, |moves: Flag<'k>| moves.or(is_greater)));
-            let own = is_greater.select(own, *before);
-            greatest.push(own);
-            // A row that saw nothing has powers of 0.
-            bases.push(own.eq(nothing).select(k.number(0.0_f32), own));
-        }
-        state.greatest.set(&greatest)?;
-        k.when(moves.ok_or_else(over)?, || {
-            let old: Vec<Num<'k>> =
-                before.iter().zip(&bases).map(|(own, base)| ((*own - *base) * factor).exp2()).collect();
-            let corrected = |own: &Fragment<'k>, each: usize| {
-                let numbers = own.numbers()?.into_iter().enumerate();
-                own.set(&numbers.map(|(at, own)| own * old[at / each % ROWS_OF_THREAD]).collect::<Vec<_>>())
-            };
-            corrected(&state.total, 1)?;
-            state.sums.iter().try_for_each(|own| corrected(own, 2))
-        })?;
-        let bases: Vec<Num<'k>> = bases.into_iter().map(|base| base * less).collect();
-        // Powers of two instructions' rows and columns among the rest of the products.
-        let mut powers = scores.clone();
-        let mut done = 0;
-        let chunk = (powers.len() as i64 / (steps - 2)) as usize;
-        for step in 2..steps {
-            self.add_scores(state, &next, step, &stage)?;
-            let to = if step + 1 == steps { powers.len() } else { done + chunk };
-            for at in done..to {
-                powers[at] = scores[at].multiply_add(factor, bases[at / 2 % 4]).exp2();
+        let factor = k.number(self.form.logits.factor() as f32);
+        let power = |at: usize, less: &[Num<'k>]| scores[at].multiply_add(factor, less[at / 2 % 4]).exp2();
+        let less = state.less.numbers()?;
+        let powers: Vec<Num<'k>> = (0..scores.len()).map(|at| power(at, &less)).collect();
+        let left = self.left(&powers)?;
+        let own = self.of_rows(&powers, |a, b| a + b)?;
+        let before = state.total.numbers()?;
+        state.total.set(&before.iter().zip(&own).map(|(a, b)| *a + *b).collect::<Vec<_>>())?;
+        // A power is above the slack, or a row sees its first key: then this is no sum up to that.
+        let all = own.into_iter().reduce(|a, b| a + b).ok_or_else(over)?;
+        let is_exact = all.le(k.number(SLACK.exp2() as f32));
+        k.when(k.any_lane(is_exact.not()), || {
+            let logits: Vec<Num<'k>> = scores.iter().map(|own| *own * factor).collect();
+            let (zero, nothing, slack) = (k.number(0.0_f32), k.number(f32::NEG_INFINITY), k.number(SLACK as f32));
+            let (mut old, mut bases, mut kept_less) = (Vec::new(), Vec::new(), Vec::new());
+            for (found, less) in self.of_rows(&logits, Num::max)?.into_iter().zip(&less) {
+                let found = [1, 2].into_iter().fold(found, |own, lanes| own.max(k.shuffle_xor(own, lanes)));
+                let before = zero - *less;
+                let greatest = found.gt(before + slack).select(found, before);
+                // A row that saw nothing has powers of 0.
+                let base = greatest.eq(nothing).select(zero, greatest);
+                old.push((before - base).exp2());
+                bases.push(zero - base);
+                kept_less.push(zero - greatest);
             }
-            done = to;
+            let powers: Vec<Num<'k>> = (0..scores.len()).map(|at| power(at, &bases)).collect();
+            let own = self.of_rows(&powers, |a, b| a + b)?;
+            let total = before.iter().zip(&old).zip(own);
+            state.total.set(&total.map(|((total, old), own)| total.multiply_add(*old, own)).collect::<Vec<_>>())?;
+            for (to, from) in left.iter().zip(self.left(&powers)?) {
+                to.assign(&from)?;
+            }
+            state.less.set(&kept_less)?;
+            state.sums.iter().try_for_each(|own| {
+                let numbers = own.numbers()?.into_iter().enumerate();
+                own.set(&numbers.map(|(at, own)| own * old[at / 2 % ROWS_OF_THREAD]).collect::<Vec<_>>())
+            })
+        })?;
+        let values = self.value_ring.stage(place)?.select(&[1, 0])?;
+        for (strip, sums) in (0..).zip(&state.sums) {
+            for (step, powers) in (0..).zip(&left) {
+                let at = behind(0, &[&Expr::from(strip), &Expr::from(step)])?;
+                let own = fragment(k, &self.mma, &values.local_tile((STRIP, DEPTH), at)?, OF_B_TRANSPOSED)?;
+                k.mma(&self.mma, sums, powers, &own, sums)?;
+            }
         }
-        let mut totals = Vec::new();
-        for (row, total) in state.total.numbers()?.into_iter().enumerate() {
-            let own = of_row(row).map(|at| powers[at]).reduce(|a, b| a + b).ok_or_else(over)?;
-            totals.push(total + own);
-        }
-        state.total.set(&totals)?;
-        // Powers as the left operand: for each step along the keys two instructions' columns.
-        let mut left = Vec::new();
-        for step in 0..KEYS / DEPTH {
-            let own = k.register(Element::F32, ((2, 2, 2), 2, 1))?;
+        Ok(())
+    }
+
+    /// Powers as the left operand: for each step along the keys two instructions' columns.
+    fn left(&self, powers: &[Num<'k>]) -> Result<Vec<Fragment<'k>>, KernelError> {
+        let step = |step: i64| {
+            let own = self.k.register(Element::F32, ((2, 2, 2), 2, 1))?;
             let mut numbers = Vec::new();
             for m in 0..2 {
                 for n in 0..2 {
@@ -346,17 +389,19 @@ impl<'k, 'a> ForwardKernel<'k, 'a> {
                 }
             }
             own.set(&numbers)?;
-            left.push(own.to(element)?);
-        }
-        let values = self.value_ring.stage(&stage)?.select(&[1, 0])?;
-        for (strip, sums) in (0..).zip(&state.sums) {
-            for (step, powers) in (0..).zip(&left) {
-                let at = behind(0, &[&Expr::from(strip), &Expr::from(step)])?;
-                let own = fragment(k, &self.mma, &values.local_tile((STRIP, DEPTH), at)?, OF_B_TRANSPOSED)?;
-                k.mma(&self.mma, sums, powers, &own, sums)?;
-            }
-        }
-        state.scores.assign(&next)
+            own.to(self.form.dense.heads.element)
+        };
+        (0..KEYS / DEPTH).map(step).collect()
+    }
+
+    /// Numbers of a tile that a thread has, combined for each of its rows.
+    fn of_rows(
+        &self,
+        all: &[Num<'k>],
+        combine: impl Fn(Num<'k>, Num<'k>) -> Num<'k>,
+    ) -> Result<Vec<Num<'k>>, KernelError> {
+        let of_row = |row: usize| (0..KEYS as usize / 4).map(move |own| all[own / 2 * 8 + row * 2 + own % 2]);
+        (0..ROWS_OF_THREAD).map(|row| of_row(row).reduce(&combine).ok_or_else(over)).collect()
     }
 
     /// The number of columns up to which each row of the thread sees the keys of a tile, from the
@@ -370,10 +415,10 @@ impl<'k, 'a> ForwardKernel<'k, 'a> {
             let end = k.index(&k.size(self.form.dense.keys())?)?;
             return Ok(vec![end - end.like(1.0) - first_key; ROWS_OF_THREAD]);
         }
-        let row = thread.row();
+        let row = thread.warp() * first_key.like(ROWS_OF_WARP as f64) + thread.row_of_warp();
         let limit = k.index(&times(&self.block, self.form.rows())?)? + row - first_key;
         // Rows of a thread: two of an instruction, of two instructions.
-        Ok([0, 8, 16 * WARPS, 16 * WARPS + 8].map(|below| limit + limit.like(below as f64)).to_vec())
+        Ok([0, 8, 16, 24].map(|below| limit + limit.like(below as f64)).to_vec())
     }
 
     /// Writes `o` and `lse`.
@@ -382,13 +427,12 @@ impl<'k, 'a> ForwardKernel<'k, 'a> {
         let (zero, nothing) = (k.number(0.0_f32), k.number(f32::NEG_INFINITY));
         let mut kept = Vec::new();
         let mut logarithms = Vec::new();
-        let factor = k.number(self.form.logits.factor() as f32);
         let natural = k.number(std::f32::consts::LN_2);
-        for (total, greatest) in state.total.numbers()?.into_iter().zip(state.greatest.numbers()?) {
+        for (total, less) in state.total.numbers()?.into_iter().zip(state.less.numbers()?) {
             let total = [1, 2].into_iter().fold(total, |own, lanes| own + k.shuffle_xor(own, lanes));
             let is_empty = total.eq(zero);
             kept.push(is_empty.select(zero, total.recip()));
-            logarithms.push(is_empty.select(nothing, (greatest * factor + total.log2()) * natural));
+            logarithms.push(is_empty.select(nothing, (total.log2() - less) * natural));
         }
         for (strip, sums) in (0..).zip(&state.sums) {
             let own = k.register(Element::F32, ((2, 2), 2, STRIP / 8))?;
@@ -403,7 +447,7 @@ impl<'k, 'a> ForwardKernel<'k, 'a> {
         // Four lanes have a row.
         let thread = k.index(&k.thread()?)?;
         k.when(thread.bit_and(thread.like(3.0)).eq(thread.like(0.0)), || {
-            let held = format!("((4,8,{WARPS}),(2,2)):((0,1,16),(8,{}))", 16 * WARPS);
+            let held = format!("((4,8,{WARPS}),(2,2)):((0,1,{ROWS_OF_WARP}),(8,16))");
             self.lse.compose(&held)?.thread_part()?.store_predicated(&own)
         })
     }

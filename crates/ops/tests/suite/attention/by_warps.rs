@@ -49,6 +49,10 @@ fn warps_have_the_values_of_the_formula() {
     // Logits that differ much, so that sums are corrected in late tiles too.
     Case::new([150, 330], grouped(1, 1, 64)).forward_has_its_values("A100", 32.0);
     Case::new([150, 150], causal).forward_has_its_values("A100", 32.0);
+    let wide = grouped(2, 1, 128);
+    Case::new([70, 150], wide.clone()).forward_has_its_values("A100", 32.0);
+    let causal = Attention { causal: true, same_length: true, ..wide };
+    Case { batch: 2, interleaved: true, ..Case::new([150, 150], causal) }.forward_has_its_values("A100", 1.0);
 }
 
 #[test]
@@ -61,10 +65,12 @@ fn warps_are_for_the_common_case() {
     for card in ["A100", "RTX 4090", "B200", "H200@sm_80"] {
         assert!(is_own(&plain, card), "{card}");
     }
+    // Two blocks with heads of 128 have 80 KiB of shared memory each.
+    let wide = Attention { head: 128, ..plain.clone() };
+    assert!(is_own(&wide, "A100") && !is_own(&wide, "RTX 4090"));
     assert!(!is_own(&plain, "H200"));
     for other in [
         Attention { head: 96, ..plain.clone() },
-        Attention { head: 128, ..plain.clone() },
         Attention { value_head: 128, ..plain.clone() },
         Attention { window_left: 10, ..plain.clone() },
         Attention { softcap: 1.0, ..plain.clone() },
