@@ -6,10 +6,10 @@ use super::{Flag, Num, width_of};
 use crate::builder::Build;
 use crate::element::{Element, ElementType};
 use crate::error::{KernelError, Reason};
+use crate::program::Location;
 use crate::program::operation::{Binary, Number, Operation};
 use crate::program::register::Width;
 use crate::program::scalar::Scalar;
-use crate::program::Location;
 
 impl Build {
     /// A constant.
