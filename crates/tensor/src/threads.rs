@@ -9,6 +9,7 @@ use std::error::Error as _;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, TryLockError};
 
+use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 mod fork;
@@ -86,21 +87,24 @@ impl Threads {
         }
     }
 
-    /// Work that rayon shares among them. Where there is one, the work must not share anything.
-    pub fn run<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+    /// Calls `part` with every number below `parts`, on all of them. What they call is no parameter of
+    /// the type, so that the code of rayon is compiled once and not for each use.
+    pub fn each(&self, parts: usize, part: &(dyn Fn(usize) + Sync)) {
+        let shared = || (0..parts).into_par_iter().with_max_len(1).for_each(part);
         match self {
-            Threads::One | Threads::Current => work(),
-            Threads::Own(pool) => pool.install(work),
+            Threads::One => (0..parts).for_each(part),
+            Threads::Current => shared(),
+            Threads::Own(pool) => pool.install(shared),
         }
     }
 
     /// The same work on the calling thread and on this many others, if there are any. The calling
     /// thread begins at once, so that only the others need to be woken.
-    pub fn beside(&self, others: usize, work: impl Fn() + Sync) {
+    pub fn beside(&self, others: usize, work: &(dyn Fn() + Sync)) {
         match self {
             Threads::One => work(),
-            Threads::Current => rayon::in_place_scope(|scope| shared(scope, others, &work)),
-            Threads::Own(pool) => pool.in_place_scope(|scope| shared(scope, others, &work)),
+            Threads::Current => rayon::in_place_scope(|scope| shared(scope, others, work)),
+            Threads::Own(pool) => pool.in_place_scope(|scope| shared(scope, others, work)),
         }
     }
 }
@@ -110,7 +114,7 @@ pub(crate) fn count() -> usize {
     Threads::here().count()
 }
 
-fn shared<'scope>(scope: &rayon::Scope<'scope>, others: usize, work: &'scope (impl Fn() + Sync)) {
+fn shared<'scope>(scope: &rayon::Scope<'scope>, others: usize, work: &'scope (dyn Fn() + Sync)) {
     for _ in 0..others {
         scope.spawn(|_| work());
     }

@@ -63,7 +63,7 @@ pub fn update<T: Send, D: Offsets>(
     let (to, size) = (Addressing::of(dst.layout())?, dst.size());
     // SAFETY: the view borrows every place of its layout, and has each once; the elements are of
     // its type.
-    unsafe { visit([writing(dst, &to)], size, |patch| singles(patch, &f)) };
+    unsafe { visit([writing(dst, &to)], size, &|patch| singles(patch, &f)) };
     Ok(())
 }
 
@@ -94,7 +94,7 @@ pub fn transform<A: Sync, T: Send, L: Offsets, D: Offsets>(
     let (from, to) = (Addressing::of(a.layout())?, Addressing::of(dst.layout())?);
     // SAFETY: the views borrow every place of their layouts, and the destination has each place
     // once. The operands of a patch are elements of these types.
-    unsafe { visit([reading(a, &from), writing(dst, &to)], size, |patch| pairs(patch, &f)) };
+    unsafe { visit([reading(a, &from), writing(dst, &to)], size, &|patch| pairs(patch, &f)) };
     Ok(())
 }
 
@@ -130,7 +130,7 @@ pub fn transform2<A: Sync, B: Sync, T: Send, L: Offsets, M: Offsets, D: Offsets>
     let operands = [reading(a, &first), reading(b, &second), writing(dst, &to)];
     // SAFETY: the views borrow every place of their layouts, and the destination has each place
     // once. The operands of a patch are elements of these types.
-    unsafe { visit(operands, size, |patch| triples(patch, &f)) };
+    unsafe { visit(operands, size, &|patch| triples(patch, &f)) };
     Ok(())
 }
 
@@ -170,7 +170,7 @@ pub fn transform3<A: Sync, B: Sync, C: Sync, T: Send, L: Offsets, M: Offsets, N:
     let operands = [reading(a, &first), reading(b, &second), reading(c, &third), writing(dst, &to)];
     // SAFETY: the views borrow every place of their layouts, and the destination has each place
     // once. The operands of a patch are elements of these types.
-    unsafe { visit(operands, size, |patch| quadruples(patch, &f)) };
+    unsafe { visit(operands, size, &|patch| quadruples(patch, &f)) };
     Ok(())
 }
 

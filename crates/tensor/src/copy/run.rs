@@ -16,8 +16,6 @@
 //! check for each.
 #![allow(unsafe_code)]
 
-use rayon::prelude::*;
-
 use super::joined::Batch;
 use super::plan::{Body, DividedSide, Loops, Masks, Move, STAGED_ROW};
 use crate::domain::{self, Addressing};
@@ -86,7 +84,7 @@ impl Work<'_> {
         if parts == 1 {
             part(0);
         } else {
-            threads.run(|| (0..parts as usize).into_par_iter().with_max_len(1).for_each(part));
+            threads.each(parts as usize, &part);
         }
     }
 

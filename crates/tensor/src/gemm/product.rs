@@ -121,7 +121,7 @@ impl<S: Copy + Default, W: Copy, C: SumElement> Backend<S, W, C> {
             }
         };
         // This thread works too, so that only the others need to be woken.
-        Threads::here().beside(threads.min(tasks) - 1, work);
+        Threads::here().beside(threads.min(tasks) - 1, &work);
         if let Some(shared) = shared {
             shared.keep();
         }

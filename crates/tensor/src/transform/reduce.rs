@@ -52,8 +52,8 @@ pub fn reduce<A: Sync, T: Copy + Send + Sync, L: Offsets, D: Offsets>(
     // SAFETY: the views borrow every place of their layouts. The places of `over` are those of the
     // destination; they recur along the reduced modes only, in which their stride is 0.
     unsafe {
-        visit([writing(dst, &to)], dst.size(), |patch| singles(patch, &|dst: &mut T| *dst = initial));
-        visit([reading(src, &from), writing(dst, &over)], src.size(), |patch| gather(patch, &combine));
+        visit([writing(dst, &to)], dst.size(), &|patch| singles(patch, &|dst: &mut T| *dst = initial));
+        visit([reading(src, &from), writing(dst, &over)], src.size(), &|patch| gather(patch, &combine));
     }
     Ok(())
 }
@@ -97,13 +97,13 @@ pub fn reduce_with<A: Sync, T: Copy + Send + Sync, L: Offsets, D: Offsets>(
     unsafe {
         if dst.size() == 1 {
             let broadcast = Addressing::broadcast(from.leaves().iter().map(|leaf| leaf.extent));
-            let values = visit_parts(reading(src, &from), &broadcast, src.size(), initial, run);
+            let values = visit_parts(reading(src, &from), &broadcast, src.size(), initial, &run);
             if let Some(value) = values.into_iter().reduce(&join) {
-                visit([writing(dst, &to)], 1, |patch| singles(patch, &|dst: &mut T| *dst = value));
+                visit([writing(dst, &to)], 1, &|patch| singles(patch, &|dst: &mut T| *dst = value));
             }
         } else {
-            visit([writing(dst, &to)], dst.size(), |patch| singles(patch, &|dst: &mut T| *dst = initial));
-            visit([reading(src, &from), writing(dst, &over)], src.size(), run);
+            visit([writing(dst, &to)], dst.size(), &|patch| singles(patch, &|dst: &mut T| *dst = initial));
+            visit([reading(src, &from), writing(dst, &over)], src.size(), &run);
         }
     }
     Ok(())

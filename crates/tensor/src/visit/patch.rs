@@ -16,7 +16,6 @@
 //! a check for each element.
 #![allow(unsafe_code)]
 
-use rayon::prelude::*;
 use tilewright_layout::Leaf;
 
 use super::nest::{Nest, PatchLoop, ShortPart, moved, times};
@@ -75,14 +74,15 @@ const PARTS: usize = 4;
 const MOST: i64 = 64;
 
 /// Calls `run` for patches that cover the domain of operands of one size. The last operand is
-/// written.
+/// written. `run` is called once for many elements, so it is no parameter of the type: the loops
+/// around patches are compiled once for each number of operands, and not for each use.
 ///
 /// # Safety
 /// The invariant of this module.
 pub(crate) unsafe fn visit<const N: usize>(
     operands: [VisitOperand<'_>; N],
     size: i64,
-    run: impl Fn(&Patch<'_, N>) + Sync,
+    run: &(dyn Fn(&Patch<'_, N>) + Sync),
 ) {
     let (sides, elements) = (operands.map(|operand| operand.side), operands.map(|operand| operand.element));
     let (bases, plain) = (Bases(operands.map(|operand| operand.base)), operands.map(|operand| operand.plain));
@@ -93,20 +93,20 @@ pub(crate) unsafe fn visit<const N: usize>(
         if parts <= 1 {
             part(0, count);
         } else {
-            threads.run(|| (0..parts).into_par_iter().with_max_len(1).for_each(some));
+            threads.each(parts, &some);
         }
     };
     match Nest::new(sides, elements, plain) {
         Ok(nest) => {
             let (moving, staying) = nest.loops.split_at(nest.moving);
             let inner = iterations(staying);
-            shared(iterations(moving), &|first, end| nest.run(bases, first * inner, end * inner, &run));
+            shared(iterations(moving), &|first, end| nest.run(bases, first * inner, end * inner, run));
         }
         // Without axes, an element that is written again is written by one thread.
         Err(_) => {
             let stays = |leaf: &Leaf| leaf.stride == 0 && leaf.extent > 1;
             let again = sides.last().is_some_and(|to| to.leaves().iter().any(stays));
-            let part = |first, end| walk_indices(sides, elements, bases, first..end, &run);
+            let part = |first, end| walk_indices(sides, elements, bases, first..end, run);
             if again { part(0, size) } else { shared(size, &part) }
         }
     }
@@ -123,28 +123,34 @@ pub(crate) unsafe fn visit_parts<T: Copy + Send + Sync>(
     broadcast: &Addressing,
     size: i64,
     initial: T,
-    run: impl Fn(&Patch<'_, 2>) + Sync,
+    run: &(dyn Fn(&Patch<'_, 2>) + Sync),
 ) -> Vec<T> {
     let (sides, elements) = ([src.side, broadcast], [src.element, size_of::<T>()]);
     let nest = Nest::new(sides, elements, [src.plain, false]);
     let count = nest.as_ref().map_or(size, |nest| iterations(&nest.loops));
     let parts = (size / SHARE as i64).min(MOST).min(count).max(1) as usize;
-    let src = Bases([src.base]);
+    let mut values = vec![initial; parts];
+    let (src, values_of_parts) = (Bases([src.base]), Bases([values.as_mut_ptr().cast()]));
     let part = |number: usize| {
         let mut own = initial;
         let (first, end) = (part_start(count, parts, number), part_start(count, parts, number + 1));
         let bases = Bases([src.base(), (&raw mut own).cast()]);
         match &nest {
-            Ok(nest) => nest.run(bases, first, end, &run),
-            Err(_) => walk_indices(sides, elements, bases, first..end, &run),
+            Ok(nest) => nest.run(bases, first, end, run),
+            Err(_) => walk_indices(sides, elements, bases, first..end, run),
         }
-        own
+        // SAFETY: there are as many values as parts, and each part writes its own.
+        unsafe { values_of_parts.base().cast::<T>().add(number).write(own) };
     };
     let threads = if parts == 1 { Threads::One } else { Threads::here() };
-    match threads {
-        Threads::One => (0..parts).map(part).collect(),
-        threads => threads.run(|| (0..parts).into_par_iter().map(part).collect()),
-    }
+    threads.each(parts, &part);
+    values
+}
+
+/// Places a step further.
+#[inline(always)]
+fn stepped<const N: usize>(places: [*mut u8; N], steps: [isize; N]) -> [*mut u8; N] {
+    std::array::from_fn(|operand| places[operand].wrapping_offset(steps[operand]))
 }
 
 /// The number of iterations of some loops.
@@ -163,7 +169,7 @@ fn walk_indices<const N: usize>(
     elements: [usize; N],
     bases: Bases<N>,
     indices: std::ops::Range<i64>,
-    run: &impl Fn(&Patch<'_, N>),
+    run: &dyn Fn(&Patch<'_, N>),
 ) {
     let steps = elements.map(|element| element as isize);
     let found = runs_of(sides, indices.start, indices.end, |places, count| {
@@ -175,7 +181,7 @@ fn walk_indices<const N: usize>(
 
 impl<const N: usize> Nest<N> {
     /// The iterations from `first` to before `end`, of all loops counted as one.
-    fn run(&self, bases: Bases<N>, first: i64, end: i64, run: &impl Fn(&Patch<'_, N>)) {
+    fn run(&self, bases: Bases<N>, first: i64, end: i64, run: &dyn Fn(&Patch<'_, N>)) {
         let mut digits = vec![0; self.loops.len()];
         let (mut rest, mut place) = (first as usize, self.origin);
         for (each, digit) in self.loops.iter().zip(&mut digits).rev() {
@@ -184,7 +190,7 @@ impl<const N: usize> Nest<N> {
             place = moved(&place, &times(&each.step.by, *digit));
         }
         let mut workspace = self.staged.as_ref().map(|staged| (staged, staged.workspace()));
-        let at = |place: &[isize; N]| std::array::from_fn(|operand| bases.0[operand].wrapping_offset(place[operand]));
+        let at = |place: &[isize; N]| stepped(bases.0, *place);
         for _ in first..end {
             let (mut table, mut count) = (self.table.as_slice(), self.row.extent);
             for (each, digit) in self.loops.iter().zip(&digits) {
@@ -246,7 +252,7 @@ impl<const N: usize> Patch<'_, N> {
     /// The first element of a row.
     #[inline(always)]
     pub(crate) fn start(&self, line: &[isize; N]) -> [*mut u8; N] {
-        std::array::from_fn(|operand| self.bases[operand].wrapping_offset(line[operand]))
+        stepped(self.bases, *line)
     }
 
     /// A bit for each operand that does not move along a row while all others are contiguous, with
@@ -270,16 +276,18 @@ impl<const N: usize> Patch<'_, N> {
         if self.prefetched == [0; N] {
             return self.table.iter().for_each(|line| f(self.start(line)));
         }
-        // Hardware prefetchers do not follow short rows that are far apart.
         for (number, line) in self.table.iter().enumerate() {
-            if let Some(later) = self.table.get(number + AHEAD) {
-                for (start, bytes) in self.start(later).into_iter().zip(self.prefetched) {
-                    (0..bytes)
-                        .step_by(LINE)
-                        .for_each(|at| prefetch::<LINE>(Instructions::Portable, start.wrapping_add(at)));
-                }
-            }
+            self.prefetch(number + AHEAD);
             f(self.start(line));
+        }
+    }
+
+    /// Prefetches a row, if there is one: hardware prefetchers do not follow short rows that are far
+    /// apart.
+    fn prefetch(&self, number: usize) {
+        let Some(later) = self.table.get(number) else { return };
+        for (start, bytes) in self.start(later).into_iter().zip(self.prefetched) {
+            (0..bytes).step_by(LINE).for_each(|at| prefetch::<LINE>(Instructions::Portable, start.wrapping_add(at)));
         }
     }
 
@@ -293,7 +301,7 @@ impl<const N: usize> Patch<'_, N> {
         self.rows(|mut places| {
             for _ in 0..count {
                 f(places);
-                places = std::array::from_fn(|k| places[k].wrapping_offset(steps[k]));
+                places = stepped(places, steps);
             }
         });
     }
