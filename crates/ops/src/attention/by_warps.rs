@@ -12,11 +12,9 @@
 //!
 //! *Registers.* The products of the next tile are not computed ahead: the other warp of a scheduler
 //! multiplies while a warp takes powers. Measured on an H200, heads of 64: 371 TFLOP/s, and 361 with
-//! products of the next tile among the powers, which then need 32 registers more. Three blocks of a
+//! products of the next tile among the powers, which need more registers. Three blocks of a
 //! multiprocessor, with 168 registers a thread, took 338. All queries of a row stay in registers
-//! with heads of 64, and a part with heads of 128.
-//!
-//! *Masks.* A warp has adjacent rows, so it leaves tiles out whose keys are all behind its rows.
+//! with heads of 64, and a quarter of them with heads of 128.
 
 use tilewright_kernel::machine::Machine;
 use tilewright_kernel::program::memory::Role;
@@ -40,6 +38,10 @@ const RESIDENT: i64 = 2;
 const ROWS_OF_WARP: i64 = 32;
 /// Keys of a tile.
 const KEYS: i64 = 32;
+/// Stages of the rings, and groups of copies whose tiles are written out together, so that the
+/// stages are known. Measured on an H200: written out one by one, 315 TFLOP/s instead of 329, causal
+/// with heads of 64, and with three stages 364 instead of 380, whole with heads of 128.
+const STAGES: i64 = 2;
 /// How far a logit, in powers of two, may be above the greatest one that sums are relative to. So
 /// powers are at most 2^8, sums are as exact as with the greatest logit itself, and they are
 /// corrected in the first tiles only.
@@ -60,9 +62,8 @@ pub(super) struct ByWarps<'a> {
 struct Forward {
     /// Elements of a row of a head.
     wide: i64,
-    /// Tiles of a group of copies, and stages of the rings.
+    /// Tiles of a group of copies.
     tiles: i64,
-    stages: i64,
     /// Steps along a row of queries whose fragments stay in registers; the others are read for each
     /// tile.
     kept: i64,
@@ -72,8 +73,8 @@ impl Forward {
     /// As measured on an H200.
     fn of(wide: i64) -> Forward {
         match wide {
-            64 => Forward { wide, tiles: 2, stages: 2, kept: 4 },
-            _ => Forward { wide, tiles: 1, stages: 3, kept: 2 },
+            64 => Forward { wide, tiles: 2, kept: 4 },
+            _ => Forward { wide, tiles: 1, kept: 2 },
         }
     }
 }
@@ -93,7 +94,7 @@ impl<'a> ByWarps<'a> {
             return None;
         }
         let arranged = Forward::of(head);
-        let bytes = BYTES * head * (WARPS * ROWS_OF_WARP + 2 * arranged.stages * arranged.tiles * KEYS);
+        let bytes = BYTES * head * (WARPS * ROWS_OF_WARP + 2 * STAGES * arranged.tiles * KEYS);
         let fits = bytes <= room(machine, RESIDENT);
         (fits && is_plain && is_masked).then_some(ByWarps { dense, logits, arranged })
     }
@@ -125,7 +126,7 @@ struct ForwardKernel<'k, 'a> {
     to_shared: TiledCopy,
     /// The tile of rows.
     block: Expr,
-    /// Groups without a mask, and with one behind them.
+    /// Iterations without a mask, and with one behind them.
     whole: Expr,
     masked: Expr,
 }
@@ -144,7 +145,7 @@ struct ForwardState<'k> {
 
 impl<'k, 'a> ForwardKernel<'k, 'a> {
     fn new(form: &'a ByWarps<'a>, k: &'k Build) -> Result<ForwardKernel<'k, 'a>, KernelError> {
-        let ByWarps { dense, logits, arranged: Forward { wide, tiles, stages, .. } } = *form;
+        let ByWarps { dense, logits, arranged: Forward { wide, tiles, .. } } = *form;
         let Heads { group, kv, element, .. } = dense.heads;
         let of = |name: &str, layout: &str, role: Role| k.tensor_of(element, name, layout, role);
         let q = of("q", &dense.layout_of_queries("q"), Role::Input)?;
@@ -171,14 +172,14 @@ impl<'k, 'a> ForwardKernel<'k, 'a> {
         let lse = lse.slice(behind(1, &[&place, &head])?)?.local_tile(rows, block.clone())?;
         let (keys, values) = (keys.slice(behind(2, &[&head])?)?, values.slice(behind(2, &[&head])?)?);
         let q_tile = Ring::of_rows(k, element, [rows, wide], 1)?.only()?;
-        let key_ring = Ring::of_rows(k, element, [KEYS, wide], stages * tiles)?;
-        let value_ring = Ring::of_rows(k, element, [KEYS, wide], stages * tiles)?;
-        let of_group = tiles * KEYS;
+        let key_ring = Ring::of_rows(k, element, [KEYS, wide], STAGES * tiles)?;
+        let value_ring = Ring::of_rows(k, element, [KEYS, wide], STAGES * tiles)?;
+        let together = STAGES * tiles * KEYS;
         let (whole, masked) = match logits.after() {
-            Some(_) => (times(&block, rows / of_group)?, Expr::from(rows / of_group)),
+            Some(_) => (times(&block, rows / together)?, Expr::from(rows / together)),
             None => {
-                let whole = k.size(dense.keys())?.floor_div(&Expr::from(of_group)).ok_or_else(over)?;
-                let all = k.size(&format!("ceil({}/{of_group})", dense.keys()))?;
+                let whole = k.size(dense.keys())?.floor_div(&Expr::from(together)).ok_or_else(over)?;
+                let all = k.size(&format!("ceil({}/{together})", dense.keys()))?;
                 (whole.clone(), minus(&all, &whole)?)
             }
         };
@@ -203,12 +204,10 @@ impl<'k, 'a> ForwardKernel<'k, 'a> {
 
     fn all(&self) -> Result<(), KernelError> {
         let k = self.k;
-        let Forward { wide, stages, kept, .. } = self.form.arranged;
+        let Forward { wide, kept, .. } = self.form.arranged;
         k.copy_predicated(&self.to_shared, &self.q, &self.q_tile)?;
         k.commit_async();
-        for group in 0..stages - 1 {
-            self.fetch(&Expr::from(group))?;
-        }
+        self.fetch(&Expr::from(0))?;
         let row_numbers = || k.register(Element::F32, ROWS_OF_THREAD as i64);
         let mut state = ForwardState {
             less: row_numbers()?,
@@ -221,15 +220,15 @@ impl<'k, 'a> ForwardKernel<'k, 'a> {
         state.less.fill(k.number(f32::INFINITY))?;
         state.total.clear();
         state.sums.iter().for_each(Fragment::clear);
-        k.wait_async(stages as u32 - 1);
+        k.wait_async(1);
         k.barrier();
         // The places of threads in a tile are computed once, before the loops.
         self.queries(0)?;
         state.queries = (0..kept).map(|step| self.queries(step)).collect::<Result<_, _>>()?;
-        k.range(self.whole.clone(), |group| k.in_place(|| self.group(&state, &group, false)))?;
-        k.range(self.masked.clone(), |group| {
-            let group = plus(&self.whole, &group)?;
-            k.in_place(|| self.group(&state, &group, true))
+        k.range(self.whole.clone(), |own| k.in_place(|| self.groups(&state, &own, false)))?;
+        k.range(self.masked.clone(), |own| {
+            let own = plus(&self.whole, &own)?;
+            k.in_place(|| self.groups(&state, &own, true))
         })?;
         k.wait_async(0);
         self.write(&state)
@@ -259,9 +258,8 @@ impl<'k, 'a> ForwardKernel<'k, 'a> {
 
     /// A tile of a group, and its place in the rings.
     fn tile(&self, group: &Expr, own: i64) -> Result<[Expr; 2], KernelError> {
-        let Forward { tiles, stages, .. } = self.form.arranged;
-        let of = |group: &Expr| plus(&times(group, tiles)?, &Expr::from(own));
-        Ok([of(group)?, of(&self.k.remainder(group, stages)?)?])
+        let of = |group: &Expr| plus(&times(group, self.form.arranged.tiles)?, &Expr::from(own));
+        Ok([of(group)?, of(&self.k.remainder(group, STAGES)?)?])
     }
 
     /// The queries of a step along the row.
@@ -288,40 +286,34 @@ impl<'k, 'a> ForwardKernel<'k, 'a> {
         self.k.mma(&self.mma, scores, queries, &keys, scores)
     }
 
-    /// The tiles of a group, which is the next one to arrive. The group that is farthest ahead is
-    /// fetched meanwhile.
-    fn group(&self, state: &ForwardState<'k>, group: &Expr, is_masked: bool) -> Result<(), KernelError> {
-        let (k, Forward { tiles, stages, .. }) = (self.k, self.form.arranged);
-        k.wait_async(stages as u32 - 2);
-        k.barrier();
-        self.fetch(&plus(group, &Expr::from(stages - 1))?)?;
-        for own in 0..tiles {
-            let [tile, place] = self.tile(group, own)?;
-            if !is_masked || self.form.logits.after().is_none() {
-                self.step(state, [&tile, &place], is_masked)?;
-                continue;
+    /// The tiles of the groups of an iteration. The group that is farthest ahead is fetched
+    /// meanwhile.
+    fn groups(&self, state: &ForwardState<'k>, iteration: &Expr, is_masked: bool) -> Result<(), KernelError> {
+        let k = self.k;
+        for group in 0..STAGES {
+            let group = plus(&times(iteration, STAGES)?, &Expr::from(group))?;
+            k.wait_async(STAGES as u32 - 2);
+            k.barrier();
+            self.fetch(&plus(&group, &Expr::from(STAGES - 1))?)?;
+            for own in 0..self.form.arranged.tiles {
+                self.step(state, self.tile(&group, own)?, is_masked)?;
             }
-            // The rows of a warp may be before all keys of the tile.
-            let warp = k.index(&times(&self.block, WARPS)?)? + OfThread::of(k)?.warp();
-            let last = warp * warp.like(ROWS_OF_WARP as f64) + warp.like(ROWS_OF_WARP as f64 - 1.0);
-            let sees = k.index(&times(&tile, KEYS)?)?.le(last);
-            k.when(sees, || self.step(state, [&tile, &place], is_masked))?;
         }
         Ok(())
     }
 
     /// A tile of keys and values, which are at a place of the rings.
-    fn step(&self, state: &ForwardState<'k>, [tile, place]: [&Expr; 2], is_masked: bool) -> Result<(), KernelError> {
+    fn step(&self, state: &ForwardState<'k>, [tile, place]: [Expr; 2], is_masked: bool) -> Result<(), KernelError> {
         let k = self.k;
         let products = self.scores()?;
         products.clear();
         for step in 0..self.form.arranged.wide / DEPTH {
-            self.add_scores(state, &products, step, place)?;
+            self.add_scores(state, &products, step, &place)?;
         }
         // Logits of this tile.
         let mut scores = products.numbers()?;
         if is_masked {
-            let limits = self.limits(tile)?;
+            let limits = self.limits(&tile)?;
             let nothing = k.number(f32::NEG_INFINITY);
             for (index, score) in scores.iter_mut().enumerate() {
                 let column = (index / 8 * 8 + index % 2) as i32;
@@ -366,7 +358,7 @@ impl<'k, 'a> ForwardKernel<'k, 'a> {
                 own.set(&numbers.map(|(at, own)| own * old[at / 2 % ROWS_OF_THREAD]).collect::<Vec<_>>())
             })
         })?;
-        let values = self.value_ring.stage(place)?.select(&[1, 0])?;
+        let values = self.value_ring.stage(&place)?.select(&[1, 0])?;
         for (strip, sums) in (0..).zip(&state.sums) {
             for (step, powers) in (0..).zip(&left) {
                 let at = behind(0, &[&Expr::from(strip), &Expr::from(step)])?;

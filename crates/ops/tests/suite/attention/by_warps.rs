@@ -65,7 +65,7 @@ fn warps_are_for_the_common_case() {
     for card in ["A100", "RTX 4090", "B200", "H200@sm_80"] {
         assert!(is_own(&plain, card), "{card}");
     }
-    // Two blocks with heads of 128 have 80 KiB of shared memory each.
+    // Two blocks with heads of 128 have 64 KiB of shared memory each.
     let wide = Attention { head: 128, ..plain.clone() };
     assert!(is_own(&wide, "A100") && !is_own(&wide, "RTX 4090"));
     assert!(!is_own(&plain, "H200"));
