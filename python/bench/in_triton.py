@@ -168,9 +168,9 @@ def _int4_product(
     for done in range(0, k, K_TILE):
         left = tl.load(a + (row % m)[:, None] * k + done + depth[None, :])
         word = tl.load(words + column[None, :] * (k // 8) + ((done + depth) // 8)[:, None])
-        number = (((word >> shift[:, None]) & 15) ^ 8) - 8
+        weight = (((word >> shift[:, None]) & 15) ^ 8) - 8
         scale = tl.load(scales + done // 128 * n + column)
-        sums = tl.dot(left, (number.to(tl.float32) * scale[None, :].to(tl.float32)).to(a.dtype.element_ty), sums)
+        sums = tl.dot(left, (weight.to(tl.float32) * scale[None, :].to(tl.float32)).to(a.dtype.element_ty), sums)
     tl.store(c + row[:, None] * n + column[None, :], sums.to(c.dtype.element_ty), mask=(row < m)[:, None])
 
 
