@@ -11,27 +11,27 @@ use crate::error::TensorError;
 use crate::offsets::Offsets;
 use crate::view::TensorView;
 
-/// How far two numbers may be apart.
+/// The tolerance: how far apart two numbers may be and still be close.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tolerance {
-    /// As a part of the magnitude of the second.
+    /// The tolerance relative to the magnitude of the second number.
     pub relative: f64,
-    /// Whatever the magnitude.
+    /// The absolute tolerance, independent of the magnitude.
     pub absolute: f64,
 }
 
-/// How two tensors differ.
+/// The difference of two tensors.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Difference {
     /// The number of elements that are not close to each other.
     pub count: i64,
-    /// The number of elements.
+    /// The number of elements compared.
     pub of: i64,
-    /// The coordinate of the greatest distance, as a part of the tolerance; the first such.
+    /// The first coordinate with the largest distance, measured relative to the tolerance.
     pub worst: Tree<i64>,
-    /// The two elements there.
+    /// The two elements at that coordinate.
     pub elements: (f64, f64),
-    /// The largest `|a - b|`; infinite where one of them is NaN.
+    /// The largest `|a - b|`; infinite if one of them is NaN.
     pub largest: f64,
 }
 
@@ -46,8 +46,8 @@ impl fmt::Display for Difference {
 }
 
 impl<T: Copy + Into<f64>, L: Offsets> TensorView<'_, T, L> {
-    /// How this tensor differs from another of its shape; none if every element is close to the
-    /// other.
+    /// The difference of this tensor from another of its shape; None if every element is close to
+    /// the other's.
     ///
     /// Errors: the shapes differ.
     ///
@@ -81,7 +81,7 @@ impl<T: Copy + Into<f64>, L: Offsets> TensorView<'_, T, L> {
             let distance = if distance.is_nan() { f64::INFINITY } else { distance };
             let allowed = tolerance.absolute + tolerance.relative * b.abs();
             largest = largest.max(distance);
-            // What is infinitely far apart is close at no tolerance.
+            // An infinite distance is close at no tolerance.
             if distance <= allowed && distance.is_finite() {
                 continue;
             }

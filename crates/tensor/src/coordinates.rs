@@ -1,12 +1,13 @@
 //! Identity tensors: tensors whose elements are their own coordinates.
 //!
-//! Law: element `c` of an identity tensor is `c`. An identity tensor that is sliced, tiled or
-//! partitioned like a tensor of data has at every coordinate the coordinate, in the whole, of the
-//! element that the other has there. Nothing is stored.
+//! Law: element `c` of an identity tensor is `c`. Slice, tile or partition an identity tensor like
+//! a tensor of data: each element of the result is the coordinate, in the whole tensor, of the
+//! corresponding element of the data. Nothing is stored.
 //!
-//! Tiles may cover more than the tensor here: a predicate compares the coordinates past an edge
-//! with the shape. [`TensorView::gather`] and [`TensorViewMut::scatter`] copy between a part of a
-//! tensor, given by its coordinates, and any other tensor, as far as there are elements.
+//! Tiles of an identity tensor may extend past the tensor: a predicate compares the coordinates
+//! past an edge with the shape. [`TensorView::gather`] and [`TensorViewMut::scatter`] copy between
+//! any tensor and the part of another that is given by its coordinates, and skip coordinates
+//! outside.
 
 use std::fmt;
 
@@ -61,7 +62,7 @@ impl CoordinateTensor {
         &self.map
     }
 
-    /// The coordinate in the whole of the first element.
+    /// The coordinate, in the whole tensor, of the first element.
     pub fn start(&self) -> &Coordinate {
         &self.start
     }
@@ -81,7 +82,7 @@ impl CoordinateTensor {
         self.map.size()
     }
 
-    /// The coordinate in the whole, in the nesting of its shape.
+    /// The coordinate in the whole tensor, nested like its shape.
     ///
     /// Errors: the position is outside the shape.
     pub fn get(&self, position: impl Position) -> Result<Tree<i64>, TensorError> {
@@ -92,15 +93,15 @@ impl CoordinateTensor {
         Ok(value.in_profile(&self.codomain)?)
     }
 
-    /// The coordinates in the whole, in the order of the indices.
+    /// The coordinates in the whole tensor, in index order.
     pub fn iter(&self) -> impl Iterator<Item = Tree<i64>> + '_ {
         (0..self.size()).map_while(|index| self.get(index).ok())
     }
 
-    /// The slices along a top-level mode, one for each index, as those of a tensor of data
-    /// ([`TensorView::split_mode`]).
+    /// The slices along a top-level mode, one for each index, as [`TensorView::split_mode`] makes
+    /// them.
     ///
-    /// Errors: there is no such mode. An item is refused whose coordinates are not representable.
+    /// Errors: there is no such mode. An item is an error if its coordinates are not representable.
     ///
     /// ```
     /// use tilewright_tensor::{CoordinateTensor, Tiling};
@@ -130,10 +131,10 @@ impl CoordinateTensor {
         }))
     }
 
-    /// For each coordinate, whether it is inside a shape: below it in every mode. A compact tensor
-    /// of the same modes (CuTe `elem_less`).
+    /// Whether each coordinate is inside a shape, that is, below it in every mode (CuTe
+    /// `elem_less`). The result is a compact tensor with the same modes.
     ///
-    /// Errors: the shape nests in another way than the coordinates do; there is not so much memory.
+    /// Errors: the shape is nested differently from the coordinates; there is not enough memory.
     pub fn elem_less(&self, shape: &Tree<i64>) -> Result<Tensor<bool>, TensorError> {
         self.fits("elem_less", shape)?;
         let layout = Layout::compact(&self.map.shape())?;
@@ -148,7 +149,7 @@ impl CoordinateTensor {
         Ok(predicate)
     }
 
-    /// Refuses a shape that nests in another way than the coordinates do.
+    /// An error if a shape is nested differently from the coordinates.
     fn fits(&self, op: &'static str, shape: &Tree<i64>) -> Result<(), TensorError> {
         if *shape.profile() == self.codomain {
             return Ok(());
@@ -177,8 +178,8 @@ impl CoordinateTensor {
         }
         loop {
             f(&at)?;
-            // Like a counter: the first axis that has a next index takes it, and those before it
-            // start again.
+            // A mixed-radix counter: the first axis that has a next index advances, and the axes
+            // before it restart.
             let mut moved = false;
             for (extent, index, step) in &mut axes {
                 let (next, times) = if *index + 1 < *extent { (*index + 1, 1) } else { (0, 1 - *extent) };
@@ -196,7 +197,7 @@ impl CoordinateTensor {
     }
 }
 
-/// The colexicographic index of a coordinate, leaf by leaf; none outside the shape.
+/// The colexicographic index of a coordinate, given by its leaves; None if it is outside the shape.
 fn place_in(coord: &[i64], extents: &[i64]) -> Option<i64> {
     let (mut index, mut step) = (0_i64, 1_i64);
     for (at, extent) in coord.iter().zip(extents) {
@@ -214,11 +215,11 @@ impl<T: Copy, L: Offsets> TensorView<'_, T, L> {
     /// Copies the elements at the coordinates of another tensor: element `i` of `dst` becomes the
     /// one at coordinate `i`, or `outside` where that is outside this tensor.
     ///
-    /// So a part of an identity tensor that is tiled past the edge is copied like that part of the
-    /// tensor, with zeros past the edge: a predicated copy that fills with zeros.
+    /// A tile of an identity tensor that extends past the edge selects the same tile of this
+    /// tensor, with zeros past the edge: a predicated copy with zero fill.
     ///
-    /// Errors: the sizes differ (E0420); the shape of this tensor nests in another way than the
-    /// coordinates do.
+    /// Errors: the sizes differ (E0420); the shape of this tensor is nested differently from the
+    /// coordinates.
     ///
     /// ```
     /// use tilewright_layout::Layout;
@@ -260,11 +261,11 @@ impl<T: Copy, L: Offsets> TensorView<'_, T, L> {
 
 impl<T: Copy, L: Offsets> TensorViewMut<'_, T, L> {
     /// Copies to the coordinates of another tensor: the element at coordinate `i` becomes element
-    /// `i` of `src`. Coordinates outside this tensor are left out. Of several elements that go to
-    /// one place, the last one stays.
+    /// `i` of `src`. Coordinates outside this tensor are skipped. If several elements have the same
+    /// destination, the last one remains.
     ///
-    /// The reverse of [`TensorView::gather`]: what a thread holds of a tile that reaches past the
-    /// edge is stored as far as there is a tensor.
+    /// The reverse of [`TensorView::gather`]: a predicated store of a thread's part of a tile that
+    /// extends past the edge.
     ///
     /// Errors: as [`TensorView::gather`].
     ///

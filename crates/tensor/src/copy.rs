@@ -4,9 +4,9 @@
 //! nothing else. Where the two shapes are congruent, or one refines the other, the same holds for
 //! every coordinate.
 //!
-//! Any two layouts of one size will do: strided, permuted, tiled, swizzled, gathered through
-//! another layout, with XOR strides. A [`Plan`] is made for the two ([`plan`]) and then run on
-//! memory ([`run`]) as often as needed. It prints what it does and why.
+//! The two layouts may be any of the same size: strided, permuted, tiled, swizzled, gathered
+//! through another layout, or with XOR strides. A [`Plan`] is built for the two layouts ([`plan`])
+//! and then run on memory ([`run`]) as often as needed. Printing it explains what it does and why.
 //!
 //! Extra memory does not grow with the data: the tables of a tile, below 512 KiB, and a buffer for
 //! each thread, at most 80 KiB, which [`Plan`] prints.
@@ -30,8 +30,8 @@ pub use plan::CopyOptions;
 use plan::{Body, body};
 use run::Work;
 
-/// How to copy between two layouts, for elements of one size: made once, then run on any memory
-/// under these layouts.
+/// A plan of how to copy between two layouts, for elements of one size. It is built once, and runs
+/// on any memory under these layouts.
 ///
 /// ```
 /// use tilewright_layout::Layout;
@@ -62,8 +62,8 @@ pub struct Plan {
 impl Plan {
     /// A plan to copy elements of `element_bytes` bytes from one layout to another.
     ///
-    /// Errors: the sizes differ (E0420); the destination reaches an element twice, or is not known
-    /// not to (E0402); as [`Offsets::derived`].
+    /// Errors: the sizes differ (E0420); the destination reaches an element twice, or that could
+    /// not be decided (E0402); as [`Offsets::derived`].
     pub fn new<S: Offsets, D: Offsets>(
         src: &S,
         dst: &D,
@@ -74,7 +74,7 @@ impl Plan {
         Plan::of_valid(src, dst, element_bytes, options)
     }
 
-    /// The same, where the destination is known to be injective.
+    /// As [`Plan::new`], for a destination that is known to be injective.
     fn of_valid<S: Offsets, D: Offsets>(
         src: &S,
         dst: &D,

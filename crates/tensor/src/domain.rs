@@ -1,9 +1,9 @@
-//! The domain that several layouts have in common: what copies, transforms and reductions walk.
+//! The domain that several layouts share, over which copies, transforms and reductions iterate.
 //!
-//! Law: axes, or indices one by one, visit every index of the layouts once, with the place of its
-//! element in each. `addressing` says where the elements of one layout lie, `axes` cuts several
-//! layouts into common axes, `space` has these in bytes, and `counter` walks indices where there
-//! are no axes.
+//! Law: axes, or single indices, visit every index of the layouts once, with the offset of its
+//! element in each. `addressing` describes the offsets of one layout, `axes` cuts several layouts
+//! into common axes, `space` holds these in bytes, and `counter` steps through indices if there are
+//! no common axes.
 
 mod addressing;
 mod axes;

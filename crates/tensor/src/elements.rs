@@ -1,11 +1,11 @@
-//! The elements at the offsets of a walk.
+//! The elements at the offsets that a walk visits.
 //!
-//! Law: element number `i` is the one at index `i`; an iterator over a mutable view gives each
-//! once, for a walk has each index once, and different indices of a mutable view have different
-//! offsets.
+//! Law: element number `i` is the one at index `i`. An iterator over a mutable view yields each
+//! element once, because a walk visits each index once, and different indices of a mutable view
+//! have different offsets.
 //!
-//! Reason for unsafe code: the offsets are those of the layout of a view, which lie in its memory.
-//! No access is checked again.
+//! Reason for unsafe code: the offsets are those of a view's layout, which are proved to be in its
+//! memory. Accesses are not checked again.
 #![allow(unsafe_code)]
 
 use std::iter::FusedIterator;
@@ -47,8 +47,8 @@ impl<T, L> Clone for Elements<'_, T, L> {
     }
 }
 
-/// The iterators, which differ in what they borrow: the pointer, the reference, and a run of
-/// neighbours as a slice.
+/// The iterators. They differ in what they borrow: the pointer type, the reference, and a
+/// contiguous run as a slice.
 macro_rules! elements {
     ($elements:ident, $pointer:ty, [$($reference:tt)*], $slice:path) => {
         impl<'a, T, L: Offsets> $elements<'a, T, L> {
@@ -175,7 +175,7 @@ impl<'a, T, L: Offsets> TensorView<'a, T, L> {
                 // SAFETY: the walk has given it.
                 unsafe { self.at_offset(offset) }.clone()
             };
-            // Each is an iterator whose length the vector knows, so that it looks for room once.
+            // The length of each piece is known, so that the vector reserves memory once.
             match piece {
                 Piece::Flipped(flip, table) => vector.extend(table.iter().map(|number| element(number ^ flip))),
                 Piece::Added(first, table) => {

@@ -1,4 +1,4 @@
-//! Refusals.
+//! The errors of this crate.
 //!
 //! As in the algebra, errors are data with a stable [code](TensorError::code); the sentence is made
 //! when one is printed.
@@ -8,7 +8,7 @@ use std::fmt;
 use tilewright_layout::atoms::AtomError;
 use tilewright_layout::{Coord, LayoutError, Tree};
 
-/// Why there is no such tensor, view or element.
+/// Why a tensor, a view or an element does not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TensorError {
@@ -25,15 +25,15 @@ pub enum TensorError {
     },
     /// E0402: a layout that reaches an element twice, where every element must be reached once.
     Shared {
-        /// Two indices, the first of them less, and their common offset; none if the search for
-        /// a pair came to its limit.
+        /// Two indices, the smaller one first, and their common offset; None if the search for such
+        /// a pair reached its limit.
         pair: Option<(i64, i64, i64)>,
         /// The layout.
         layout: Box<str>,
     },
     /// E0403: a coordinate outside the shape.
     Coordinate {
-        /// The coordinate, whose open modes are whole.
+        /// The coordinate; an open mode `_` stands for the whole mode.
         coord: Box<Coord>,
         /// The shape.
         shape: Box<Tree<i64>>,
@@ -45,13 +45,13 @@ pub enum TensorError {
         /// The size of each in bytes.
         bytes: usize,
     },
-    /// E0405: a tile with places outside the mode that it tiles.
+    /// E0405: a tile with coordinates outside the mode that it tiles.
     Tile {
         /// The tile, as a layout of indices.
         tile: Box<str>,
-        /// The mode, from the outside in; empty for the whole.
+        /// The path of the mode, outermost index first; empty for the whole tensor.
         path: Vec<usize>,
-        /// The least and the greatest index that the tile names.
+        /// The smallest and the largest index in the tile.
         range: (i64, i64),
         /// The number of indices of the mode.
         extent: i64,
@@ -60,21 +60,21 @@ pub enum TensorError {
     Ragged {
         /// The tile, as a layout of indices.
         tile: Box<str>,
-        /// The mode, from the outside in; empty for the whole.
+        /// The path of the mode, outermost index first; empty for the whole tensor.
         path: Vec<usize>,
         /// The number of indices of the mode.
         extent: i64,
         /// The number of indices that the tiles cover.
         covered: i64,
     },
-    /// E0407: a thread that a thread layout does not have.
+    /// E0407: a thread number that the thread layout does not have.
     Thread {
         /// The number of the thread.
         thread: i64,
         /// The thread layout.
         threads: Box<str>,
     },
-    /// E0408: tensors of different shapes where one is wanted.
+    /// E0408: tensors of different shapes for an operation that needs equal shapes.
     Shapes {
         /// The shape of the first.
         first: Box<Tree<i64>>,
@@ -88,74 +88,75 @@ pub enum TensorError {
         /// The alignment in bytes.
         wanted: usize,
     },
-    /// E0413: a thread layout that does not say which thread has what.
+    /// E0413: a thread layout that is not one to one onto the threads `0, 1, ..`.
     ThreadLayout {
-        /// Two indices, the first of them less, and their common thread; none if the numbers of
-        /// threads have gaps or begin elsewhere than at 0.
+        /// Two indices, the smaller one first, and their common thread; None if the thread numbers
+        /// have gaps or do not begin at 0.
         pair: Option<(i64, i64, i64)>,
         /// The thread layout.
         threads: Box<str>,
     },
-    /// E0414: a layout whose values do not say where elements lie.
+    /// E0414: a layout whose values are not offsets.
     NoOffsets {
         /// The layout.
         layout: Box<str>,
-        /// Its kind.
+        /// Its kind, in words.
         kind: &'static str,
     },
-    /// E0420: operands of different sizes, where element goes to element.
+    /// E0420: operands of different sizes in an elementwise operation.
     Sizes {
         /// The size of the first.
         first: i64,
         /// The size of the other.
         second: i64,
     },
-    /// E0421: a plan that was made for other layouts.
+    /// E0421: a plan that was built for other layouts.
     Plan {
         /// What differs, in words.
         what: &'static str,
     },
-    /// E0422: modes that a reduction does not have, or that do not fit its result.
+    /// E0422: a mode of a reduction that does not exist, or that does not match its result.
     Reduction {
         /// The mode of the source.
         mode: usize,
-        /// Its size; none if there is no such mode.
+        /// Its size; None if there is no such mode.
         size: Option<i64>,
-        /// The size of the mode of the result that stands for it; none if there is none.
+        /// The size of the mode of the result that corresponds to it; None if there is none.
         found: Option<i64>,
     },
-    /// E0423: a copy of one thread's partition by an instruction that moves values between threads.
+    /// E0423: a copy of one thread's partition with an instruction that moves values between
+    /// threads.
     Exchange {
         /// The name of the atom.
         atom: Box<str>,
     },
     /// E0424: elements of another type or width than the values of an instruction.
     Values {
-        /// Which operand, or that it is a copy.
+        /// The name of the operand, or that it is a copy.
         what: &'static str,
         /// The name of the atom.
         atom: Box<str>,
-        /// The values that it takes, in words.
+        /// The type and width of values that the atom takes, in words.
         expected: Box<str>,
-        /// The elements.
+        /// The type and width of the elements found.
         found: Box<str>,
     },
-    /// E0425: partitions that are not those of the threads of an instruction.
+    /// E0425: partitions that are not those of the instruction's threads.
     Partition {
         /// What is partitioned.
         what: Box<str>,
         /// What is expected, in words.
         expected: Box<str>,
-        /// What is there.
+        /// What was found.
         found: Box<str>,
     },
-    /// An instruction does not take it.
+    /// An error of the atom.
     Atom(Box<AtomError>),
-    /// E0440: an atom that stands for no micro-kernel for the types of a product.
+    /// E0440: an atom without a micro-kernel for the types of a GEMM.
     NoKernel {
         /// The name of the atom.
         atom: Box<str>,
-        /// The names of those that do.
+        /// The names of the atoms that have one.
         known: Vec<&'static str>,
     },
     /// E0441: an atom whose instructions this machine does not have.
@@ -163,35 +164,35 @@ pub enum TensorError {
         /// The name of the atom.
         atom: &'static str,
     },
-    /// E0442: a tiled product that divides the terms of a sum among threads.
+    /// E0442: a tiled MMA that splits K among threads.
     ThreadsAlongK {
         /// The atom layout.
         atoms: Box<str>,
     },
-    /// E0443: an operand of a product that is no matrix.
+    /// E0443: an operand of a GEMM that is not a matrix.
     NoMatrix {
         /// A, B or C.
         operand: char,
         /// Its layout.
         layout: Box<str>,
     },
-    /// E0444: matrices whose extents do not make a product.
+    /// E0444: matrices whose extents do not match in a GEMM.
     Product {
-        /// The extents of A, M and K.
+        /// The extents of A, (M,K).
         a: [usize; 2],
-        /// Those of B, N and K.
+        /// The extents of B, (N,K).
         b: [usize; 2],
-        /// Those of C, M and N.
+        /// The extents of C, (M,N).
         c: [usize; 2],
     },
-    /// E0445: an instruction that is not computed on the CPU.
+    /// E0445: an instruction that the CPU does not compute.
     NotComputed {
         /// The name of the atom.
         atom: Box<str>,
         /// Why, in words.
         why: &'static str,
     },
-    /// An operation of the algebra refused.
+    /// An error of the layout algebra.
     Layout(LayoutError),
 }
 
@@ -334,7 +335,7 @@ impl fmt::Display for TensorError {
     }
 }
 
-/// A mode in words, by its path from the outside in.
+/// Displays a mode in words, by its path, outermost index first.
 struct Mode<'a>(&'a [usize]);
 
 impl fmt::Display for Mode<'_> {

@@ -1,8 +1,8 @@
-//! Fragments: a thread's own copy of what a view shows.
+//! Fragments: a thread's own copy of the elements of a view.
 //!
-//! Law: a fragment has the shape of the view, and memory of its own, compact:
-//! [`Layout::fragment_like`] says in which order. `load` copies the elements of the view to one,
-//! and `store` copies them back: element `i` of either is element `i` of the other.
+//! Law: a fragment has the shape of the view and compact memory of its own, in the order of
+//! [`Layout::fragment_like`]. `load` copies the elements of the view to a fragment, and `store`
+//! copies them back: element `i` of one is element `i` of the other.
 
 use bytemuck::{NoUninit, Zeroable};
 use tilewright_layout::{Composed, Layout, LayoutError};
@@ -13,14 +13,14 @@ use crate::offsets::Offsets;
 use crate::tensor::Tensor;
 use crate::view::{TensorView, TensorViewMut};
 
-/// A map that says how the elements of a fragment are ordered.
+/// A map from which the layout of a fragment is derived.
 pub trait Fragmented: sealed::Sealed {
     /// The layout of a fragment.
     ///
     /// Errors: as [`Layout::fragment_like`].
     fn fragment_layout(&self) -> Result<Layout, LayoutError>;
 
-    /// The compact layout that keeps which mode is faster than which.
+    /// The compact layout whose strides have the same order as those of this map.
     ///
     /// Errors: as [`Layout::layout_like`].
     fn compact_like(&self) -> Result<Layout, LayoutError>;
@@ -43,7 +43,7 @@ impl Fragmented for Layout {
 }
 
 impl Fragmented for Composed {
-    /// That of the inner layout.
+    /// The fragment layout of the inner layout.
     fn fragment_layout(&self) -> Result<Layout, LayoutError> {
         self.inner().fragment_like()
     }
@@ -57,11 +57,11 @@ impl<T, L: Offsets> TensorView<'_, T, L>
 where
     L::Derived: Fragmented,
 {
-    /// A tensor of zeros for what this view shows, in elements of type `U`: mode 0 first and
-    /// fastest, the others by their strides (CuTe `make_fragment_like`).
+    /// A fragment of zeros for this view, in elements of type `U`. Mode 0 is the fastest; the other
+    /// modes are ordered by their strides (CuTe `make_fragment_like`).
     ///
-    /// Errors: as [`Layout::fragment_like`]; mode 0 repeats elements: what is written must have one
-    /// coordinate.
+    /// Errors: as [`Layout::fragment_like`]; mode 0 repeats elements, but each element of a
+    /// fragment has one coordinate.
     ///
     /// ```
     /// use tilewright_layout::Layout;

@@ -1,12 +1,12 @@
-//! Products of matrices.
+//! GEMM on the CPU.
 //!
-//! **Law.** `gemm(mma, alpha, a, b, beta, c)` makes `C(i,j)` what `alpha * (sum over k of A(i,k) *
-//! B(j,k)) + beta * C(i,j)` was, for all `i < M` and `j < N`; nothing else changes. The bounds on
-//! the error and the memory are those of [`gemm`].
+//! **Law.** `gemm(mma, alpha, a, b, beta, c)` sets `C(i,j)` to `alpha * (sum over k of A(i,k) *
+//! B(j,k)) + beta * C(i,j)`, for all `i < M` and `j < N`; nothing else changes. The bounds on the
+//! error and the memory are those of [`gemm`].
 //!
-//! The rooms, from the outside in: `route` (which micro-kernels an atom stands for), `product`
-//! (what is multiplied), `plan` with `blocking` and `tasks` (how it is divided), `small` and `task`
-//! (the loops), `source` with `pack` (operands, packed or in place), `tile` (tiles of C), `kernel`
+//! The modules, from the outside in: `route` (which micro-kernels an atom selects), `product` (the
+//! operands), `plan` with `blocking` and `tasks` (how the GEMM is divided), `small` and `task` (the
+//! loops), `source` with `pack` (operands, packed or in place), `tile` (tiles of C), `kernel`
 //! (micro-kernels).
 
 #[cfg(target_arch = "x86_64")]
@@ -46,28 +46,28 @@ pub use route::Numbers;
 use route::Route;
 pub use tilings::{Tilings, tilings};
 
-/// Multiplies matrices: `C = alpha * A * B + beta * C`, with A of `(M,K)`, B of `(N,K)` and C of
-/// `(M,N)`. The last modes of A and B are summed over, as in all matrix instructions.
+/// The GEMM `C = alpha * A * B + beta * C`, with A of `(M,K)`, B of `(N,K)` and C of `(M,N)`. The
+/// last modes of A and B are summed over, as in all matrix instructions.
 ///
 /// Each matrix is a view of two modes, nested or not, under any layout. The atom of `mma` says
-/// which micro-kernel computes ([`cpu_atoms`]), and its threads how many threads may take part;
-/// there must be a `rayon` pool that has them. What is computed depends on neither, but for the
-/// order in which sums are rounded. A permutation of `mma` changes nothing.
+/// which micro-kernel computes ([`cpu_atoms`]), and the number of its threads is the largest number
+/// of threads that take part; the `rayon` pool must have them. Only the order in which sums are
+/// rounded depends on either. A permutation of `mma` changes nothing.
 ///
 /// With `beta = 0` the old C is not read, so a NaN there is overwritten. With `alpha = 0` A and B
 /// are still multiplied, so a NaN in them remains.
 ///
 /// # Accuracy
 ///
-/// Floats are added up in an order of our own. Each place differs from the exact result by at most
-/// `gamma(k+3) * (|alpha| |A| |B| + |beta| |C|)`, where `gamma(n) = n*u / (1 - n*u)` and `u` is
-/// half of the distance from 1 to the next number (Higham, "Accuracy and Stability of Numerical
-/// Algorithms", 3.5). That leaves out overflow and underflow: where `|A| |B|` exceeds the greatest
-/// number, a partial sum may become infinite although the sum does not. The dot products of
-/// AVX-512-BF16 take subnormal numbers for zero.
+/// Floats are added in an unspecified order. Each element of C differs from the exact result by at
+/// most `gamma(k+3) * (|alpha| |A| |B| + |beta| |C|)`, where `gamma(n) = n*u / (1 - n*u)` and `u`
+/// is half of the distance from 1 to the next number (Higham, "Accuracy and Stability of Numerical
+/// Algorithms", 3.5). This bound ignores overflow and underflow: if `|A| |B|` exceeds the largest
+/// finite number, a partial sum may become infinite although the sum does not. The dot products of
+/// AVX-512-BF16 treat subnormal numbers as zero.
 ///
-/// Sums of `i8` are exact modulo `2^32`: the result is right where it fits into an `i32`, and wraps
-/// where it does not.
+/// Sums of `i8` products are exact modulo `2^32`: the result is exact if it fits into an `i32`, and
+/// wraps otherwise.
 ///
 /// # Memory
 ///
@@ -75,12 +75,12 @@ pub use tilings::{Tilings, tilings};
 /// half of an L2 cache, or 2 MiB, and a slice), the offsets of their rows, columns and steps, and
 /// one slice of numbers for an operand whose layout is not additive. Threads that each compute some
 /// columns of C with all rows share the packed blocks of A, where all of them take no more than
-/// half of an L2 cache a thread, and 8 MiB. Products of up to eight million multiplications (a
-/// million, on several threads) whose operands can be read in place need none.
+/// half of an L2 cache a thread, and 8 MiB. GEMMs of up to eight million multiplications (a
+/// million, on several threads) whose operands can be read in place need no workspace.
 ///
-/// Errors: an atom that stands for no micro-kernel for these types ([`TensorError::NoKernel`]), or
-/// for one whose instructions this machine does not have ([`TensorError::Instructions`]); threads
-/// along K ([`TensorError::ThreadsAlongK`]); an operand that has not two modes
+/// Errors: an atom that has no micro-kernel for these types ([`TensorError::NoKernel`]), or one
+/// whose instructions this machine does not have ([`TensorError::Instructions`]); threads along K
+/// ([`TensorError::ThreadsAlongK`]); an operand that does not have two modes
 /// ([`TensorError::NoMatrix`]); extents that do not agree ([`TensorError::Product`]).
 ///
 /// ```
@@ -116,8 +116,8 @@ pub fn gemm<S: Numbers, LA: Offsets, LB: Offsets, LC: Offsets>(
     })
 }
 
-/// Calls `compute` with the route that the atom names and the product of these operands, if they
-/// fit each other and the instructions are available.
+/// Calls `compute` with the route of the atom and the GEMM of these operands, if their extents
+/// match and the instructions are available.
 #[inline]
 fn with_product<S: Numbers, LA: Offsets, LB: Offsets, LC: Offsets, R>(
     mma: &TiledMma,
@@ -153,7 +153,7 @@ fn with_product<S: Numbers, LA: Offsets, LB: Offsets, LC: Offsets, R>(
     Ok(compute(route, &product))
 }
 
-/// The route that an atom names, if its instructions are available.
+/// The route of an atom, if its instructions are available.
 fn route<S: Numbers>(atom: &MmaAtom) -> Result<&'static Route<S>, TensorError> {
     let Some(route) = S::ROUTES.iter().find(|route| route.name == atom.name()) else {
         let known = S::ROUTES.iter().map(|route| route.name).collect();
@@ -165,7 +165,7 @@ fn route<S: Numbers>(atom: &MmaAtom) -> Result<&'static Route<S>, TensorError> {
     Ok(route)
 }
 
-/// The offset at a row and a column of a layout of two modes.
+/// The function from a row and a column to the offset, of a layout of two modes.
 fn offset_of<L: Offsets>(layout: &L, operand: char) -> Result<impl Fn(usize, usize) -> isize + Sync, TensorError> {
     if layout.rank() != 2 {
         return Err(TensorError::NoMatrix { operand, layout: layout.to_string().into() });
@@ -174,13 +174,13 @@ fn offset_of<L: Offsets>(layout: &L, operand: char) -> Result<impl Fn(usize, usi
         Some(_) => 0,
         None => layout.shape().mode(0).map_or(1, |rows| rows.leaves().iter().product()),
     };
-    // Every index of the layout has an offset; that of the first one stands in for indices that do
-    // not occur.
+    // Every index of the layout has an offset; the offset of index 0 is returned for indices that
+    // do not occur.
     let first = layout.offset(0)?;
     Ok(move |row: usize, column: usize| layout.offset(row as i64 + rows * column as i64).unwrap_or(first) as isize)
 }
 
-/// Where the elements of a matrix lie, and its extents.
+/// The offsets of a matrix's elements, and its extents.
 #[inline]
 fn places<'a>(
     layout: &impl Offsets,
@@ -206,14 +206,14 @@ fn places<'a>(
 /// # Ok::<(), tilewright_tensor::TensorError>(())
 /// ```
 ///
-/// Errors: none that is known; the atoms are checked as any others are.
+/// Errors: none are known. The atoms are checked like any others.
 pub fn cpu_atoms<S: Numbers>() -> Result<Vec<MmaAtom>, TensorError> {
     let routes = S::ROUTES.iter().filter(|route| (route.available)());
     routes.map(|route| Ok(MmaAtom::cpu(route.arch, route.shape, S::TYPES)?)).collect()
 }
 
-/// The fastest atom for these numbers on this machine, on this many threads along N; 0 stands for
-/// as many as the `rayon` pool has.
+/// The fastest atom for these numbers on this machine, on this many threads along N; 0 means all
+/// threads of the `rayon` pool.
 ///
 /// ```
 /// use tilewright_tensor::cpu_mma;
@@ -232,7 +232,7 @@ pub fn cpu_mma<S: Numbers>(threads: usize) -> Result<TiledMma, TensorError> {
     cpu_mma_of(MmaAtom::cpu(route.arch, route.shape, S::TYPES)?, threads)
 }
 
-/// An atom on this many threads, as [`cpu_mma`] has it.
+/// The tiled MMA of an atom on this many threads along N, as in [`cpu_mma`].
 ///
 /// Errors: [`TensorError::Atom`] of [`TiledMma::new`].
 pub fn cpu_mma_of(atom: MmaAtom, threads: usize) -> Result<TiledMma, TensorError> {
@@ -243,8 +243,8 @@ pub fn cpu_mma_of(atom: MmaAtom, threads: usize) -> Result<TiledMma, TensorError
 }
 
 /// Multiplies and adds in registers alone, with the instructions of an atom: `steps` steps in each
-/// of a number of chains. Returns how many multiplications that were. Divided by the time that it
-/// takes, this is the most that the atom can do.
+/// of a number of chains. Returns the number of multiplications. Divided by the measured time, this
+/// is the peak rate of the atom.
 ///
 /// Errors: as [`gemm`], of the atom.
 ///

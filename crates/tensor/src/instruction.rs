@@ -1,9 +1,9 @@
-//! Partitions of tensors for instructions.
+//! Partitions of tensors among the threads of an instruction.
 //!
 //! Law: the part of a thread is `T o f`, where `f` is the partition of the coordinates that
 //! [`ThreadMma::partition`] and [`ThreadCopy::partition`] make of any layout. Unlike layouts,
-//! tensors end: tiles that cover more than a mode are refused, except of coordinates, which say
-//! where the tensor ends.
+//! tensors end, so tiles that cover more than a mode are refused. Identity tensors are an
+//! exception: their coordinates say where the tensor ends.
 
 use tilewright_layout::atoms::{CopyEnd, CopyTilers, MmaTilers, Operand, ThreadCopy, ThreadMma};
 use tilewright_layout::{Coord, DivideForm, LayoutError, Slot, Tree};
@@ -15,7 +15,7 @@ use crate::rearrange::Rearrangement;
 use crate::tiling::Tiling;
 use crate::view::{TensorView, TensorViewMut};
 
-/// What is partitioned among the threads of an instruction: views and identity tensors.
+/// What can be partitioned among the threads of an instruction: views and identity tensors.
 ///
 /// ```
 /// use tilewright_layout::atoms::{MmaAtom, Operand, TiledMma};
@@ -42,10 +42,10 @@ pub trait Instructed: Tiling {
     #[doc(hidden)]
     fn mode_count(&self) -> usize;
 
-    /// What a thread has of an operand (M,K,..), (N,K,..) or (M,N,..) of a tiled product:
+    /// A thread's part of an operand (M,K,..), (N,K,..) or (M,N,..) of a tiled MMA:
     /// `(FrgV,RestM,RestK,..)` (CuTe `partition_A`, `partition_B`, `partition_C`).
     ///
-    /// Errors: the instruction does not take the operand; fewer than two modes; a tile larger than
+    /// Errors: the instruction does not have the operand; fewer than two modes; a tile larger than
     /// its mode, or tiles that cover more than it; as [`Tiling::logical_divide`].
     #[doc(alias = "partition_A")]
     #[doc(alias = "partition_B")]
@@ -68,12 +68,12 @@ pub trait Instructed: Tiling {
         ])
     }
 
-    /// What a thread has at an end of a tiled copy: `((FrgV,FrgX),RestM,..)` (CuTe `partition_S`,
+    /// A thread's part at one end of a tiled copy: `((FrgV,FrgX),RestM,..)` (CuTe `partition_S`,
     /// `partition_D`).
     ///
-    /// Errors: the copy takes values of this width apart; a tile larger than its mode, or tiles
-    /// that cover more than it; as [`Tiling::zipped_divide`]; a mutable view at an end at which
-    /// several threads name the same.
+    /// Errors: the copy splits values of this width; a tile larger than its mode, or tiles that
+    /// cover more than it; as [`Tiling::zipped_divide`]; a mutable view at an end where several
+    /// threads have the same element.
     #[doc(alias = "partition_S")]
     #[doc(alias = "partition_D")]
     fn partition_at(self, thread: &ThreadCopy<'_>, end: CopyEnd) -> Result<Self::Output, TensorError> {
@@ -89,7 +89,7 @@ pub trait Instructed: Tiling {
     }
 }
 
-/// A coordinate of this many open modes.
+/// A coordinate of this many open modes `_`.
 fn open(modes: usize) -> Result<Coord, LayoutError> {
     Tree::flat((0..modes).map(|_| Slot::All))
 }

@@ -1,9 +1,9 @@
-//! Data under a layout.
+//! Data with a layout.
 //!
-//! A tensor is memory and a layout that says where the element at each coordinate lies. [`Tensor`]
-//! owns its memory; [`TensorView`] and [`TensorViewMut`] borrow it. That every offset of the layout
-//! lies in the memory is proved once, from the range of the layout, when a view is made; an element
-//! access after that is an addition.
+//! A tensor is memory and a layout that gives the offset of the element at each coordinate.
+//! [`Tensor`] owns its memory; [`TensorView`] and [`TensorViewMut`] borrow it. When a view is made,
+//! the range of the layout proves once that every offset is in the memory. After that, an element
+//! access is an addition.
 //!
 //! ```
 //! use tilewright_layout::Layout;
@@ -20,7 +20,7 @@
 //! # }
 //! ```
 
-// The micro-kernels of x86 processors use these; WebAssembly has none of them.
+// The micro-kernels of x86 processors use these; WebAssembly has no such micro-kernels.
 #![cfg_attr(target_family = "wasm", allow(dead_code, unused_imports))]
 
 mod compare;

@@ -1,10 +1,10 @@
 //! Memory that a tensor owns.
 //!
 //! Law: `Memory<T>` holds `len` elements, all of them initialised, at an address that is a multiple
-//! of 64 or comes from a `Vec`. It drops and frees them once. It is a boxed slice, but for two
-//! things. It is aligned to a cache line. And from [`LARGE`] bytes on the system is asked for huge
-//! pages: a transpose touches a page for every row, and the TLB holds some thousand pages. A matrix
-//! of 64 MiB has more than that of 4 KiB.
+//! of 64 or comes from a `Vec`. It drops and frees them once. It differs from a boxed slice in two
+//! ways. First, it is aligned to a cache line. Second, from [`LARGE`] bytes on the system is asked
+//! for huge pages: a transpose touches a page for every row, and the TLB holds some thousand pages,
+//! fewer than a matrix of 64 MiB has with 4 KiB pages.
 //!
 //! Reason for unsafe code: the standard containers cannot be aligned to more than their elements
 //! are. Huge pages make transposes of 64 MiB one and a half times as fast.
@@ -18,20 +18,21 @@ use bytemuck::Zeroable;
 
 use crate::error::TensorError;
 
-/// The bytes of a cache line, and of the widest vector.
+/// The bytes of a cache line, and of the widest vector register.
 pub(crate) const LINE: usize = 64;
-/// The bytes of a page, after which the sets of a first-level cache repeat.
+/// The bytes of a page. Addresses a page apart map to the same set of an L1 cache.
 pub(crate) const PAGE: usize = 4096;
 
-/// The alignment of memory that is allocated here: a cache line, and the widest vector.
+/// The alignment of memory that this crate allocates: a cache line, and the widest vector register.
 pub const ALIGNMENT: usize = LINE;
 
-/// The bytes of a huge page on most processors, and the alignment of memory that is to lie in them.
+/// The bytes of a huge page on most processors, and the alignment of memory for which huge pages
+/// are requested.
 const HUGE_PAGE: usize = 2 << 20;
-/// The least bytes of memory that is to lie in huge pages.
+/// The smallest number of bytes for which huge pages are requested.
 const LARGE: usize = HUGE_PAGE;
 
-/// Elements that are owned.
+/// Owned elements.
 ///
 /// Invariant: `pointer` is valid for `len` initialised elements, and `block` is what it was
 /// allocated with, unless its size is 0: then nothing was.
@@ -48,7 +49,7 @@ unsafe impl<T: Send> Send for Memory<T> {}
 unsafe impl<T: Sync> Sync for Memory<T> {}
 
 impl<T> Memory<T> {
-    /// Room for this many elements, none of them initialised yet.
+    /// Memory for this many elements, none of them initialised yet, but zeroed if asked for.
     fn room(len: usize, zeroed: bool) -> Result<Memory<T>, TensorError> {
         let refused =
             || TensorError::Memory { elements: i64::try_from(len).unwrap_or(i64::MAX), bytes: size_of::<T>() };
@@ -91,7 +92,7 @@ impl<T> Memory<T> {
         Memory::collected(elements.len(), elements.iter())
     }
 
-    /// Clones of up to `len` elements.
+    /// Clones of at most `len` elements.
     fn collected<'a>(len: usize, elements: impl Iterator<Item = &'a T>) -> Result<Memory<T>, TensorError>
     where
         T: Clone + 'a,
@@ -106,30 +107,30 @@ impl<T> Memory<T> {
         Ok(memory)
     }
 
-    /// `len` elements of zero bytes.
+    /// `len` elements whose bytes are all zero.
     pub(crate) fn zeroed(len: usize) -> Result<Memory<T>, TensorError>
     where
         T: Zeroable,
     {
         let mut memory = Memory::room(len, true)?;
-        // Zero bytes are a `T`: all of the room is initialised.
+        // Zero bytes are a valid `T`, so all elements are initialised.
         memory.len = len;
         Ok(memory)
     }
 
-    /// The elements of a vector, where they are.
+    /// Takes over the elements of a vector in place.
     pub(crate) fn of_vec(vec: Vec<T>) -> Memory<T> {
         let mut vec = std::mem::ManuallyDrop::new(vec);
         let (pointer, len, capacity) = (vec.as_mut_ptr(), vec.len(), vec.capacity());
-        // What the vector was allocated with.
+        // The size of the vector's allocation.
         let bytes = capacity.saturating_mul(size_of::<T>());
         let block = Block::from_size_align(bytes, align_of::<T>()).unwrap_or(Block::new::<()>());
         // SAFETY: the pointer of a vector is not null.
         Memory { pointer: unsafe { NonNull::new_unchecked(pointer) }, len, block, owned: PhantomData }
     }
 
-    /// The elements as a vector: where they are, if a vector could have been allocated there, and
-    /// moved to a new one otherwise.
+    /// The elements as a vector: in place if a vector could have been allocated there, and moved to
+    /// a new one otherwise.
     pub(crate) fn into_vec(self) -> Vec<T> {
         let memory = std::mem::ManuallyDrop::new(self);
         let (pointer, len, block) = (memory.pointer.as_ptr(), memory.len, memory.block);
@@ -177,8 +178,8 @@ impl<T> Drop for Memory<T> {
     }
 }
 
-/// Asks the system for huge pages for memory that nobody has touched yet. It may have none left, or
-/// none at all: then nothing changes.
+/// Asks the system for huge pages for memory that nobody has touched yet. If the system has none,
+/// nothing changes.
 ///
 /// # Safety
 ///

@@ -1,12 +1,12 @@
-//! Tensors and arrays of the crate `ndarray`.
+//! Conversions between tensors and arrays of the crate `ndarray`.
 //!
 //! Law: element `(i,j,..)` of a tensor is element `[i,j,..]` of the array, and they share memory.
-//! Views become views with the same strides, also negative ones, and owned memory is handed over.
-//! An array has one axis for each mode. A nested mode is no axis, and is refused.
+//! Views become views with the same strides, including negative ones, and owned memory is moved. An
+//! array has one axis for each mode. A nested mode is not an axis, and is refused.
 //!
 //! Reason for unsafe code: a view of `ndarray` is made of a pointer and strides, and so is a view
-//! here. A slice of all that lies between their ends may not be borrowed, because others may have
-//! elements there.
+//! of this crate. A slice of everything between their ends may not be borrowed, because others may
+//! own elements there.
 #![allow(unsafe_code)]
 
 use ndarray::{
@@ -32,7 +32,7 @@ struct Axes {
     extents: Vec<usize>,
     strides: Vec<usize>,
     backwards: Vec<usize>,
-    /// The least offset.
+    /// The smallest offset.
     least: i64,
 }
 
@@ -49,7 +49,7 @@ impl Axes {
             axes.strides.push(size(stride.unsigned_abs())?);
             if stride < 0 {
                 axes.backwards.push(axis);
-                // A sum of offsets of the layout.
+                // The sum of offsets of the layout cannot overflow.
                 axes.least += stride * (leaf.extent - 1);
             }
         }
@@ -58,7 +58,7 @@ impl Axes {
 }
 
 impl<'a, T> TensorView<'a, T> {
-    /// The elements of an array, where they are.
+    /// A view of an array's elements, in place.
     ///
     /// Errors: an axis has no elements.
     ///
@@ -78,7 +78,7 @@ impl<'a, T> TensorView<'a, T> {
         Ok(unsafe { TensorView::from_raw(array.as_ptr(), layout) })
     }
 
-    /// The elements as an array, where they are.
+    /// The elements as an array view, in place.
     ///
     /// Errors: a mode is nested: [`Tiling::flatten`](crate::Tiling::flatten) undoes the nesting.
     pub fn to_ndarray(&self) -> Result<ArrayViewD<'a, T>, TensorError> {
@@ -94,7 +94,7 @@ impl<'a, T> TensorView<'a, T> {
 }
 
 impl<'a, T> TensorViewMut<'a, T> {
-    /// The elements of an array, where they are.
+    /// A mutable view of an array's elements, in place.
     ///
     /// Errors: an axis has no elements.
     pub fn from_ndarray<D: Dimension>(mut array: ArrayViewMut<'a, T, D>) -> Result<TensorViewMut<'a, T>, TensorError> {
@@ -105,7 +105,7 @@ impl<'a, T> TensorViewMut<'a, T> {
         Ok(unsafe { TensorViewMut::from_raw(array.as_mut_ptr(), layout) })
     }
 
-    /// The elements as an array, where they are.
+    /// The elements as a mutable array view, in place.
     ///
     /// Errors: a mode is nested.
     pub fn into_ndarray(mut self) -> Result<ArrayViewMutD<'a, T>, TensorError> {
@@ -130,9 +130,9 @@ impl<T> Tensor<T> {
         Tensor::from_vec_with_origin(elements, origin.unwrap_or(0), layout)
     }
 
-    /// The array of a tensor, which takes over its memory where that came from a vector or an
-    /// array; the elements of memory that is aligned to [`ALIGNMENT`](crate::ALIGNMENT) are moved,
-    /// as no vector can have it.
+    /// The array of a tensor. The array takes over the tensor's memory if that came from a vector
+    /// or an array. Memory aligned to [`ALIGNMENT`](crate::ALIGNMENT) cannot belong to a vector, so
+    /// its elements are moved.
     ///
     /// Errors: a mode is nested.
     ///
@@ -150,7 +150,8 @@ impl<T> Tensor<T> {
         let mut elements = self.into_vec();
         elements.drain(..before.min(elements.len()));
         let shape = IxDyn(&axes.extents).strides(IxDyn(&axes.strides));
-        // Within the memory, and each at one coordinate, as was proved when the tensor was made.
+        // When the tensor was made, all offsets were proved to be in the memory, each at one
+        // coordinate.
         let array = ArrayD::from_shape_vec(shape, elements);
         let mut array = array.map_err(|_| LayoutError::Overflow { op: "ndarray" })?;
         axes.backwards.iter().for_each(|axis| array.invert_axis(Axis(*axis)));

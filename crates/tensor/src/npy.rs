@@ -1,13 +1,13 @@
-//! `.npy` files, the arrays of NumPy.
+//! `.npy` files: arrays in NumPy's format.
 //!
-//! Law: the tensor that is read has at `(i,j,..)` the element that NumPy has at `[i,j,..]`, and
-//! NumPy reads a tensor that is written in the same way. A file is in C order, the last mode
-//! fastest, or in Fortran order, the first mode fastest. A tensor that is read has the layout of
-//! its file. One that is compact in either order is written as it lies in memory; any other is
-//! written in C order, as NumPy does. A nested mode is one axis, counted by its index.
+//! Law: a tensor that is read has at `(i,j,..)` the element that NumPy has at `[i,j,..]`, and NumPy
+//! reads a tensor that is written in the same way. A file is in C order, the last mode fastest, or
+//! in Fortran order, the first mode fastest. A tensor that is read has the layout of its file. A
+//! tensor that is compact in either order is written in the order of its memory; any other is
+//! written in C order, as NumPy does. A nested mode becomes one axis, by its index.
 //!
-//! Writing makes a new file and puts it in the place of the old one when it is complete, so that an
-//! interruption leaves what was there before.
+//! Writing creates a new file that replaces the old one when it is complete, so that an
+//! interruption leaves the old file.
 //!
 //! The format is that of NumPy's documentation, "numpy.lib.format", versions 1 to 3.
 
@@ -36,11 +36,11 @@ pub use write::{replace, target, write};
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum NpyError {
-    /// E0410: not a `.npy` file, or one of a form that is not read here.
+    /// E0410: not a `.npy` file, or a version or form that this reader does not support.
     Format {
-        /// What was expected, in words.
+        /// The text expected.
         expected: &'static str,
-        /// What there is.
+        /// The text found.
         found: Box<str>,
     },
     /// E0411: elements of another type than the one asked for.
@@ -50,9 +50,9 @@ pub enum NpyError {
         /// The type of the file.
         found: Box<str>,
     },
-    /// E0412: the system refused.
+    /// E0412: an error of the operating system.
     Io(io::Error),
-    /// No tensor has this shape.
+    /// An error of the tensor: for example, no tensor has this shape.
     Tensor(TensorError),
 }
 
@@ -97,12 +97,12 @@ fn malformed(expected: &'static str, found: impl fmt::Display) -> NpyError {
 mod sealed {
     use super::{NpyError, Pod, Tensor};
 
-    /// An element in the bytes of a file.
+    /// An element as its bytes are stored in a file.
     pub trait Stored: Sized + Copy {
         /// A type of the same size for which any bytes are valid.
         type Bytes: Pod;
 
-        /// The same with the bytes of each number in reverse order.
+        /// The element with the bytes of each number in reverse order.
         fn swapped(bytes: Self::Bytes) -> Self::Bytes;
 
         /// The elements, if all of them are valid.
@@ -111,10 +111,10 @@ mod sealed {
 }
 use sealed::Stored;
 
-/// A type of elements that NumPy has: integers of 8 to 64 bits, floats of 16 to 64, `bool`, and
+/// An element type that NumPy has: integers of 8 to 64 bits, floats of 16 to 64, `bool`, and
 /// complex numbers as their two parts, `[f32; 2]` and `[f64; 2]`.
 pub trait NpyElement: NoUninit + Zeroable + Stored {
-    /// What kind of number it is.
+    /// The kind of number.
     const KIND: Kind;
 }
 
@@ -204,14 +204,14 @@ impl NpyElement for bool {
 pub struct NpyFile {
     header: Header,
     rest: BufReader<File>,
-    /// The length of the file after the header; none of a pipe.
+    /// The length of the file after the header, in bytes; None for a pipe.
     length: Option<u64>,
 }
 
 impl NpyFile {
     /// Opens a file and reads its header.
     ///
-    /// Errors: the system refuses; it is no `.npy` file, or of a form that is not read here.
+    /// Errors: the system refuses; it is not a `.npy` file, or not of a supported form.
     pub fn open(path: impl AsRef<Path>) -> Result<NpyFile, NpyError> {
         let file = File::open(path)?;
         let about = file.metadata()?;
@@ -227,15 +227,15 @@ impl NpyFile {
         Ok(NpyFile { header, rest, length })
     }
 
-    /// What the file says about its elements.
+    /// The header of the file.
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// The elements, in the layout that the file has them in.
+    /// The elements, in the layout of the file.
     ///
-    /// Errors: they are of another type; a truth is neither 0 nor 1; the file ends too early, or
-    /// goes on; an extent is 0; there is not so much memory; the system refuses.
+    /// Errors: the elements have another type; a boolean is neither 0 nor 1; the file ends too
+    /// early, or continues; an extent is 0; there is not enough memory; the system refuses.
     pub fn read<T: NpyElement>(mut self) -> Result<Tensor<T>, NpyError> {
         self.holds::<T>()?;
         let header = &self.header;
@@ -262,10 +262,10 @@ impl NpyFile {
     }
 }
 
-/// What is expected of the length of a file.
+/// The expected length of a file, in words.
 const ELEMENTS: &str = "as many bytes as the shape says";
 
-/// Fills a place with bytes of a file, and refuses a file that has fewer.
+/// Fills a buffer with bytes of a file. An error if the file has fewer.
 fn exactly(file: &mut impl Read, place: &mut [u8], expected: &'static str) -> Result<(), NpyError> {
     file.read_exact(place).map_err(|error| match error.kind() {
         io::ErrorKind::UnexpectedEof => malformed(expected, "the end of the file before"),
@@ -273,7 +273,8 @@ fn exactly(file: &mut impl Read, place: &mut [u8], expected: &'static str) -> Re
     })
 }
 
-/// The elements of a stream. Memory is allocated as they come, because the header may say anything.
+/// The elements of a stream. Memory is allocated as they arrive, because the extents in the header
+/// may be wrong.
 fn from_stream<T: Pod>(stream: &mut impl Read, layout: Layout) -> Result<Tensor<T>, NpyError> {
     const PIECE: usize = 1 << 16;
     let wanted = usize::try_from(layout.size()).unwrap_or(usize::MAX);

@@ -1,14 +1,14 @@
-//! What says where the elements of a tensor lie.
+//! Maps from coordinates to the offsets of elements.
 //!
-//! Law: a map from the coordinates of a shape to offsets, counted in elements. Its
-//! [range](Offsets::range) is that of its offsets, exactly; memory is safe to access because of it,
-//! so the trait is implemented here alone: for layouts of integer and of XOR strides, composed
-//! layouts, their constant forms, and [`AnyOffsets`], which is one of the first three.
+//! Law: an [`Offsets`] maps the coordinates of a shape to offsets, counted in elements. Its
+//! [range](Offsets::range) is exactly that of its offsets. Memory safety depends on this, so the
+//! trait is sealed: it is implemented for layouts of integer and of XOR strides, composed layouts,
+//! their constant forms, and [`AnyOffsets`], which is one of the first three.
 //!
 //! Slices, tiles and compositions of these maps are maps of two kinds,
 //! [`Layout`](tilewright_layout::Layout) and [`Composed`] ([`Offsets::Derived`]). A layout with XOR
-//! strides is a composed one: give every mode its own bits of a number, by a layout whose strides
-//! are powers of two; XOR strides are linear over those bits.
+//! strides is a composed one: its inner layout, whose strides are powers of two, gives every mode
+//! bits of its own, and the outer map is linear over those bits.
 
 mod any;
 mod mapped;
@@ -23,11 +23,11 @@ use crate::rearrange::{Rearrange, Rearrangement, rearranged};
 use crate::walk::{Walk, sealed};
 pub use any::AnyOffsets;
 
-/// The most coordinates of a composed layout that are looked at one by one, where its range is not
-/// found by bounds.
+/// The largest number of coordinates of a composed layout that are visited one by one if bounds do
+/// not give its range.
 pub const MAX_WALK: i64 = 1 << 24;
 
-/// What says where the elements of a tensor lie: a map from the coordinates of a shape to offsets.
+/// A map from the coordinates of a shape to the offsets of elements.
 ///
 /// ```
 /// use tilewright_layout::{Composed, Layout};
@@ -39,15 +39,15 @@ pub const MAX_WALK: i64 = 1 << 24;
 /// assert_eq!((Offsets::range(&swizzled).unwrap(), swizzled.injective().unwrap()), ((0, 15), true));
 /// ```
 pub trait Offsets: sealed::Sealed + Clone + PartialEq + fmt::Display + fmt::Debug + Send + Sync {
-    /// The kind of map that slices, tiles and compositions of this one are.
+    /// The type of this map's slices, tiles and compositions.
     type Derived: Offsets<Derived = Self::Derived> + Rearrange<Start = i64>;
 
-    /// The same map, as one that can be sliced and tiled.
+    /// The same map, in a form that can be sliced and tiled.
     ///
     /// Errors: the modes of an XOR layout take more bits than a number has.
     fn derived(&self) -> Result<Self::Derived, TensorError>;
 
-    /// The same map as a composed layout, whose outer map is the identity where there is none.
+    /// The same map as a composed layout, whose outer map is the identity if there is none.
     ///
     /// Errors: as [`Offsets::derived`].
     fn composed(&self) -> Result<Composed, TensorError> {
@@ -78,10 +78,10 @@ pub trait Offsets: sealed::Sealed + Clone + PartialEq + fmt::Display + fmt::Debu
         Offsets::offset_at(&self.derived()?, coord)
     }
 
-    /// The least and the greatest offset.
+    /// The smallest and the largest offset.
     ///
     /// Errors: an offset is not representable; the range was not found within the limits of
-    /// [`Composed::cosize`], of a map with more than [`MAX_WALK`] coordinates.
+    /// [`Composed::cosize`], and the map has more than [`MAX_WALK`] coordinates.
     fn range(&self) -> Result<(i64, i64), TensorError>;
 
     /// Whether different coordinates have different offsets.
@@ -93,8 +93,8 @@ pub trait Offsets: sealed::Sealed + Clone + PartialEq + fmt::Display + fmt::Debu
         Offsets::injective(&self.derived()?)
     }
 
-    /// Two indices, the first of them less, and their common offset; none if there is no such
-    /// pair, or none was found within the limits.
+    /// Two indices, the smaller one first, and their common offset; None if there is no such pair,
+    /// or if none was found within the limits.
     fn collision(&self) -> Option<(i64, i64, i64)> {
         // Enough for most cases. A refusal need not name a pair.
         let listed = self.size().min(1 << 16);
@@ -107,18 +107,18 @@ pub trait Offsets: sealed::Sealed + Clone + PartialEq + fmt::Display + fmt::Debu
     /// The offsets in the order of the indices.
     fn walk(&self) -> Walk<Self>;
 
-    /// The integer strides, where the map is the layout that they make.
+    /// The leaves with their integer strides, if the map is the layout with these leaves.
     fn leaves(&self) -> Option<&[Leaf]> {
         None
     }
 
-    /// As [`Offsets::leaves`], where each of them is a top-level mode.
+    /// As [`Offsets::leaves`], if each of them is a top-level mode.
     fn flat_leaves(&self) -> Option<&[Leaf]> {
         None
     }
 }
 
-/// What the trait asks of the shape, which a layout has under the same names.
+/// The methods about the shape, which a layout has under the same names.
 macro_rules! of_shape {
     ($Layout:ident) => {
         fn shape(&self) -> Tree<i64> {
@@ -172,7 +172,7 @@ pub(crate) fn each_once<L: Offsets>(layout: &L) -> Result<(), TensorError> {
     Err(TensorError::Shared { pair: layout.collision(), layout: layout.to_string().into() })
 }
 
-/// Refuses a rearrangement that names a coordinate of a shape twice.
+/// An error if a rearrangement names a coordinate of a shape twice.
 fn names_once(how: &Rearrangement, shape: &Tree<i64>) -> Result<(), TensorError> {
     if !how.may_repeat() {
         return Ok(());
@@ -181,7 +181,7 @@ fn names_once(how: &Rearrangement, shape: &Tree<i64>) -> Result<(), TensorError>
     each_once(&indices)
 }
 
-/// As [`after`](crate::rearrange::after), where no coordinate may be named twice.
+/// As [`after`](crate::rearrange::after), but an error if a coordinate is named twice.
 pub(crate) fn after_once<L: Rearrange<Start = i64>>(map: L, steps: &[Rearrangement]) -> Result<(L, i64), TensorError> {
     steps.iter().try_fold((map, 0_i64), |(map, start), step| {
         names_once(step, &map.extents())?;
@@ -190,7 +190,7 @@ pub(crate) fn after_once<L: Rearrange<Start = i64>>(map: L, steps: &[Rearrangeme
     })
 }
 
-/// Refuses an index outside a shape.
+/// An error if an index is outside a shape.
 #[inline]
 fn within(index: i64, size: i64, shape: impl FnOnce() -> Tree<i64>) -> Result<(), TensorError> {
     if index as u64 >= size as u64 { Err(outside(Tree::leaf(index), shape())) } else { Ok(()) }
@@ -201,7 +201,7 @@ pub(crate) fn outside(coord: Tree<i64>, shape: Tree<i64>) -> TensorError {
     TensorError::Coordinate { coord: Box::new(coord.map(|index| Slot::At(*index))), shape: Box::new(shape) }
 }
 
-/// Refuses a coordinate outside a shape.
+/// An error if a coordinate is outside a shape.
 pub(crate) fn inside(coord: &Tree<i64>, shape: &Tree<i64>) -> Result<(), TensorError> {
     let fits = if coord.is_leaf() {
         let size = shape.leaves().iter().try_fold(1_i64, |size, extent| size.checked_mul(*extent));

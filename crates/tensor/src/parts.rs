@@ -1,16 +1,16 @@
-//! A tensor taken apart: one view for each index of a mode.
+//! The parts of a tensor: one view for each index of a mode.
 //!
 //! Law: part `i` of a view `V` along a mode is the slice `V(.., i, ..)`.
 //!
 //! # Invariant
 //!
 //! The parts of a mutable view are disjoint: its layout sends different coordinates to different
-//! offsets, and the coordinates of two parts differ in that mode. Every index is given out once: by
-//! the iterator, which takes it off its range, or by one of the two halves into which the range is
+//! offsets, and the coordinates of two parts differ in that mode. Every index is used once: by the
+//! iterator, which removes it from its range, or by one of the two halves into which the range is
 //! split for threads.
 //!
-//! Reason for unsafe code: the borrow checker knows of disjoint halves of slices, not of disjoint
-//! tiles.
+//! Reason for unsafe code: the borrow checker understands disjoint halves of slices, but not
+//! disjoint tiles.
 #![allow(unsafe_code)]
 
 use std::fmt;
@@ -33,14 +33,14 @@ mod sealed {
     use crate::offsets::Offsets;
     use crate::rearrange::Rearrange;
 
-    /// A view as its two parts.
+    /// A view that can be taken apart into its pointer and its map.
     pub trait View: Sized {
         type Element;
         type Map: Offsets<Derived = Self::Map> + Rearrange<Start = i64>;
 
         fn apart(self) -> (*mut Self::Element, Self::Map);
 
-        /// The view of these parts.
+        /// The view of a pointer and a map.
         ///
         /// # Safety
         /// The invariant of the view.
@@ -79,7 +79,7 @@ impl<T, L: Offsets<Derived = L> + Rearrange<Start = i64>> View for TensorViewMut
 
 /// The parts of a tensor: views of type `V`, in order; disjoint, if they are mutable.
 ///
-/// An iterator, and by way of `into_par_iter` one for threads.
+/// An iterator, and a parallel iterator through `into_par_iter`.
 pub struct Parts<V: View> {
     base: *mut V::Element,
     map: V::Map,
@@ -87,14 +87,14 @@ pub struct Parts<V: View> {
     coord: Coord,
     at: usize,
     range: Range<i64>,
-    /// The index of each part, where it is not its place in the order: each index once.
+    /// The index of each part if the parts are in another order; each index occurs once.
     order: Option<Arc<[i64]>>,
     edge: Option<EdgeTiles>,
     whole: PhantomData<V>,
 }
 
-/// Tiles that end where the tensor does. By mode: the extent of the tensor, that of the tile, and
-/// the number of tiles.
+/// Tiles that are clipped at the end of the tensor. For each mode: the extent of the tensor, that
+/// of the tile, and the number of tiles.
 #[derive(Clone)]
 struct EdgeTiles {
     extents: Vec<i64>,
@@ -108,11 +108,11 @@ unsafe impl<V: View + Send> Send for Parts<V> {}
 unsafe impl<V: View + Send> Sync for Parts<V> {}
 
 impl EdgeTiles {
-    /// The part of this tile that is inside the tensor; none if all of it is.
+    /// The part of a tile that is inside the tensor; None if all of it is.
     fn clip(&self, index: i64) -> Result<Option<Tiler>, LayoutError> {
         let position = idx2crd(&Tree::leaf(index), &self.counts)?;
         let sizes = self.extents.iter().zip(&self.tile).zip(position.leaves());
-        // Nothing here exceeds the extent.
+        // No number here exceeds the extent.
         self.tiler(sizes.map(|((extent, tile), index)| (*tile).min(extent - index * tile)))
     }
 
@@ -124,15 +124,15 @@ impl EdgeTiles {
         Ok(Some(Tiler::from_shape(&Tree::flat(inside)?)?))
     }
 
-    /// The part of the last tile that is inside the tensor.
+    /// The part of the last tile that is inside the tensor; None if all of it is.
     fn last(&self) -> Result<Option<Tiler>, LayoutError> {
         self.clip(self.counts.product()? - 1)
     }
 }
 
 impl<V: View> Parts<V> {
-    /// Part number `index` of those of `shape` is the part of the map at `coord`, whose open leaf
-    /// `at` is the number.
+    /// The `count` parts of a map. Part `index` is the slice of the map at `coord`, with the open
+    /// leaf `at` set to `index`.
     fn new((base, map): (*mut V::Element, V::Map), coord: Coord, at: usize, count: i64) -> Parts<V> {
         Parts { base, map, coord, at, range: 0..count, order: None, edge: None, whole: PhantomData }
     }
@@ -148,7 +148,7 @@ impl<V: View> Parts<V> {
         Ok(Parts::new((base, map), open, mode, count))
     }
 
-    /// Of `((tiles),(rests))`, the slices along mode `fixed`.
+    /// The slices along mode `fixed` of `((tiles),(rests))`.
     fn of_divided((base, map): (*mut V::Element, V::Map), fixed: usize) -> Result<Parts<V>, TensorError> {
         let shape = &map.extents();
         let coord = of_pair(shape, &Tree::leaf(Slot::At(0)), fixed)?;
@@ -157,14 +157,14 @@ impl<V: View> Parts<V> {
         Ok(Parts::new((base, map), coord, at, count))
     }
 
-    /// How many parts are left.
+    /// The number of parts that are left.
     #[inline]
     fn count_left(&self) -> usize {
         // There are at most as many parts as elements.
         (self.range.end - self.range.start) as usize
     }
 
-    /// The part in place `place`.
+    /// The part at position `place` of the order.
     ///
     /// # Safety
     /// Of a mutable view, each place is asked for once.
@@ -192,7 +192,7 @@ impl<V: View> Parts<V> {
         Some(unsafe { V::of(self.base.wrapping_offset(start as isize), map) })
     }
 
-    /// The parts at other places of the same whole. The caller of both gives out each place once.
+    /// The parts in a subrange of the same whole. The caller must not use a position in both.
     fn with_range(&self, range: Range<i64>) -> Parts<V> {
         Parts {
             base: self.base,
@@ -300,7 +300,7 @@ impl<V: View + Send> Producer for Parts<V> {
     }
 }
 
-/// What is done to both kinds of view: the parts as `V`, from the view after `steps`.
+/// The methods of both kinds of view: they return the parts as `V`, of the view after `steps`.
 macro_rules! parts {
     ($tiles:ident, $clipped:ident, $partition:ident, $split:ident, $view:ident, $receiver:ty, $once:literal $(, $example:literal)?) => {
         impl<'a, T, L: Offsets> $view<'a, T, L> {
@@ -311,7 +311,7 @@ macro_rules! parts {
                 Parts::along(self.rearranged(&[])?, mode)
             }
 
-            /// The tiles, each with the modes of the tensor, in the order of their number: the
+            /// The tiles, each with the modes of the tensor, in the order of their numbers: the
             /// tiles of mode 0 first.
             ///
             #[doc = $once]
@@ -322,14 +322,13 @@ macro_rules! parts {
                 Parts::of_divided(self.zipped_divide(tiler)?.apart(), 1)
             }
 
-            /// The tiles of a shape, by mode, each ending where the tensor does: those at the far
+            /// The tiles of a shape, by mode, clipped at the end of the tensor: tiles at the far
             /// edges may be smaller.
             ///
             #[doc = $once]
             ///
-            /// A mode that the shape does not name is one tile. Errors: an extent is larger than
-            /// its mode, not positive, or not a number; what is inside of a tile at the edge is no
-            /// layout.
+            /// A mode that the shape does not include is one tile. Errors: an extent is larger than
+            /// its mode, not positive, or not a number; the clipped tile is not a layout.
             pub fn $clipped(self: $receiver, tile: &Tree<i64>) -> Result<Parts<$view<'a, T, L::Derived>>, TensorError> {
                 let (shape, view) = (self.shape(), self.rearranged(&[])?);
                 let (tiler, edge) = edge_of(&shape, tile)?;
@@ -337,15 +336,16 @@ macro_rules! parts {
                 let divided = covering_tiles(&map, &tiler)?;
                 let last = edge.last()?;
                 if let Some(clip) = last {
-                    // Each mode is clipped by itself, so what holds of the last tile holds of all.
+                    // Each mode is clipped independently, so a property of the last tile is a
+                    // property of all.
                     divided.sliced(&of_pair(&divided.extents(), &Tree::leaf(Slot::At(0)), 1)?)?.0.composed_by(&clip)?;
                 }
                 let parts = Parts::of_divided((base, divided), 1)?;
                 Ok(Parts { edge: Some(edge), ..parts })
             }
 
-            /// What each thread has of a tensor that threads share in turn, in the order of their
-            /// numbers: for each thread, [`Tiling::local_partition`].
+            /// Each thread's part of a tensor, in the order of the thread numbers:
+            /// [`Tiling::local_partition`] for each thread.
             ///
             #[doc = $once]
             ///
@@ -403,7 +403,7 @@ assert_eq!(tensor.as_slice(), [
 "#
 );
 
-/// The tiler of a shape, and where its tiles end in a tensor.
+/// The tiler of a shape, and the clipping of its tiles at the end of a tensor.
 fn edge_of(shape: &Tree<i64>, tile: &Tree<i64>) -> Result<(Tiler, EdgeTiles), TensorError> {
     let modes: Vec<i64> = shape.product_each()?.leaves().to_vec();
     let rank = tile.rank();

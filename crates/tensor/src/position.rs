@@ -1,7 +1,8 @@
-//! What names an element: an index, one index for each mode, or a nested coordinate.
+//! Positions that name an element: an index, one index for each mode, or a nested coordinate.
 //!
-//! Law: the offset at a position is that of the layout at the coordinate that the position stands
-//! for. Indices are counted from 0 and must be below their extents: unlike a layout, memory ends.
+//! Law: the offset at a position is the layout's offset at the corresponding coordinate. Indices
+//! are counted from 0 and must be below their extents. A layout can be evaluated past its extents,
+//! but memory ends.
 
 use tilewright_layout::{Leaf, Tree};
 
@@ -15,10 +16,10 @@ mod sealed {
     impl Sealed for &super::Tree<i64> {}
 }
 
-/// What names an element: an index counted colexicographically, one index for each top-level mode,
-/// or a coordinate.
+/// A position of an element: an index counted colexicographically, one index for each top-level
+/// mode, or a coordinate.
 pub trait Position: sealed::Sealed + Copy {
-    /// The offset of a layout here.
+    /// The offset of a layout at this position.
     ///
     /// Errors: the position is outside the shape, or does not fit it.
     fn offset<L: Offsets>(self, layout: &L) -> Result<i64, TensorError>;
@@ -70,7 +71,7 @@ impl<const RANK: usize> Position for [i64; RANK] {
     }
 }
 
-/// The offset where every mode is one leaf; none outside the shape, or for another rank.
+/// The offset if every mode is one leaf; None outside the shape, or if the rank differs.
 #[inline]
 fn flat(leaves: &[Leaf], position: &[i64]) -> Option<i64> {
     if leaves.len() != position.len() {

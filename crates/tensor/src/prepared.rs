@@ -1,12 +1,12 @@
 //! Views prepared for access in any order.
 //!
-//! Law: the element at a position is that of the view there. What an access needs is read from the
-//! layout once: for indices, the steps and jumps of the [`Evaluator`]; for one index in each mode,
-//! the extents and the strides as arrays. Then an access is a comparison, some multiplications and
-//! a load.
+//! Law: the element at a position is that of the view at the same position. What an access needs is
+//! read from the layout once: the steps and jumps of the [`Evaluator`] for access by index, and the
+//! extents and strides as arrays for access by mode. Then an access is a comparison, a few
+//! multiplications and a load.
 //!
 //! Reason for unsafe code: the comparison with the shape proves that the offset is one of the
-//! layout, so no second comparison is made.
+//! layout, so the offset is not checked again.
 #![allow(unsafe_code)]
 
 use tilewright_layout::{Evaluator, Layout, LayoutError};
@@ -23,7 +23,7 @@ pub struct ByIndex<'a, T> {
 }
 
 impl<'a, T> ByIndex<'a, T> {
-    /// The element at an index; none outside the tensor.
+    /// The element at an index; None outside the tensor.
     #[inline(always)]
     pub fn get(&self, index: i64) -> Option<&'a T> {
         if index as u64 >= self.size as u64 {
@@ -64,7 +64,7 @@ fn columns<const RANK: usize, L: Offsets>(layout: &L) -> Result<([i64; RANK], [i
     Ok((extents, strides))
 }
 
-/// The offset of one index in each mode; none outside the extents.
+/// The offset of one index in each mode; None outside the extents.
 #[inline(always)]
 fn offset<const RANK: usize>(extents: &[i64; RANK], strides: &[i64; RANK], position: [i64; RANK]) -> Option<i64> {
     let (mut inside, mut offset) = (true, 0_i64);
@@ -83,7 +83,7 @@ pub struct ByMode<'a, T, const RANK: usize> {
 }
 
 impl<'a, T, const RANK: usize> ByMode<'a, T, RANK> {
-    /// The element at one index in each mode; none outside the tensor.
+    /// The element at one index in each mode; None outside the tensor.
     #[inline(always)]
     pub fn get(&self, position: [i64; RANK]) -> Option<&'a T> {
         let offset = offset(&self.extents, &self.strides, position)?;
@@ -107,7 +107,7 @@ pub struct ByModeMut<'a, T, const RANK: usize> {
 }
 
 impl<T, const RANK: usize> ByModeMut<'_, T, RANK> {
-    /// The element at one index in each mode; none outside the tensor.
+    /// The element at one index in each mode; None outside the tensor.
     #[inline(always)]
     pub fn get_mut(&mut self, position: [i64; RANK]) -> Option<&mut T> {
         let offset = offset(&self.extents, &self.strides, position)?;

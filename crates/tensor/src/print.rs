@@ -1,10 +1,10 @@
 //! Tensors as text.
 //!
 //! Law: the layout is printed first, and then the elements. A tensor of one mode is a row. One of
-//! two modes is a table, with mode 0 downwards. One of more is a table for each coordinate of the
-//! further modes. A nested mode is counted by its index. Of a tensor of more than [`FEW`] elements,
-//! a long mode shows its first and last few. `{:#}` shows all; a precision, as in `{:.3}`, goes to
-//! the elements.
+//! two modes is a table, with mode 0 downwards. With more modes, there is a table for each
+//! coordinate of the further modes. A nested mode is counted by its index. A tensor of more than
+//! [`FEW`] elements shows only the first and last few of a long mode. `{:#}` shows all; a
+//! precision, as in `{:.3}`, applies to the elements.
 
 use std::fmt::{self, Display, Write};
 
@@ -14,19 +14,19 @@ use crate::offsets::Offsets;
 use crate::tensor::Tensor;
 use crate::view::{TensorView, TensorViewMut};
 
-/// This many elements are shown whole.
+/// The largest number of elements of a tensor that is shown whole.
 const FEW: i64 = 1000;
 
-/// How many indices at either end of a long mode are shown.
+/// The number of indices that are shown at each end of a long mode.
 const EDGE: i64 = 3;
 
-/// The most tables of a tensor that is not shown whole.
+/// The largest number of tables that are shown of a tensor that is not shown whole.
 const TABLES: i64 = 49;
 
-/// What stands for the indices between, and for tables left out.
+/// The text for omitted indices and tables.
 const GAP: &str = "...";
 
-/// The indices of a mode that are shown; none for a gap.
+/// The indices of a mode that are shown; None for a gap.
 fn shown(extent: i64, all: bool) -> impl Iterator<Item = Option<i64>> + Clone {
     let long = !all && extent > 2 * EDGE + 1;
     let (first, last) = if long { (EDGE, extent - EDGE) } else { (extent, extent) };
@@ -135,14 +135,14 @@ impl<T: Display, L: Offsets> TensorView<'_, T, L> {
 }
 
 impl<T: Display, L: Offsets> Display for TensorViewMut<'_, T, L> {
-    /// As a view to be read.
+    /// As a [`TensorView`].
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.view().fmt(f)
     }
 }
 
 impl<T: Display, L: Offsets> Display for Tensor<T, L> {
-    /// As a view.
+    /// As a [`TensorView`].
     ///
     /// ```
     /// use tilewright_layout::Layout;

@@ -1,13 +1,13 @@
-//! What can be done to the domain of a tensor.
+//! Rearrangements of the domain of a tensor.
 //!
-//! Law: a rearrangement makes of a map `L` the map `L o f`, where `f` goes into the coordinates of
-//! `L`. So it reaches no element that `L` does not. The algebra continues past the end of a mode;
-//! memory does not. So an index outside its mode, a tile larger than its mode, and tiles that cover
-//! more than their mode are refused here. Coordinates have no memory under them: there, tiles may
-//! cover more, and a predicate says which are inside.
+//! Law: a rearrangement turns a map `L` into `L o f`, where `f` maps into the coordinates of `L`.
+//! So the result reaches no element that `L` does not. A layout can be evaluated past the end of a
+//! mode, but memory ends there. So an index outside its mode, a tile larger than its mode, and
+//! tiles that cover more than their mode are refused here. Identity tensors have no memory: there,
+//! tiles may cover more, and a predicate says which coordinates are inside.
 //!
-//! Where a tile is a layout, `f` is found by doing the same to the compact layout of the shape,
-//! whose offsets are indices. `f` is one to one exactly when that is.
+//! If a tile is a layout, `f` is found by rearranging the compact layout of the shape in the same
+//! way, because its offsets are indices. `f` is one to one exactly if that result is.
 
 use std::ops::Range;
 
@@ -20,35 +20,36 @@ use crate::error::TensorError;
 /// One rearrangement of a domain.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Rearrangement {
-    /// The part at these indices, all of each mode under `_`.
+    /// The slice at these indices; modes under `_` stay whole.
     Slice(Coord),
-    /// Of `((tiles),(rests))`, the tile at these indices of the rests; modes of the rests that are
-    /// not named stay.
+    /// Of `((tiles),(rests))`, the tile at these indices of the rests; modes of the rests without
+    /// an index stay.
     Inner(Coord),
-    /// Of `((tiles),(rests))`, the rests at these indices of the tile; modes of the tile that are
-    /// not named stay.
+    /// Of `((tiles),(rests))`, the rests at these indices of the tile; modes of the tile without an
+    /// index stay.
     Outer(Coord),
-    /// The coordinates in the order in which a layout names their indices.
+    /// Composition: the elements at the indices that a layout lists, in its order.
     Compose(Layout),
-    /// Of each mode, the part that a tiler names.
+    /// Composition mode by mode: the elements of each mode at the indices of its part of a tiler.
     ComposeBy(Tiler),
-    /// Tiles and the rests that run over them.
+    /// The division into tiles and the rests, which run over the tiles.
     Divide(DivideForm, Tiler),
     /// Some modes as one.
     Group(Range<usize>),
-    /// All leaves side by side.
+    /// All leaves in one flat tuple.
     Flatten,
-    /// The fewest modes with the same offset at every index.
+    /// The fewest modes that keep the offset at every index.
     Coalesce,
-    /// The fewest modes within each place of a nesting, with the same offset at every index.
+    /// The fewest modes within each leaf of a nesting that keep the offset at every index.
     CoalesceBy(Profile),
     /// Some modes, in some order, at index 0 of the others.
     Select(Vec<usize>),
 }
 
 impl Rearrangement {
-    /// Refuses what names coordinates outside of a shape: a slice beyond an extent, a layout beyond
-    /// the last index, tiles that do not cover a mode evenly. All other rearrangements stay inside.
+    /// An error for a rearrangement with coordinates outside a shape: a slice beyond an extent, a
+    /// layout beyond the last index, tiles that do not cover a mode evenly. All other
+    /// rearrangements stay inside.
     ///
     /// ```
     /// use tilewright_layout::{Layout, Tree};
@@ -78,7 +79,7 @@ impl Rearrangement {
         }
     }
 
-    /// Whether it may name a coordinate twice.
+    /// Whether the rearrangement may name a coordinate twice.
     pub(crate) fn may_repeat(&self) -> bool {
         use Rearrangement::{Compose, ComposeBy, Divide, Select};
         matches!(self, Compose(_) | ComposeBy(_) | Divide(..) | Select(_))
@@ -88,10 +89,10 @@ impl Rearrangement {
 /// A map whose domain can be rearranged: [`Layout`], [`Composed`], and the layout of coordinates of
 /// an identity tensor.
 pub trait Rearrange: Clone + sealed::Sealed {
-    /// What a slice adds to the values of its map.
+    /// The type of what a slice adds to the values of its map.
     type Start: Stride;
 
-    /// The part at the indices of a coordinate, and the value that they contribute.
+    /// The slice at a coordinate, and the value that its indices contribute.
     #[doc(hidden)]
     fn sliced(&self, coord: &Coord) -> Result<(Self, Self::Start), LayoutError>;
 
@@ -130,7 +131,7 @@ mod sealed {
     impl Sealed for Layout<Coordinate> {}
 }
 
-/// The methods that the algebra has under the same names for every kind.
+/// The methods that layouts of every kind have under the same names.
 macro_rules! domain {
     () => {
         fn composed(&self, b: &Layout) -> Result<Self, LayoutError> {
@@ -184,7 +185,7 @@ impl Rearrange for Composed {
     type Start = i64;
 
     fn sliced(&self, coord: &Coord) -> Result<(Composed, i64), LayoutError> {
-        // The offset is within: what is applied last need not send sums to sums.
+        // The slice keeps its offset within the map, because the outer map need not preserve sums.
         Ok((self.slice(coord)?, 0))
     }
 
@@ -201,8 +202,8 @@ impl Rearrange for Layout<Coordinate> {
     domain!();
 }
 
-/// The map after one rearrangement, and the value at which it begins. With `covering`, tiles may
-/// cover more than their mode.
+/// The map after one rearrangement, and the value that the rearrangement adds. With `covering`,
+/// tiles may cover more than their mode.
 pub(crate) fn rearranged<L: Rearrange>(
     map: &L,
     how: &Rearrangement,
@@ -234,8 +235,8 @@ pub(crate) fn covering_tiles<L: Rearrange>(map: &L, tiler: &Tiler) -> Result<L, 
     Ok(rearranged(map, &Rearrangement::Divide(DivideForm::Zipped, tiler.clone()), true)?.0)
 }
 
-/// The coordinate of a pair of modes that fixes mode `fixed` at `coord`, as far as that goes, and
-/// keeps the other, each of its modes by itself.
+/// The coordinate of a pair of modes that fixes mode `fixed` at `coord`, as far as `coord` has
+/// indices, and leaves the other mode open, each of its modes separately.
 pub(crate) fn of_pair(shape: &Tree<i64>, coord: &Coord, fixed: usize) -> Result<Coord, LayoutError> {
     let open = |mode: &Tree<i64>| Tree::flat(std::iter::repeat_n(Slot::All, mode.rank()));
     let Some(mode) = shape.mode(fixed).filter(|_| shape.rank() == 2) else {
@@ -254,7 +255,8 @@ pub(crate) fn of_pair(shape: &Tree<i64>, coord: &Coord, fixed: usize) -> Result<
     if fixed == 0 { Tree::tuple([&coord, &kept]) } else { Tree::tuple([&kept, &coord]) }
 }
 
-/// Whether each index is one of its mode. What does not fit the shape is refused by the algebra.
+/// Whether each index is inside its mode. The layout algebra refuses a coordinate that does not fit
+/// the shape.
 fn inside(coord: &Coord, shape: &Tree<i64>) -> Result<bool, LayoutError> {
     if coord.is_leaf() {
         return Ok(match coord.leaves() {
@@ -274,7 +276,7 @@ fn size_of(shape: &Tree<i64>) -> Result<i64, LayoutError> {
     shape.product()
 }
 
-/// Refuses a layout with values outside the indices of a shape.
+/// An error if a layout has values outside the indices of a shape.
 fn check_tile(tile: &Layout, shape: &Tree<i64>, path: &[usize]) -> Result<(), TensorError> {
     let (size, (least, greatest)) = (size_of(shape)?, tile.range()?);
     if least < 0 || greatest >= size {
@@ -288,8 +290,8 @@ fn check_tile(tile: &Layout, shape: &Tree<i64>, path: &[usize]) -> Result<(), Te
     Ok(())
 }
 
-/// Refuses a tile with values outside the indices of a shape, and one whose copies do not cover it
-/// evenly.
+/// An error if a tile has values outside the indices of a shape, or if its copies do not cover the
+/// shape evenly.
 fn check_tiles(tile: &Layout, shape: &Tree<i64>, path: &[usize]) -> Result<(), TensorError> {
     check_tile(tile, shape, path)?;
     let size = size_of(shape)?;
@@ -301,7 +303,7 @@ fn check_tiles(tile: &Layout, shape: &Tree<i64>, path: &[usize]) -> Result<(), T
     Ok(())
 }
 
-/// Asks `check` about each layout of a tiler and the mode that it tiles.
+/// Calls `check` for each layout of a tiler and the mode that it tiles.
 fn check_tiler(
     tiler: &Tiler,
     shape: &Tree<i64>,
@@ -322,11 +324,11 @@ fn check_tiler(
     }
 }
 
-/// The map after some rearrangements, and the sum of what they add.
+/// The map after some rearrangements, and the sum of the values that they add.
 pub(crate) fn after<L: Rearrange<Start = i64>>(map: L, steps: &[Rearrangement]) -> Result<(L, i64), TensorError> {
     steps.iter().try_fold((map, 0_i64), |(map, start), step| {
         let (map, by) = rearranged(&map, step, false)?;
-        // Both are offsets of elements of one slice, from the same place.
+        // Both are offsets of elements of one slice, counted from the same origin.
         Ok((map, start.wrapping_add(by)))
     })
 }

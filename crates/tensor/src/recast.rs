@@ -1,12 +1,12 @@
-//! The same memory in elements of another type.
+//! Recasts: the same memory as elements of another type.
 //!
 //! Law: element `c` of the recast tensor covers exactly the bits of a box of elements of the
-//! tensor, or is a part of one: that of [`Layout::recast`]. The algebra refuses modes with negative
-//! strides within an element, because it cannot say where offset 0 goes. A tensor can: those modes
-//! are reversed, recast, and reversed back.
+//! original tensor, or of a part of one, as in [`Layout::recast`]. The layout algebra refuses modes
+//! with negative strides within an element, because it cannot move offset 0. A tensor can move it:
+//! those modes are reversed, recast, and reversed back.
 //!
-//! The first element must be aligned for the new type. Then all others are, as they are whole
-//! elements away.
+//! The first element must be aligned for the new type. Then all others are aligned, because their
+//! distances are multiples of the element size.
 //!
 //! Reason for unsafe code: a pointer is cast to another type of elements.
 #![allow(unsafe_code)]
@@ -20,8 +20,8 @@ use crate::view::{TensorView, TensorViewMut};
 
 /// A map that can be recast.
 pub trait Recast: Sized + sealed::Sealed {
-    /// The map of the same bits in elements of `new_bits`, and the offset of its beginning, in old
-    /// elements and in new ones.
+    /// The map of the same bits in elements of `new_bits`, and the offset at which it begins, in
+    /// old elements and in new ones.
     #[doc(hidden)]
     fn recast_at(&self, new_bits: i64, old_bits: i64) -> Result<(Self, i64, i64), LayoutError>;
 }
@@ -45,13 +45,13 @@ impl Recast for Layout {
             Err(error) => error,
         };
         let backwards = |leaf: &Leaf| leaf.stride < 0;
-        // Where elements are split as well, their parts would be reversed too.
+        // If elements are also split, their parts would be reversed too.
         if new_bits.checked_rem(old_bits) != Some(0) || !self.leaves().iter().any(backwards) {
             return Err(error);
         }
         let Some((forwards, start)) = reversed(self, backwards) else { return Err(error) };
         let Ok(recast) = forwards.recast(new_bits, old_bits) else { return Err(error) };
-        // Widening keeps the leaves.
+        // Widening keeps the leaves of the layout.
         let reverses: Vec<bool> = self.leaves().iter().map(backwards).collect();
         let mut reverses = reverses.iter().copied();
         match reversed(&recast, |_| reverses.next() == Some(true)) {
@@ -61,7 +61,7 @@ impl Recast for Layout {
     }
 }
 
-/// The layout with some modes reversed, and the offset where it then begins.
+/// The layout with some modes reversed, and the offset at which it then begins.
 fn reversed(layout: &Layout, mut which: impl FnMut(&Leaf) -> bool) -> Option<(Layout, i64)> {
     let mut start = 0_i64;
     let mut leaves = Vec::new();
@@ -81,8 +81,8 @@ fn bits<T>() -> i64 {
     i64::try_from(size_of::<T>().saturating_mul(8)).unwrap_or(i64::MAX)
 }
 
-/// The map of a view in elements of type `U`, and the bytes from offset 0 of the view to that of
-/// the result.
+/// The map of a view in elements of type `U`, and the distance in bytes from offset 0 of the view
+/// to that of the result.
 fn recast_map<T, U, L: Recast>(map: &L, base: *const T) -> Result<(L, isize), TensorError> {
     let (map, old, new) = map.recast_at(bits::<U>(), bits::<T>())?;
     // Both are distances within one allocation, or 0.
@@ -100,8 +100,8 @@ impl<'a, T: NoUninit, L: Offsets> TensorView<'a, T, L>
 where
     L::Derived: Recast,
 {
-    /// The same memory as elements of another type: wider ones where enough lie together, narrower
-    /// ones always (CuTe `recast`).
+    /// The same memory as elements of another type: wider ones if enough elements are contiguous;
+    /// narrower ones always (CuTe `recast`).
     ///
     /// Errors: as [`Layout::recast`]; the first element is not aligned for the type.
     ///
@@ -128,7 +128,7 @@ impl<'a, T: NoUninit + AnyBitPattern, L: Offsets> TensorViewMut<'a, T, L>
 where
     L::Derived: Recast,
 {
-    /// The same memory as elements of another type: [`TensorView::recast`].
+    /// The same memory as elements of another type, mutable: [`TensorView::recast`].
     ///
     /// Errors: as [`TensorView::recast`].
     pub fn recast<U: NoUninit + AnyBitPattern>(mut self) -> Result<TensorViewMut<'a, U, L::Derived>, TensorError> {

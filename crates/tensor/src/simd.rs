@@ -1,20 +1,20 @@
-//! The processor: its instructions and caches, and what is done with vector registers.
+//! The processor: its instructions and caches, and operations on vector registers.
 //!
-//! Law: each function computes the same whatever the instructions; they decide only how fast.
-//! `instructions` and `caches` ask the processor, `moves` copies runs of bytes, `nontemporal`
-//! writes past the caches, `transpose` transposes stripes of bytes for copies, and `square` squares
-//! of words for packing.
+//! Law: each function has the same result with any instructions; they affect speed only.
+//! `instructions` and `caches` query the processor, `moves` copies runs of bytes, `nontemporal`
+//! writes past the caches, `transpose` transposes stripes of bytes for copies, and `square`
+//! transposes squares of words for packing.
 //!
 //! # Invariant
 //!
 //! Every function that moves bytes is given a source, a destination and tables of byte offsets from
-//! them. For each pair of offsets that its description names, the bytes read lie in the memory that
-//! the source was borrowed from, and the bytes written in that of the destination, which nobody
+//! them. For each pair of offsets in its description, the bytes read are in the memory that the
+//! source was borrowed from. The bytes written are in the memory of the destination, which nobody
 //! else uses meanwhile. The two do not overlap. Pointers are moved by wrapping arithmetic, so that
-//! only those that are used have to lie inside.
+//! only pointers that are dereferenced must be inside.
 //!
-//! Reason for unsafe code: vector instructions, non-temporal stores, and no comparison for each
-//! element.
+//! Reason for unsafe code: vector instructions, non-temporal stores, and element accesses without
+//! bounds checks.
 #![allow(unsafe_code)]
 
 mod caches;

@@ -1,13 +1,13 @@
-//! Tensors: owned memory under a layout.
+//! Tensors: owned memory with a layout.
 //!
-//! Law: as of a [`TensorView`]; the memory is the tensor's own. The layout reaches every element
-//! once, so that a mutable view of the whole always exists; what repeats elements is a view of
-//! memory.
+//! Law: as of a [`TensorView`], with memory of its own. The layout reaches every element at most
+//! once, so that a mutable view of the whole tensor always exists. A layout that repeats elements
+//! needs a view.
 //!
-//! Invariant: both were proved when the tensor was made, and neither the memory nor the layout is
-//! replaced or resized.
+//! Invariant: both properties were proved when the tensor was made, and neither the memory nor the
+//! layout is replaced or resized.
 //!
-//! Reason for unsafe code: views of the whole repeat no proof.
+//! Reason for unsafe code: views of the whole tensor do not repeat the proof.
 #![allow(unsafe_code)]
 
 use std::fmt;
@@ -21,10 +21,10 @@ use crate::offsets::{Offsets, each_once};
 use crate::position::Position;
 use crate::view::{TensorView, TensorViewMut, check_range};
 
-/// Owned elements under a layout.
+/// Owned elements with a layout.
 ///
-/// Memory that is allocated here is aligned to [`ALIGNMENT`](crate::ALIGNMENT) bytes, and from 2
-/// MiB on lies in huge pages, if Linux has some to give; that of a `Vec` stays where it is.
+/// Memory that this crate allocates is aligned to [`ALIGNMENT`](crate::ALIGNMENT) bytes, and from 2
+/// MiB on uses huge pages if Linux has some. The memory of a `Vec` is used in place.
 ///
 /// ```
 /// use tilewright_layout::Layout;
@@ -42,13 +42,13 @@ pub struct Tensor<T, L = Layout> {
     layout: L,
 }
 
-/// The number of elements from the least offset to the greatest, and the place of offset 0 among
-/// them.
+/// The number of elements from the smallest offset to the largest, and the position of offset 0
+/// among them.
 fn room<L: Offsets, T>(layout: &L) -> Result<(usize, usize), TensorError> {
     each_once(layout)?;
     let (least, greatest) = layout.range()?;
-    // Memory is allocated from offset 0, or from the least offset where that is negative, to the
-    // greatest one.
+    // Memory is allocated from offset 0, or from the smallest offset if that is negative, to the
+    // largest offset.
     let first = least.min(0);
     let elements = greatest.checked_sub(first).and_then(|last| last.checked_add(1));
     let refused = |elements| TensorError::Memory { elements, bytes: size_of::<T>() };
@@ -58,11 +58,11 @@ fn room<L: Offsets, T>(layout: &L) -> Result<(usize, usize), TensorError> {
 }
 
 impl<T, L: Offsets> Tensor<T, L> {
-    /// A tensor of clones of a value. Memory from offset 0 or the least offset to the greatest is
-    /// allocated.
+    /// A tensor of clones of a value. Memory is allocated from offset 0, or from the smallest
+    /// offset if that is negative, to the largest offset.
     ///
-    /// Errors: the layout reaches an element twice, or is not known not to; there is not so much
-    /// memory.
+    /// Errors: the layout reaches an element twice, or that could not be decided; there is not
+    /// enough memory.
     ///
     /// ```
     /// use tilewright_layout::Layout;
@@ -91,8 +91,8 @@ impl<T, L: Offsets> Tensor<T, L> {
         Ok(Tensor { memory: Memory::zeroed(elements)?, origin, layout })
     }
 
-    /// A tensor of the values of a function of the index; elements that no index reaches are clones
-    /// of the first.
+    /// A tensor whose element at each index is the value of a function of the index. Elements in
+    /// memory that no index reaches are clones of the first element.
     ///
     /// Errors: as [`Tensor::filled`].
     ///
@@ -115,10 +115,10 @@ impl<T, L: Offsets> Tensor<T, L> {
         Ok(tensor)
     }
 
-    /// The tensor of a vector, whose memory stays where it is, with offset 0 at its first element.
+    /// The tensor of a vector, whose memory is used in place, with offset 0 at its first element.
     ///
-    /// Errors: the layout reaches an element twice, or is not known not to; an offset is outside
-    /// the vector.
+    /// Errors: the layout reaches an element twice, or that could not be decided; an offset is
+    /// outside the vector.
     pub fn from_vec(vec: Vec<T>, layout: L) -> Result<Tensor<T, L>, TensorError> {
         Tensor::from_vec_with_origin(vec, 0, layout)
     }
@@ -132,28 +132,28 @@ impl<T, L: Offsets> Tensor<T, L> {
         Ok(Tensor { memory: Memory::of_vec(vec), origin, layout })
     }
 
-    /// All elements in memory, those that no coordinate reaches too, in the order of memory;
-    /// without copying where the memory came from a vector.
+    /// All elements in memory, including those that no coordinate reaches, in the order of memory.
+    /// They are not copied if the memory came from a vector.
     pub fn into_vec(self) -> Vec<T> {
         self.memory.into_vec()
     }
 
     /// The same elements under another layout.
     ///
-    /// Errors: the layout reaches an element twice, or is not known not to; an offset is outside
-    /// the memory.
+    /// Errors: the layout reaches an element twice, or that could not be decided; an offset is
+    /// outside the memory.
     pub fn with_layout<M: Offsets>(self, layout: M) -> Result<Tensor<T, M>, TensorError> {
         check_range(&layout, self.origin, self.memory.as_slice().len())?;
         each_once(&layout)?;
         Ok(Tensor { memory: self.memory, origin: self.origin, layout })
     }
 
-    /// All elements in memory, those that no coordinate reaches too, in the order of memory.
+    /// All elements in memory, including those that no coordinate reaches, in the order of memory.
     pub fn as_slice(&self) -> &[T] {
         self.memory.as_slice()
     }
 
-    /// As [`Tensor::as_slice`], to be written.
+    /// As [`Tensor::as_slice`], mutable.
     pub fn as_mut_slice(&mut self) -> &mut [T] {
         self.memory.as_mut_slice()
     }
@@ -163,7 +163,7 @@ impl<T, L: Offsets> Tensor<T, L> {
         self.origin
     }
 
-    /// Where the elements lie.
+    /// The layout.
     #[inline]
     pub fn layout(&self) -> &L {
         &self.layout
@@ -184,25 +184,25 @@ impl<T, L: Offsets> Tensor<T, L> {
         self.layout.size()
     }
 
-    /// The pointer to the element at offset 0; where the layout has no offset 0, to where it would
-    /// be.
+    /// The pointer to the element at offset 0. If no element has offset 0, the pointer to where it
+    /// would be.
     pub fn as_ptr(&self) -> *const T {
         self.memory.as_slice().as_ptr().wrapping_add(self.origin)
     }
 
-    /// The pointer to the element at offset 0; where the layout has no offset 0, to where it would
-    /// be.
+    /// The mutable pointer to the element at offset 0. If no element has offset 0, the pointer to
+    /// where it would be.
     pub fn as_mut_ptr(&mut self) -> *mut T {
         self.memory.as_mut_slice().as_mut_ptr().wrapping_add(self.origin)
     }
 
-    /// The elements, to be read.
+    /// A view of the elements.
     pub fn view(&self) -> TensorView<'_, T, L> {
         // SAFETY: by the invariant every offset of the layout lies in the memory.
         unsafe { TensorView::of_valid(self.memory.as_slice(), self.origin, self.layout.clone()) }
     }
 
-    /// The elements, to be read and written.
+    /// A mutable view of the elements.
     pub fn view_mut(&mut self) -> TensorViewMut<'_, T, L> {
         // SAFETY: by the invariant every offset of the layout lies in the memory, each at one
         // coordinate.
@@ -217,8 +217,8 @@ impl<T, L: Offsets> Tensor<T, L> {
         self.memory.as_slice().get(self.place(offset)).ok_or_else(unreachable_offset)
     }
 
-    /// The element at an index, a list of one index for each mode, or a nested coordinate, to be
-    /// written.
+    /// A mutable reference to the element at an index, a list of one index for each mode, or a
+    /// nested coordinate.
     ///
     /// Errors: it is outside the shape.
     pub fn get_mut(&mut self, position: impl Position) -> Result<&mut T, TensorError> {
@@ -240,16 +240,16 @@ impl<T, L: Offsets> Tensor<T, L> {
     }
 }
 
-/// Stops at an offset that the proof on construction excludes.
+/// Panics at an offset that the proof on construction excludes.
 #[cold]
 fn unreachable_offset() -> TensorError {
     TensorError::Layout(LayoutError::Overflow { op: "tensor" })
 }
 
 impl<T: Clone, L: Offsets> Tensor<T, L> {
-    /// A copy of the elements, each at the same place.
+    /// A copy of the tensor with the same layout.
     ///
-    /// Errors: there is not so much memory.
+    /// Errors: there is not enough memory.
     pub fn try_clone(&self) -> Result<Tensor<T, L>, TensorError> {
         Ok(Tensor { memory: Memory::copied(self.as_slice())?, origin: self.origin, layout: self.layout.clone() })
     }

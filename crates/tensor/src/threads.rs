@@ -1,9 +1,9 @@
 //! The threads that share the work on tensors.
 //!
-//! Law: work runs on threads of this very process, or on the calling thread alone. rayon's pool
-//! begins once, and a forked process has none of its threads: whoever hands it work there waits for
-//! ever. So a forked process gets a pool of its own. Where the system gives no threads, the calling
-//! thread works alone.
+//! Law: work runs on threads of this process, or on the calling thread alone. rayon starts its
+//! global pool once, and a forked process has none of its threads, so work that a forked process
+//! gives to that pool never finishes. So a forked process gets a pool of its own. If the system
+//! refuses threads, the calling thread works alone.
 
 use std::error::Error as _;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -14,30 +14,30 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 mod fork;
 
-/// The generation of the process whose threads rayon's pool has, and 1; 0 where nobody asked for it
-/// here.
+/// The fork generation of the process that owns rayon's global pool, plus 1; 0 if this module has
+/// not asked for the pool yet.
 static OWNER: AtomicU32 = AtomicU32::new(0);
 
-/// Whether the system gave no threads for it.
+/// Whether the system refused threads for the global pool.
 static REFUSED: AtomicBool = AtomicBool::new(false);
 
-/// The pool of a forked process, and its generation and 1.
+/// The pool of a forked process, and its fork generation plus 1.
 static FORKED: Mutex<Option<(u32, Arc<ThreadPool>)>> = Mutex::new(None);
 
-/// The threads of this process.
+/// The threads that share work in this process.
 pub(crate) enum Threads {
-    /// The calling one.
+    /// The calling thread only.
     One,
-    /// Those of the rayon pool that the calling thread is in, or of rayon's own.
+    /// The rayon pool that the calling thread is in, or rayon's global pool.
     Current,
-    /// Those of a pool of a forked process.
+    /// The pool of a forked process.
     Own(Arc<ThreadPool>),
 }
 
 impl Threads {
-    /// The threads for work that the calling thread begins.
+    /// The threads for work that the calling thread starts.
     pub fn here() -> Threads {
-        // Who is in a pool is one of its threads, so the pool is of this process.
+        // A thread in a pool belongs to this process, and so does the pool.
         if rayon::current_thread_index().is_some() {
             return Threads::Current;
         }
@@ -46,7 +46,7 @@ impl Threads {
         match begins {
             Ok(_) => {
                 let refused = ThreadPoolBuilder::new().build_global().err();
-                // A pool that is there already is no matter; one without threads is.
+                // A pool that exists already is fine; a pool without threads is refused.
                 REFUSED.store(refused.is_some_and(|refused| refused.source().is_some()), Ordering::Release);
             }
             Err(owner) if owner != own => return Threads::forked(own),
@@ -59,7 +59,8 @@ impl Threads {
         let mut kept = match FORKED.try_lock() {
             Ok(kept) => Some(kept),
             Err(TryLockError::Poisoned(kept)) => Some(kept.into_inner()),
-            // Another thread is making the pool; or one of the parent was, and never ends.
+            // Another thread is creating the pool; or a thread of the parent was, and never
+            // finishes.
             Err(TryLockError::WouldBlock) => None,
         };
         if let Some(Some((owner, pool))) = kept.as_deref()
@@ -72,13 +73,13 @@ impl Threads {
         if let Some(kept) = &mut kept
             && let Some(parents) = kept.replace((own, Arc::clone(&pool)))
         {
-            // Its threads are the parent's: there is nothing to end here.
+            // The threads of this pool are the parent's, so there is nothing to stop.
             std::mem::forget(parents);
         }
         Threads::Own(pool)
     }
 
-    /// How many there are.
+    /// The number of threads.
     pub fn count(&self) -> usize {
         match self {
             Threads::One => 1,
@@ -109,7 +110,7 @@ impl Threads {
     }
 }
 
-/// How many threads share work that the calling thread begins.
+/// The number of threads that share work that the calling thread starts.
 pub(crate) fn count() -> usize {
     Threads::here().count()
 }

@@ -1,13 +1,14 @@
 //! Copies of partitions by tiled copies.
 //!
-//! Law: where a thread has the same elements at both ends of the instruction, `copy_thread(thread,
-//! src, dst)` makes `dst(i) = src(i)`, and [`copy_thread_if`] does so where the predicate holds. An
-//! instruction that moves values between threads runs on the partitions of all of them:
-//! [`copy_threads`] makes `dst[t'](v', rest) = src[t](v, rest)` where `source(t, v) =
-//! destination(t', v')` in the thread-value layouts of the tiled copy.
+//! Law: if a thread has the same elements at both ends of the instruction, `copy_thread(thread,
+//! src, dst)` makes `dst(i) = src(i)`, and [`copy_thread_if`] does so where the predicate is true.
+//! An instruction that moves values between threads runs on the partitions of all of them:
+//! [`copy_threads`] makes `dst[t'](v', rest) = src[t](v, rest)` if `source(t, v) = destination(t',
+//! v')` in the thread-value layouts of the tiled copy.
 //!
 //! Partitions are those of [`Instructed::partition_at`](crate::Instructed::partition_at), or
-//! fragments of their shape: mode 0 has the values of a thread, the others are rests.
+//! fragments of their shape: mode 0 holds the values of a thread; the other modes are the rests,
+//! the repetitions of the tile.
 //!
 //! (CuTe `copy(tiled_copy, src, dst)` and `copy_if(tiled_copy, pred, src, dst)`.)
 
@@ -60,11 +61,11 @@ pub fn copy_thread<T: Copy, S: Offsets, D: Offsets>(
     Ok(())
 }
 
-/// Copies one thread's partition where a predicate holds, and leaves the rest as it is (CuTe
-/// `copy_if(tiled_copy, pred, src, dst)`).
+/// Copies one thread's partition where a predicate is true, and leaves the other elements unchanged
+/// (CuTe `copy_if(tiled_copy, pred, src, dst)`).
 ///
-/// The predicate has a boolean for each rest, which then stands for all values of the instruction,
-/// as in CuTe; or one for each element.
+/// The predicate has either a boolean for each rest, which applies to all values of the
+/// instruction, as in CuTe; or a boolean for each element.
 ///
 /// Errors: as [`copy_thread`]; a predicate of another size (E0425).
 ///
@@ -119,8 +120,8 @@ pub fn copy_thread_if<T: Copy, P: Offsets, S: Offsets, D: Offsets>(
     Ok(())
 }
 
-/// Copies the partitions of all threads, by number: what an instruction does that moves values
-/// between threads, such as `ldmatrix`.
+/// Copies the partitions of all threads, in the order of their numbers, by an instruction that
+/// moves values between threads, such as `ldmatrix`.
 ///
 /// `src[t]` is the partition of thread `t` at the source and `dst[t]` that at the destination, or a
 /// fragment of its shape.
@@ -171,7 +172,7 @@ pub fn copy_threads<T: Copy, S: Offsets, D: Offsets>(
     for dst in dst.iter() {
         agree("a destination", &Shape::of_mut(dst), given, first)?;
     }
-    // The tile, as the source has it.
+    // The tile, in the source's order.
     let size = copy.tile_shape().iter().try_fold(1_i64, |size, extent| size.checked_mul(*extent)).unwrap_or(i64::MAX);
     let mut tile = vec![None; usize::try_from(size).unwrap_or(usize::MAX)];
     for rest in 0..first {
@@ -195,7 +196,7 @@ pub fn copy_threads<T: Copy, S: Offsets, D: Offsets>(
     Ok(())
 }
 
-/// The sizes of the first mode of a partition, and of all others together.
+/// The size of the first mode of a partition, and the product of the sizes of the others.
 pub(crate) struct Shape {
     pub(crate) values: i64,
     pub(crate) rests: Vec<i64>,
@@ -217,12 +218,12 @@ impl Shape {
     }
 }
 
-/// How many values of a thread an end of the tiled copy has.
+/// The number of values of a thread at one end of the tiled copy.
 fn values(copy: &TiledCopy, end: CopyEnd) -> Result<i64, TensorError> {
     Ok(copy.thread_values(end)?.mode(1).map_or(1, |values| values.size()))
 }
 
-/// The number of rests of a partition of this many values.
+/// The number of rests of a partition with this many values.
 fn rests(what: &str, shape: &Shape, values: i64) -> Result<i64, TensorError> {
     if shape.values != values {
         return Err(partition(what, format!("{values} values in mode 0"), shape.values.to_string()));
@@ -230,7 +231,7 @@ fn rests(what: &str, shape: &Shape, values: i64) -> Result<i64, TensorError> {
     Ok(shape.rests.iter().product())
 }
 
-/// Refuses a partition of other values or rests.
+/// An error if a partition has other values or rests than expected.
 fn agree(what: &str, shape: &Shape, values: i64, expected: i64) -> Result<(), TensorError> {
     let found = rests(what, shape, values)?;
     if found == expected {
@@ -243,7 +244,7 @@ pub(crate) fn partition(what: &str, expected: String, found: String) -> TensorEr
     TensorError::Partition { what: what.into(), expected: expected.into(), found: found.into() }
 }
 
-/// Refuses elements of another width than the values of the copy.
+/// An error if elements have another width than the values of the copy.
 fn width<T>(copy: &TiledCopy) -> Result<(), TensorError> {
     let bits = 8 * size_of::<T>() as i64;
     if bits == copy.bits() {
@@ -254,12 +255,11 @@ fn width<T>(copy: &TiledCopy) -> Result<(), TensorError> {
     Err(TensorError::Values { what: "a copy", atom, expected: expected.into(), found: found.into() })
 }
 
-/// Refuses a copy whose threads do not have the same elements at both ends.
+/// An error if a thread does not have the same elements at both ends of a copy.
 fn own_values<T>(copy: &TiledCopy) -> Result<(), TensorError> {
     width::<T>(copy)?;
     let (from, to) = (copy.thread_values(CopyEnd::Source)?, copy.thread_values(CopyEnd::Destination)?);
-    // As functions of (thread, value), so that one value of a thread is another's only if both ends
-    // say so.
+    // As functions of (thread, value), so that values are the same only if both ends agree.
     let same =
         from.coalesce() == to.coalesce() && values(copy, CopyEnd::Source)? == values(copy, CopyEnd::Destination)?;
     if same { Ok(()) } else { Err(TensorError::Exchange { atom: copy.atom().name().into() }) }

@@ -1,18 +1,18 @@
-//! Products of partitions by tiled products, for any atom that multiplies dense matrices.
+//! GEMM of partitions by tiled MMAs, for any atom that multiplies dense matrices.
 //!
-//! Law: [`gemm_partitions`] adds to each thread's sums what the instruction adds. For each atom of
-//! the tiled product, and all rests `m`, `n` and `k` in order,
+//! Law: [`gemm_partitions`] adds to each thread's accumulators what the instruction adds. For each
+//! atom of the tiled MMA, and all rests `m`, `n` and `k` in order,
 //!
 //! ```text
 //! C[i, j] = C[i, j] + A[i, l] * B[j, l]    for l = 0, 1, ..
 //! ```
 //!
 //! where element `(i, l)` of A is value `v` of thread `t` of the atom if its thread-value layout
-//! says so, and likewise for B and C. Where several threads hold an element of an operand, the
-//! first one's counts; all that hold an element of C get the sum.
+//! says so, and likewise for B and C. If several threads hold an element of an operand, the first
+//! thread's value is used; all threads that hold an element of C get the sum.
 //!
-//! Products are added up one by one, in the order of K, in the type of C. An instruction of the
-//! hardware may round otherwise: its sums of floats are the same only where they are exact.
+//! Products are added one by one, in the order of K, in the type of C. A hardware instruction may
+//! round differently: its float sums are equal only if they are exact.
 //!
 //! (CuTe `gemm(tiled_mma, tCrA, tCrB, tCrC)`.)
 
@@ -30,13 +30,13 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// A type of Rust that holds values of instructions.
+/// A Rust type that holds values of instructions.
 pub trait Value: sealed::Sealed + Copy {
-    /// The types of values that it stands for.
+    /// The instruction types that it represents.
     const TYPES: &'static [ValueType];
 }
 
-/// A type of Rust in which instructions add up.
+/// A Rust type in which instructions accumulate.
 pub trait Accumulator: Value + SumElement {}
 
 macro_rules! values {
@@ -48,7 +48,7 @@ macro_rules! values {
     )*};
 }
 
-// A TF32 is a binary32 of which instructions read 19 bits. The caller has rounded it to that.
+// TF32 is a binary32 of which instructions read 19 bits. The caller must have rounded it to that.
 values! {
     f64: F64;
     f32: F32, TF32;
@@ -65,13 +65,13 @@ impl Accumulator for f16 {}
 impl Accumulator for i32 {}
 
 /// Multiplies the partitions of all threads, in the order of their numbers, and adds the products
-/// to their sums (CuTe `gemm(tiled_mma, tCrA, tCrB, tCrC)`).
+/// to their accumulators (CuTe `gemm(tiled_mma, tCrA, tCrB, tCrC)`).
 ///
-/// `a[t]`, `b[t]` and `c[t]` are what thread `t` has of A `(FrgV,RestM,RestK)`, of B
+/// `a[t]`, `b[t]` and `c[t]` are the parts of thread `t` of A `(FrgV,RestM,RestK)`, of B
 /// `(FrgV,RestN,RestK)` and of C `(FrgV,RestM,RestN)`: partitions ([`Instructed::partition_for`])
 /// or fragments of their shape. An instruction of several threads reads the values of all of them,
-/// so it takes the partitions of all. Where the numbers of threads have gaps, as in a quad pair of
-/// Volta, the partitions have none.
+/// so it takes the partitions of all. If the thread numbers have gaps, as in a quad pair of Volta,
+/// the list of partitions has none.
 ///
 /// Errors: an atom that the CPU does not compute: one with scale factors, sparse or saturating
 /// (E0445); elements of another type than the values of the operand (E0424); as many partitions as
@@ -170,20 +170,20 @@ where
     Ok(())
 }
 
-/// The view of a thread.
+/// The view of one thread.
 fn element<V>(views: &[V], thread: usize) -> Result<&V, TensorError> {
     let missing = || partition("a thread", "a partition for it".into(), format!("none for thread {thread}"));
     views.get(thread).ok_or_else(missing)
 }
 
-/// Who holds what of an operand of the atom.
+/// The thread and value that hold each element of an operand of the atom.
 struct OperandHolders {
     layout: Layout,
     values: i64,
 }
 
 impl OperandHolders {
-    /// The place in the tile of a value of thread `v` of this many.
+    /// The index in the tile of a value of thread `v` of `threads`.
     fn place(&self, threads: usize, v: usize, value: i64) -> Result<usize, TensorError> {
         Ok(usize::try_from(self.layout.eval(&(v as i64 + threads as i64 * value))?).unwrap_or(usize::MAX))
     }
@@ -197,7 +197,8 @@ fn held(atom: &MmaAtom, operand: Operand) -> Result<OperandHolders, TensorError>
     Ok(OperandHolders { layout: held.layout().clone(), values: held.values() })
 }
 
-/// Writes the elements of an operand to its tile, those of the first thread that holds them last.
+/// Writes the elements of an operand to its tile. The first thread that holds an element is written
+/// last.
 fn collect<C>(
     held: &OperandHolders,
     group: &[usize],
@@ -214,7 +215,7 @@ fn collect<C>(
     Ok(())
 }
 
-/// For each atom its threads, in the order in which the atom counts them: their ranks among all
+/// The threads of each atom, in the order in which the atom counts them, as ranks among all thread
 /// numbers.
 fn groups(mma: &TiledMma) -> Result<Vec<Vec<usize>>, TensorError> {
     let layout = mma.thread_layout();
@@ -226,7 +227,8 @@ fn groups(mma: &TiledMma) -> Result<Vec<Vec<usize>>, TensorError> {
     Ok(ranks.chunks(usize::try_from(of_atom).unwrap_or(1).max(1)).map(<[usize]>::to_vec).collect())
 }
 
-/// The rests of the partitions of an operand, if they are those of all threads and agree.
+/// The rests of the partitions of an operand. An error if the partitions are not those of all
+/// threads, or disagree.
 fn shapes(mma: &TiledMma, what: &str, found: &[Shape], operand: Operand) -> Result<[i64; 2], TensorError> {
     let threads = mma.thread_layout().size();
     if i64::try_from(found.len()) != Ok(threads) {
@@ -250,7 +252,7 @@ fn shapes(mma: &TiledMma, what: &str, found: &[Shape], operand: Operand) -> Resu
     Ok(rests.unwrap_or([1, 1]))
 }
 
-/// Refuses an atom that computes something other than a plain product.
+/// An error if an atom computes something other than a plain dense product.
 fn computable(atom: &MmaAtom) -> Result<(), TensorError> {
     if atom.operands().any(|(operand, _)| !matches!(operand, Operand::A | Operand::B | Operand::C)) {
         return Err(unsupported(atom, "it takes scale factors or is sparse"));
@@ -268,7 +270,7 @@ fn unsupported(atom: &MmaAtom, why: &'static str) -> TensorError {
     TensorError::NotComputed { atom: atom.name().into(), why }
 }
 
-/// Refuses elements of another type than the values of an operand.
+/// An error if elements have another type than the values of an operand.
 fn typed<T: Value>(atom: &MmaAtom, what: &'static str, expected: ValueType) -> Result<(), TensorError> {
     if T::TYPES.contains(&expected) {
         return Ok(());

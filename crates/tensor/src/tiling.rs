@@ -1,8 +1,8 @@
 //! Slices, tiles and partitions of tensors.
 //!
-//! Law: each of these is `T o f` for a map `f` into the coordinates of the tensor `T`, and shares
-//! its elements. What `f` is, the algebra of layouts says under the same name; the head of the
-//! module on rearrangements says what is refused beyond that.
+//! Law: each of these operations is `T o f` for a map `f` into the coordinates of the tensor `T`,
+//! and shares its elements. The layout algebra defines `f` under the same name. The documentation
+//! of [`Rearrangement`] says what is refused beyond that.
 //!
 //! With `D = zipped_divide(T, tiler)`, of modes `(tile, rest)`:
 //!
@@ -21,12 +21,11 @@ use crate::error::TensorError;
 use crate::offsets::{Offsets, each_once};
 use crate::rearrange::Rearrangement;
 
-/// What can be sliced, tiled and partitioned: views, identity tensors and zipped tensors.
+/// Tensors that can be sliced, tiled and partitioned: views, identity tensors and zipped tensors.
 ///
-/// Views to be read are borrowed by these methods, mutable ones are used up: take
-/// [`TensorViewMut::view_mut`](crate::TensorViewMut::view_mut) of one that is needed later.
-/// Coordinates are text, `"(2,_)".parse()`, or written with expressions: [`coord!(row,
-/// _)`](tilewright_layout::coord).
+/// These methods borrow read-only views, but consume mutable ones. If a mutable view is needed
+/// later, pass [`TensorViewMut::view_mut`](crate::TensorViewMut::view_mut). Coordinates are text,
+/// `"(2,_)".parse()`, or written with expressions: [`coord!(row, _)`](tilewright_layout::coord).
 ///
 /// ```
 /// use tilewright_layout::Layout;
@@ -57,25 +56,25 @@ use crate::rearrange::Rearrangement;
 /// # }
 /// ```
 pub trait Tiling: Sized {
-    /// What the rearranged tensor is.
+    /// The type of the rearranged tensor.
     type Output;
 
     /// The tensor after some rearrangements, one after another.
     ///
     /// Errors: as the operation on layouts; an index outside its mode; a tile larger than its mode,
-    /// or tiles that cover more than it; of a mutable view, an element with two coordinates in the
-    /// result.
+    /// or tiles that cover more than it; an element of a mutable view that would have two
+    /// coordinates in the result.
     fn rearranged(self, steps: &[Rearrangement]) -> Result<Self::Output, TensorError>;
 
-    /// The part at the indices of a coordinate; modes under `_` stay (CuTe `tensor(coord)`).
+    /// The slice at the indices of a coordinate; modes under `_` stay (CuTe `tensor(coord)`).
     ///
     /// Errors: the coordinate does not fit the shape; an index is outside its mode.
     fn slice(self, coord: &Coord) -> Result<Self::Output, TensorError> {
         self.rearranged(&[Rearrangement::Slice(coord.clone())])
     }
 
-    /// The elements in the order in which a layout names their indices (CuTe `composition`). With a
-    /// thread-value layout of a tile, these are the elements of threads and their values.
+    /// The elements at the indices that a layout lists, in its order (CuTe `composition`). With a
+    /// thread-value layout of a tile, the result has the modes (thread, value).
     ///
     /// Errors: as [`Layout::compose`]; an index outside the tensor.
     #[doc(alias = "tensor_composition")]
@@ -83,14 +82,16 @@ pub trait Tiling: Sized {
         self.rearranged(&[Rearrangement::Compose(b.clone())])
     }
 
-    /// Of each mode, the part that a tiler names.
+    /// The composition with a tiler, mode by mode: the elements of each mode at the indices of its
+    /// part of the tiler.
     ///
     /// Errors: as [`Layout::compose_tiler`]; an index outside its mode.
     fn compose_tiler(self, tiler: &Tiler) -> Result<Self::Output, TensorError> {
         self.rearranged(&[Rearrangement::ComposeBy(tiler.clone())])
     }
 
-    /// Tiles and what runs over them, mode by mode: [`Layout::logical_divide`].
+    /// Divides each mode into a tile and the rest, which runs over the tiles:
+    /// [`Layout::logical_divide`].
     ///
     /// Errors: as the operation on layouts; a tile larger than its mode, or tiles that cover more
     /// than it.
@@ -98,7 +99,7 @@ pub trait Tiling: Sized {
         self.rearranged(&[Rearrangement::Divide(DivideForm::Logical, tiler.clone())])
     }
 
-    /// Tiles and what runs over them, `((tiles),(rests))`: [`Layout::zipped_divide`].
+    /// Divides into tiles and rests, `((tiles),(rests))`: [`Layout::zipped_divide`].
     ///
     /// Errors: as [`Tiling::logical_divide`].
     #[doc(alias = "tensor_zipped_divide")]
@@ -106,38 +107,38 @@ pub trait Tiling: Sized {
         self.rearranged(&[Rearrangement::Divide(DivideForm::Zipped, tiler.clone())])
     }
 
-    /// Tiles and what runs over them, `((tiles),rest,..)`: [`Layout::tiled_divide`].
+    /// Divides into tiles and rests, `((tiles),rest,..)`: [`Layout::tiled_divide`].
     ///
     /// Errors: as [`Tiling::logical_divide`].
     fn tiled_divide(self, tiler: &Tiler) -> Result<Self::Output, TensorError> {
         self.rearranged(&[Rearrangement::Divide(DivideForm::Tiled, tiler.clone())])
     }
 
-    /// Tiles and what runs over them, `(tile,..,rest,..)`: [`Layout::flat_divide`].
+    /// Divides into tiles and rests, `(tile,..,rest,..)`: [`Layout::flat_divide`].
     ///
     /// Errors: as [`Tiling::logical_divide`].
     fn flat_divide(self, tiler: &Tiler) -> Result<Self::Output, TensorError> {
         self.rearranged(&[Rearrangement::Divide(DivideForm::Flat, tiler.clone())])
     }
 
-    /// Some modes as one, which stands where the first of them stood (CuTe `group_modes`).
+    /// Groups some modes into one, at the position of the first of them (CuTe `group_modes`).
     ///
     /// Errors: the range is not within `0..rank`.
     fn group_modes(self, modes: Range<usize>) -> Result<Self::Output, TensorError> {
         self.rearranged(&[Rearrangement::Group(modes)])
     }
 
-    /// All leaves side by side, in one tuple.
+    /// All leaves in one flat tuple.
     fn flatten(self) -> Result<Self::Output, TensorError> {
         self.rearranged(&[Rearrangement::Flatten])
     }
 
-    /// The fewest modes with the same element at every index.
+    /// The fewest modes that keep the element at every index.
     fn coalesce(self) -> Result<Self::Output, TensorError> {
         self.rearranged(&[Rearrangement::Coalesce])
     }
 
-    /// The fewest modes within each place of a nesting, with the same element at every index:
+    /// The fewest modes within each leaf of a nesting that keep the element at every index:
     /// [`Layout::coalesce_by`].
     ///
     /// Errors: as the operation on layouts.
@@ -152,22 +153,20 @@ pub trait Tiling: Sized {
         self.rearranged(&[Rearrangement::Select(modes.to_vec())])
     }
 
-    /// One tile, whose modes are the tensor's: tile number `coord` of those that the tiler makes
+    /// One tile, with the modes of the tensor: tile number `coord` of the division by the tiler
     /// (CuTe `inner_partition`).
     ///
-    /// An index counts the tiles in all; a coordinate that names fewer modes than there are leaves
-    /// the others open.
-    /// Errors: as [`Tiling::logical_divide`] and [`Tiling::slice`].
+    /// An index counts all tiles. If a coordinate names fewer modes than there are, the others stay
+    /// open. Errors: as [`Tiling::logical_divide`] and [`Tiling::slice`].
     fn inner_partition(self, tiler: &Tiler, coord: &Coord) -> Result<Self::Output, TensorError> {
         let divide = Rearrangement::Divide(DivideForm::Zipped, tiler.clone());
         self.rearranged(&[divide, Rearrangement::Inner(coord.clone())])
     }
 
-    /// What lies at one place in every tile (CuTe `outer_partition`).
+    /// The elements at one position in every tile (CuTe `outer_partition`).
     ///
-    /// An index counts the places of the tile; a coordinate that names fewer modes than there are
-    /// leaves the others open.
-    /// Errors: as [`Tiling::logical_divide`] and [`Tiling::slice`].
+    /// An index counts the positions of the tile. If a coordinate names fewer modes than there are,
+    /// the others stay open. Errors: as [`Tiling::logical_divide`] and [`Tiling::slice`].
     fn outer_partition(self, tiler: &Tiler, coord: &Coord) -> Result<Self::Output, TensorError> {
         let divide = Rearrangement::Divide(DivideForm::Zipped, tiler.clone());
         self.rearranged(&[divide, Rearrangement::Outer(coord.clone())])
@@ -180,8 +179,8 @@ pub trait Tiling: Sized {
         self.inner_partition(tiler, coord)
     }
 
-    /// One tile of those that some modes of a tiler make, at the indices of the same modes of a
-    /// coordinate: those that a projection does not leave open (CuTe `local_tile` with `Step`).
+    /// One tile, by some of the modes of a tiler and the same modes of a coordinate: those that a
+    /// projection does not leave open (CuTe `local_tile` with `Step`).
     ///
     /// Errors: as [`Tiling::inner_partition`]; the projection and the tiler, or the coordinate,
     /// differ in rank.
@@ -209,12 +208,12 @@ pub trait Tiling: Sized {
         self.inner_partition(&tiler, &coord)
     }
 
-    /// What thread `thread` has of a tensor that threads share in turn: the coordinate at which the
-    /// thread layout has that value, in every tile of the shape of the thread layout, by mode (CuTe
+    /// Thread `thread`'s part of a tensor: in every tile of the shape of the thread layout, the
+    /// element at the coordinate at which the thread layout has the value `thread` (CuTe
     /// `local_partition`).
     ///
-    /// Errors: as [`Tiling::outer_partition`]; the thread layout has that value nowhere, or at more
-    /// than one coordinate.
+    /// Errors: as [`Tiling::outer_partition`]; the thread layout does not have that value, or has
+    /// it at more than one coordinate.
     fn local_partition(self, threads: &Layout, thread: i64) -> Result<Self::Output, TensorError> {
         let coord = slots(&thread_coord(threads, thread)?);
         self.outer_partition(&Tiler::from_shape(&threads.shape().product_each()?)?, &coord)
@@ -236,7 +235,7 @@ pub trait Tiling: Sized {
     }
 }
 
-/// A coordinate without open places.
+/// A coordinate without open modes.
 fn slots(coord: &Tree<i64>) -> Coord {
     coord.map(|index| Slot::At(*index))
 }
@@ -256,11 +255,11 @@ fn projected_tiler(projection: &Coord, tiler: &Tiler) -> Result<Tiler, TensorErr
     Ok(Tiler::modes(kept)?)
 }
 
-/// The most threads that a thread layout may have where they are listed: where all are asked for,
-/// or an inverse was not found.
+/// The largest number of threads of a thread layout that are listed, either because all are
+/// requested or because no inverse was found.
 pub(crate) const MAX_THREADS: i64 = 1 << 20;
 
-/// Refuses a thread layout that has a thread at two places.
+/// An error if a thread layout has a thread at two coordinates.
 pub(crate) fn each_thread_once(threads: &Layout) -> Result<(), TensorError> {
     each_once(threads).map_err(|error| match error {
         TensorError::Shared { pair: Some(pair), layout } => {

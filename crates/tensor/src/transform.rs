@@ -1,4 +1,4 @@
-//! Functions of elements: over several tensors, with a predicate, and along modes.
+//! Elementwise functions over several tensors, with a predicate, and reductions along modes.
 //!
 //! Laws, for every index `i` of operands of one size:
 //!
@@ -11,9 +11,9 @@
 //!   the other modes are `k`, in any order; [`reduce_with`]: in several values that are then
 //!   joined.
 //!
-//! The layouts may be any, and differ. No operand is copied as a whole. Numbers of an operand that
-//! is read in another order may be handed to `f` from a small buffer, a block at a time. Loops and
-//! patches are those of [`crate::visit`].
+//! The operands may have any, and different, layouts. No operand is copied as a whole. If the order
+//! of an operand that is read differs, its numbers may be passed to `f` from a small buffer, a
+//! block at a time. Loops and patches are those of [`crate::visit`].
 //!
 //! Reason for unsafe code: operands of several types and any layout are visited by pointer, so that
 //! the compiler makes vectors.
@@ -34,16 +34,16 @@ use plain::plain;
 pub use reduce::{reduce, reduce_with};
 use rows::{pairs, quadruples, singles, triples};
 
-/// Elements of up to this many bytes are written back unchanged where a predicate does not hold,
-/// which costs less than a branch.
+/// Elements of up to this many bytes are written back unchanged where a predicate is false, because
+/// that costs less than a branch.
 const BLENDED: usize = 16;
 
-/// Refuses operands of different sizes.
+/// An error if operands have different sizes.
 pub(crate) fn same_size(first: i64, second: i64) -> Result<(), TensorError> {
     if first == second { Ok(()) } else { Err(TensorError::Sizes { first, second }) }
 }
 
-/// Calls `f` with every element.
+/// Calls `f` with a mutable reference to every element.
 ///
 /// Errors: as [`Offsets::derived`].
 ///
@@ -69,8 +69,8 @@ pub fn update<T: Send, D: Offsets>(
 
 /// Calls `f` with every element of `a` and the element of `dst` at the same index.
 ///
-/// Where an operand that is read is in another order, `f` may be given copies of its elements, if
-/// they are primitive numbers.
+/// If an operand that is read has another order than `dst`, `f` may get copies of its elements,
+/// provided they are primitive numbers.
 ///
 /// Errors: the sizes differ (E0420).
 ///
@@ -100,8 +100,8 @@ pub fn transform<A: Sync, T: Send, L: Offsets, D: Offsets>(
 
 /// Calls `f` with every element of `a`, that of `b` and that of `dst` at the same index.
 ///
-/// Where an operand that is read is in another order, `f` may be given copies of its elements, if
-/// they are primitive numbers.
+/// If an operand that is read has another order than `dst`, `f` may get copies of its elements,
+/// provided they are primitive numbers.
 ///
 /// Errors: the sizes differ (E0420).
 ///
@@ -136,8 +136,8 @@ pub fn transform2<A: Sync, B: Sync, T: Send, L: Offsets, M: Offsets, D: Offsets>
 
 /// Calls `f` with every element of `a`, those of `b` and `c`, and that of `dst` at the same index.
 ///
-/// Where an operand that is read is in another order, `f` may be given copies of its elements, if
-/// they are primitive numbers.
+/// If an operand that is read has another order than `dst`, `f` may get copies of its elements,
+/// provided they are primitive numbers.
 ///
 /// Errors: the sizes differ (E0420).
 ///
@@ -174,8 +174,8 @@ pub fn transform3<A: Sync, B: Sync, C: Sync, T: Send, L: Offsets, M: Offsets, N:
     Ok(())
 }
 
-/// Copies the elements of `src` where the predicate holds, to the same index of `dst`; the others
-/// stay as they are.
+/// Copies the elements of `src` where the predicate is true to the same index of `dst`; the other
+/// elements of `dst` stay as they are.
 ///
 /// Errors: the sizes differ (E0420).
 ///

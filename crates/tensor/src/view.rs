@@ -1,24 +1,25 @@
-//! Views: borrowed memory under a layout.
+//! Views: borrowed memory with a layout.
 //!
-//! Law: a view of memory `m` under a layout `L`, with offset 0 at element `o`, has at coordinate
-//! `c` the element `m[o + L(c)]`.
+//! Law: a view of memory `m` with layout `L` and offset 0 at element `o` has at coordinate `c` the
+//! element `m[o + L(c)]`.
 //!
 //! # Invariant
 //!
-//! Of a [`TensorView`]: for every offset of its layout, `base + offset` points to an element that
-//! is borrowed for `'a`, and that nobody writes meanwhile. Of a [`TensorViewMut`]: so does it,
-//! nobody else reads or writes it meanwhile, and different coordinates have different offsets.
+//! For a [`TensorView`]: for every offset of its layout, `base + offset` points to an element that
+//! is borrowed for `'a`, and that nobody writes meanwhile. For a [`TensorViewMut`]: the same, and
+//! in addition nobody else reads or writes the element meanwhile, and different coordinates have
+//! different offsets.
 //!
-//! It holds on construction from a slice, where the range of the layout is compared with the slice
-//! ([`Offsets::range`]), and the layout found to be injective. What is made of a view afterwards
-//! has the layout `L o f` for a map `f` into the coordinates of `L`, and so reaches nothing new.
-//! `base` itself need not point to an element: a composed layout may have no offset 0.
+//! It holds on construction from a slice: the range of the layout is compared with the slice
+//! ([`Offsets::range`]), and the layout of a mutable view is checked to be injective. A view made
+//! of another view has the layout `L o f` for a map `f` into the coordinates of `L`, and so reaches
+//! nothing new. `base` itself need not point to an element: a composed layout may have no offset 0.
 //!
 //! An offset times the size of an element cannot overflow, as both ends of the range lie in one
 //! allocation.
 //!
 //! Reason for unsafe code: an element access after the proof is an addition and a load, with no
-//! comparison; and many disjoint mutable views of one slice are not to be had without.
+//! bounds check; and safe code cannot make many disjoint mutable views of one slice.
 #![allow(unsafe_code)]
 
 use std::fmt;
@@ -32,7 +33,7 @@ use crate::position::Position;
 use crate::rearrange::{Rearrangement, after};
 use crate::tiling::Tiling;
 
-/// Borrowed elements under a layout, to be read.
+/// A read-only view: borrowed elements with a layout.
 ///
 /// ```
 /// use tilewright_layout::Layout;
@@ -54,7 +55,7 @@ pub struct TensorView<'a, T, L = Layout> {
     memory: PhantomData<&'a T>,
 }
 
-/// Borrowed elements under a layout, to be read and written.
+/// A mutable view: mutably borrowed elements with a layout.
 ///
 /// Every element has one coordinate: a layout that repeats an element is refused.
 ///
@@ -87,10 +88,10 @@ unsafe impl<T: Send, L: Send> Send for TensorViewMut<'_, T, L> {}
 // SAFETY: a shared mutable view gives shared references only.
 unsafe impl<T: Sync, L: Sync> Sync for TensorViewMut<'_, T, L> {}
 
-/// Refuses a layout with offsets, counted from `origin`, outside this many elements.
+/// An error if a layout has offsets, counted from `origin`, outside this many elements.
 pub(crate) fn check_range<L: Offsets>(layout: &L, origin: usize, elements: usize) -> Result<(), TensorError> {
     let (least, greatest) = layout.range()?;
-    // Numbers of 64 bits each: their sums fit.
+    // The inputs have 64 bits, so their sums fit into 128 bits.
     let (first, last) = (origin as i128 + i128::from(least), origin as i128 + i128::from(greatest));
     if first < 0 || last >= elements as i128 {
         return Err(TensorError::Outside { least, greatest, origin, elements });
@@ -98,10 +99,10 @@ pub(crate) fn check_range<L: Offsets>(layout: &L, origin: usize, elements: usize
     Ok(())
 }
 
-/// What a view says of its layout, to be read or written.
+/// The methods about the layout that both kinds of views have.
 macro_rules! of_both {
     ($T:ident, $L:ident) => {
-        /// Where the elements lie.
+        /// The layout.
         #[inline]
         pub fn layout(&self) -> &$L {
             &self.layout
@@ -127,8 +128,8 @@ macro_rules! of_both {
             self.layout.size()
         }
 
-        /// The pointer to the element at offset 0; where the layout has no offset 0, to where it
-        /// would be.
+        /// The pointer to the element at offset 0. If no element has offset 0, the pointer to where
+        /// it would be.
         #[inline]
         pub fn as_ptr(&self) -> *const $T {
             self.base
@@ -164,22 +165,22 @@ impl<'a, T, L: Offsets> TensorView<'a, T, L> {
         Ok(unsafe { TensorView::of_valid(memory, origin, layout) })
     }
 
-    /// The view of a slice within which all offsets are known to be.
+    /// The view of a slice for a layout all of whose offsets are known to be inside.
     ///
     /// # Safety
-    /// They are.
+    /// All offsets are inside the slice.
     pub(crate) unsafe fn of_valid(memory: &'a [T], origin: usize, layout: L) -> TensorView<'a, T, L> {
         debug_assert!(check_range(&layout, origin, memory.len()).is_ok());
         // SAFETY: the caller vouches that all offsets are within the slice, borrowed for 'a.
         unsafe { TensorView::from_raw(memory.as_ptr().wrapping_add(origin), layout) }
     }
 
-    /// A view of elements in memory that is no slice of Rust's, such as an array of another
-    /// language: `base` is where offset 0 is, or would be.
+    /// A view of elements in memory that is not a Rust slice, such as an array of another language.
+    /// `base` points to offset 0, or to where it would be.
     ///
     /// # Safety
-    /// Every offset of the layout is one of an element in one allocation, aligned and initialised,
-    /// that is borrowed for `'a`, and that nobody writes meanwhile.
+    /// Every offset of the layout leads to an aligned, initialised element of one allocation that
+    /// is borrowed for `'a`, and that nobody writes meanwhile.
     #[inline]
     pub unsafe fn from_raw(base: *const T, layout: L) -> TensorView<'a, T, L> {
         TensorView { base, layout, memory: PhantomData }
@@ -211,8 +212,8 @@ impl<'a, T, L: Offsets> TensorView<'a, T, L> {
 impl<'a, T, L: Offsets> TensorViewMut<'a, T, L> {
     /// The view of a slice, with offset 0 at its first element.
     ///
-    /// Errors: an offset is outside the slice; the layout reaches an element twice, or is not known
-    /// not to.
+    /// Errors: an offset is outside the slice; the layout reaches an element twice, or that could
+    /// not be decided.
     pub fn new(memory: &'a mut [T], layout: L) -> Result<TensorViewMut<'a, T, L>, TensorError> {
         TensorViewMut::with_origin(memory, 0, layout)
     }
@@ -228,10 +229,11 @@ impl<'a, T, L: Offsets> TensorViewMut<'a, T, L> {
         Ok(unsafe { TensorViewMut::of_valid(memory, origin, layout) })
     }
 
-    /// The view of a slice within which all offsets are known to be, each at one coordinate.
+    /// The view of a slice for a layout all of whose offsets are known to be inside, each at one
+    /// coordinate.
     ///
     /// # Safety
-    /// They are.
+    /// All offsets are inside the slice, each at one coordinate.
     pub(crate) unsafe fn of_valid(memory: &'a mut [T], origin: usize, layout: L) -> TensorViewMut<'a, T, L> {
         debug_assert!(check_range(&layout, origin, memory.len()).is_ok());
         // SAFETY: the caller vouches that all offsets are within the slice, borrowed mutably for
@@ -239,13 +241,13 @@ impl<'a, T, L: Offsets> TensorViewMut<'a, T, L> {
         unsafe { TensorViewMut::from_raw(memory.as_mut_ptr().wrapping_add(origin), layout) }
     }
 
-    /// A view of elements in memory that is no slice of Rust's, such as an array of another
-    /// language: `base` is where offset 0 is, or would be.
+    /// A mutable view of elements in memory that is not a Rust slice, such as an array of another
+    /// language. `base` points to offset 0, or to where it would be.
     ///
     /// # Safety
-    /// Every offset of the layout is one of an element in one allocation, aligned and initialised,
-    /// that is borrowed for `'a`, and that nobody else reads or writes meanwhile. Different
-    /// coordinates have different offsets.
+    /// Every offset of the layout leads to an aligned, initialised element of one allocation that
+    /// is borrowed for `'a`, and that nobody else reads or writes meanwhile. Different coordinates
+    /// have different offsets.
     #[inline]
     pub unsafe fn from_raw(base: *mut T, layout: L) -> TensorViewMut<'a, T, L> {
         TensorViewMut { base, layout, memory: PhantomData }
@@ -253,8 +255,8 @@ impl<'a, T, L: Offsets> TensorViewMut<'a, T, L> {
 
     of_both!(T, L);
 
-    /// The pointer to the element at offset 0; where the layout has no offset 0, to where it would
-    /// be.
+    /// The mutable pointer to the element at offset 0. If no element has offset 0, the pointer to
+    /// where it would be.
     #[inline]
     pub fn as_mut_ptr(&mut self) -> *mut T {
         self.base
@@ -270,8 +272,8 @@ impl<'a, T, L: Offsets> TensorViewMut<'a, T, L> {
         Ok(unsafe { &*self.base.offset(offset as isize) })
     }
 
-    /// The element at an index, a list of one index for each mode, or a nested coordinate, to be
-    /// written.
+    /// A mutable reference to the element at an index, a list of one index for each mode, or a
+    /// nested coordinate.
     ///
     /// Errors: it is outside the shape.
     #[inline]
@@ -290,12 +292,12 @@ impl<'a, T, L: Offsets> TensorViewMut<'a, T, L> {
         Ok(())
     }
 
-    /// The same elements, to be read.
+    /// A read-only view of the same elements.
     pub fn view(&self) -> TensorView<'_, T, L> {
         TensorView { base: self.base, layout: self.layout.clone(), memory: PhantomData }
     }
 
-    /// The same elements, for a shorter time.
+    /// A mutable view of the same elements, with a shorter lifetime.
     pub fn view_mut(&mut self) -> TensorViewMut<'_, T, L> {
         TensorViewMut { base: self.base, layout: self.layout.clone(), memory: PhantomData }
     }

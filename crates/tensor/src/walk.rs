@@ -1,16 +1,16 @@
-//! Elements in the order of their indices.
+//! Iteration over elements in the order of their indices.
 //!
 //! Law: element number `i` of the walk over a tensor is the one at index `i`, colexicographic: the
 //! first mode runs fastest. A walk from the back gives the same elements in reverse, and one from
 //! both ends gives each element once.
 //!
-//! Offsets are counted up, not computed. A walk is cut into runs (`walk/runs.rs`). Within a run an
-//! offset costs an addition, or, through a map, a look into a table of the offsets of one block
-//! (`walk/tables.rs`). A loop keeps its place in the run (`walk/cursor.rs`) in registers; the rest
-//! is out of line, on the heap.
+//! Offsets are incremented, not computed. A walk consists of runs (`walk/runs.rs`). Within a run an
+//! offset costs an addition, or, with an outer map, a lookup in a table of the offsets of one block
+//! (`walk/tables.rs`). A loop keeps its position in the run (`walk/cursor.rs`) in registers;
+//! everything else is out of line, on the heap.
 //!
-//! Reason for unsafe code: the offsets are those of the layout, which were proved to lie in the
-//! memory. No access is checked again.
+//! Reason for unsafe code: the offsets are those of the layout, which were proved to be in the
+//! memory. Accesses are not checked again.
 #![allow(unsafe_code)]
 
 mod cursor;
@@ -27,9 +27,9 @@ use runs::{Middle, Run, RunRows};
 pub(crate) use tables::number;
 
 pub(crate) mod sealed {
-    /// A kind of map that says where elements lie.
+    /// A kind of map from coordinates to offsets.
     pub trait Sealed {
-        /// Whether the offsets are those of a layout seen through a map, or may be.
+        /// Whether the layout has an outer map, or may have one.
         const MAPPED: bool;
     }
 }
@@ -37,7 +37,8 @@ pub(crate) mod sealed {
 /// The offsets of a map, in the order of the indices; made by
 /// [`Offsets::walk`](crate::Offsets::walk).
 ///
-/// Where a map has no value, which does not occur in a view, the offset is [`i64::MAX`].
+/// At an index where the map has no value, which does not occur in a view, the offset is
+/// [`i64::MAX`].
 ///
 /// ```
 /// use tilewright_layout::{Composed, Layout};
@@ -49,13 +50,13 @@ pub(crate) mod sealed {
 /// assert_eq!(swizzled.walk().rev().collect::<Vec<_>>(), [2, 1, 3, 0]);
 /// ```
 pub struct Walk<L = Layout> {
-    /// The first run that is left. Of a layout, `more` runs of length `span` follow, each `jump`
-    /// after the end of the one before.
+    /// The first remaining run. For a layout without an outer map, `more` runs of length `span`
+    /// follow, each `jump` after the end of the previous one.
     front: Cursor,
     more: i64,
     jump: i64,
     span: i64,
-    /// The last run that is left.
+    /// The last remaining run.
     back: Cursor,
     middle: HeapPart,
     map: PhantomData<fn() -> L>,
@@ -97,14 +98,14 @@ impl<L> Clone for Walk<L> {
     }
 }
 
-/// What a fold takes at once.
+/// A piece that a fold processes at once.
 #[derive(Clone, Copy)]
 pub(crate) enum Piece<'t> {
-    /// The first offset, the step, and how many there are.
+    /// The first offset, the step, and the number of offsets.
     Steps(i64, i64, i64),
-    /// An offset, and what is added to it.
+    /// An offset, and the numbers that are added to it.
     Added(i64, &'t [i64]),
-    /// An offset, and what it is XORed with.
+    /// An offset, and the numbers that are XORed with it.
     Flipped(i64, &'t [i64]),
 }
 
@@ -130,14 +131,14 @@ impl<L> Walk<L> {
         Walk::new(Ok(Middle::of_composed(composed)))
     }
 
-    /// The walk over a layout with XOR strides that is no composed one.
+    /// The walk over a layout with XOR strides that cannot be written as a composed one.
     #[inline(always)]
     pub(crate) fn of_xor(layout: &Layout<Xor>) -> Walk<L> {
         Walk::new(Ok(Middle::of_xor(layout)))
     }
 }
 
-/// A method of a cursor, for the kind of map that `L` is.
+/// Calls a method of a cursor, for the kind of map that `L` is.
 macro_rules! of {
     ($cursor:expr, $method:ident($($argument:expr)?)) => {
         if L::MAPPED { $cursor.$method::<true>($($argument)?) } else { $cursor.$method::<false>($($argument)?) }
@@ -145,7 +146,7 @@ macro_rules! of {
 }
 
 impl<L: sealed::Sealed> Walk<L> {
-    /// How many offsets are left.
+    /// The number of remaining offsets.
     #[inline(always)]
     fn left(&self) -> i64 {
         let middle = self.middle.0.as_ref().map_or(0, |middle| middle.left());
@@ -153,15 +154,15 @@ impl<L: sealed::Sealed> Walk<L> {
         if L::MAPPED { ends + middle } else { ends + middle + self.more * self.whole() }
     }
 
-    /// How many offsets each of the runs in front of the middle has, of a layout.
+    /// The number of offsets of the runs in front of the middle, for a layout without an outer map.
     #[inline(always)]
     fn whole(&self) -> i64 {
         self.front.after(0, self.span).length::<false>()
     }
 
-    /// Begins the next run at the front; whether there is one.
+    /// Begins the next run at the front. Returns whether there is one.
     ///
-    /// The run before is used up.
+    /// The previous run must be used up.
     #[inline(always)]
     fn refill(&mut self) -> bool {
         if !L::MAPPED && self.more > 0 {
@@ -189,9 +190,9 @@ impl<L: sealed::Sealed> Walk<L> {
         !of!(self.front, is_empty())
     }
 
-    /// Begins the next run at the back; whether there is one.
+    /// Begins the next run at the back. Returns whether there is one.
     ///
-    /// The run before is used up.
+    /// The previous run must be used up.
     #[inline(always)]
     fn refill_back(&mut self) -> bool {
         if let Some(middle) = &mut self.middle.0 {
@@ -202,7 +203,7 @@ impl<L: sealed::Sealed> Walk<L> {
             }
         }
         if !L::MAPPED && self.more > 0 {
-            // The last of the runs that begin in front of the middle.
+            // Takes the last of the runs in front of the middle.
             self.more -= 1;
             let by = self.jump.wrapping_add(self.more.wrapping_mul(self.jump.wrapping_add(self.span)));
             self.back = self.front.after(by, self.span).reversed::<false>();
@@ -233,7 +234,7 @@ impl<L: sealed::Sealed> Walk<L> {
         Some(RunRows { run: of!(self.front, finish()), more: 0, pitch: 0 })
     }
 
-    /// Folds what is left, piece by piece.
+    /// Folds the remaining offsets, piece by piece.
     #[inline(always)]
     pub(crate) fn fold_pieces<B>(mut self, init: B, mut f: impl FnMut(B, Piece<'_>) -> B) -> B {
         let mut value = init;
@@ -256,7 +257,7 @@ impl<L: sealed::Sealed> Walk<L> {
     }
 }
 
-/// The bounds of an iterator of this many items.
+/// The size hint of an iterator with this many items left.
 fn counted(left: i64) -> (usize, Option<usize>) {
     match usize::try_from(left) {
         Ok(left) => (left, Some(left)),
@@ -293,7 +294,7 @@ impl<L: sealed::Sealed> Iterator for Walk<L> {
             count -= length;
             let whole = self.whole();
             if let Some(runs) = count.checked_div(whole) {
-                // Of the runs in front of the middle.
+                // Skips runs in front of the middle.
                 let skipped = runs.min(self.more);
                 self.more -= skipped;
                 count -= skipped * whole;
@@ -305,7 +306,7 @@ impl<L: sealed::Sealed> Iterator for Walk<L> {
                 && middle.left() > 0
             {
                 let skipped = count.min(middle.left() - 1);
-                // The run that has begun still holds what is left of it.
+                // The run that has begun still has its remaining offsets.
                 count = count - skipped + middle.skip(skipped);
             }
             if !self.refill() {

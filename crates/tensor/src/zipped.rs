@@ -1,8 +1,7 @@
-//! Zipped tensors: several tensors of one shape, as one of tuples.
+//! Zipped tensors: several tensors of the same shape, as one tensor of tuples.
 //!
-//! Law: element `c` of the zip of tensors is the tuple of their elements at `c`, and what is
-//! written to it is written to them. A rearrangement of the zip is the zip of the tensors
-//! rearranged in the same way.
+//! Law: element `c` of the zip is the tuple of the tensors' elements at `c`. Writing to it writes
+//! to them. A rearrangement of the zip is the zip of the tensors with the same rearrangement.
 
 use tilewright_layout::{LayoutError, Tree};
 
@@ -15,7 +14,7 @@ use crate::rearrange::Rearrangement;
 use crate::tiling::Tiling;
 use crate::view::{TensorView, TensorViewMut};
 
-/// Tensors of one shape (CuTe `make_zip_tensor`, but that it can be written).
+/// Tensors of the same shape (CuTe `make_zip_tensor`, except that it can be written).
 ///
 /// ```
 /// use tilewright_layout::Layout;
@@ -32,38 +31,38 @@ use crate::view::{TensorView, TensorViewMut};
 #[derive(Clone, Debug)]
 pub struct Zipped<V>(V);
 
-/// A tensor that can be part of a zip: a view, or one of coordinates.
+/// A tensor that can be part of a zip: a view, or an identity tensor.
 pub trait Member: Sized {
-    /// What is read at a coordinate.
+    /// The type of an element that is read.
     type Item<'m>
     where
         Self: 'm;
-    /// What can be written of it where the zip is mutable: a mutable reference, if the member is a
-    /// mutable view.
+    /// The type of an element of a mutable zip: a mutable reference, if the member is a mutable
+    /// view.
     type ItemMut<'m>
     where
         Self: 'm;
-    /// All of them, in the order of the indices.
+    /// An iterator over all elements, in index order.
     type Stream<'m>: Iterator<Item = Self::ItemMut<'m>>
     where
         Self: 'm;
-    /// What the member is after a rearrangement.
+    /// The type of the member after a rearrangement.
     type Output;
 
     /// The extents.
     fn extents(&self) -> Tree<i64>;
 
-    /// What is read at a position.
+    /// The element at a position, for reading.
     ///
     /// Errors: it is outside the shape.
     fn item(&self, position: impl Position) -> Result<Self::Item<'_>, TensorError>;
 
-    /// What may be written at a position.
+    /// The element at a position, for writing.
     ///
     /// Errors: it is outside the shape.
     fn item_mut(&mut self, position: impl Position) -> Result<Self::ItemMut<'_>, TensorError>;
 
-    /// All elements, in the order of the indices.
+    /// All elements, in index order.
     fn stream(&mut self) -> Self::Stream<'_>;
 
     /// The member after some rearrangements.
@@ -175,31 +174,31 @@ impl Member for CoordinateTensor {
 
 /// Two to four members.
 pub trait Members: Sized {
-    /// What is read at a coordinate.
+    /// The type of an element that is read: a tuple.
     type Items<'m>
     where
         Self: 'm;
-    /// What can be written of them where the zip is mutable.
+    /// The type of an element of a mutable zip: a tuple.
     type ItemsMut<'m>
     where
         Self: 'm;
-    /// What the members are after a rearrangement.
+    /// The type of the members after a rearrangement.
     type Output;
 
-    /// The extents of each.
+    /// The shape of each member.
     fn extents(&self) -> Vec<Tree<i64>>;
 
-    /// What is read at a position.
+    /// The elements at a position, for reading.
     ///
     /// Errors: it is outside the shape.
     fn items(&self, position: impl Position) -> Result<Self::Items<'_>, TensorError>;
 
-    /// What may be written at a position.
+    /// The elements at a position, for writing.
     ///
     /// Errors: it is outside the shape.
     fn items_mut(&mut self, position: impl Position) -> Result<Self::ItemsMut<'_>, TensorError>;
 
-    /// Calls `f` with the elements at each coordinate, in the order of the indices.
+    /// Calls `f` with the elements at each coordinate, in index order.
     fn each<'m>(&'m mut self, f: impl FnMut(Self::ItemsMut<'m>));
 
     /// The members after some rearrangements.
@@ -229,14 +228,14 @@ impl<V: Members> Zipped<V> {
         self.0.items(position)
     }
 
-    /// The elements at a position, those of mutable views to be written.
+    /// The elements at a position; those of mutable views can be written.
     ///
     /// Errors: it is outside the shape.
     pub fn get_mut(&mut self, position: impl Position) -> Result<V::ItemsMut<'_>, TensorError> {
         self.0.items_mut(position)
     }
 
-    /// Calls `f` with the elements at each coordinate, in the order of the indices.
+    /// Calls `f` with the elements at each coordinate, in index order.
     #[inline]
     pub fn for_each<'m>(&'m mut self, f: impl FnMut(V::ItemsMut<'m>)) {
         self.0.each(f);
@@ -251,7 +250,7 @@ impl<V: Members> Tiling for Zipped<V> {
     }
 }
 
-/// Tuples as members.
+/// Implements [`Members`] for tuples.
 macro_rules! members {
     (A a 0, $($member:ident $value:ident $at:tt),*) => {
         impl<A: Member, $($member: Member),*> Members for (A, $($member),*) {
@@ -273,7 +272,8 @@ macro_rules! members {
 
             #[inline]
             fn each<'m>(&'m mut self, mut f: impl FnMut(Self::ItemsMut<'m>)) {
-                // The first is walked in loops, the others step by step: all have as many elements.
+                // The first member is visited in loops, the others step by step: all have the same
+                // number of elements.
                 $(let mut $value = self.$at.stream();)*
                 self.0.stream().for_each(|a| {
                     if let ($(Some($value),)*) = ($($value.next(),)*) {
@@ -293,7 +293,7 @@ members!(A a 0, B b 1);
 members!(A a 0, B b 1, C c 2);
 members!(A a 0, B b 1, C c 2, D d 3);
 
-/// Writing tuples.
+/// Methods that write tuples.
 macro_rules! written {
     ($($element:ident $map:ident $value:ident $at:tt),*) => {
         impl<$($element, $map: Offsets),*> Zipped<($(TensorViewMut<'_, $element, $map>,)*)> {

@@ -1,6 +1,6 @@
-//! What a plan does, and why, in words.
+//! The text that explains what a plan does, and why.
 //!
-//! Law: every line that is printed is read off the plan that runs.
+//! Law: every printed line is read from the plan that runs.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use super::plan::{Body, DividedSide, Loops, Move, STAGED_ROW};
 use crate::memory::LINE;
 
 impl fmt::Display for Plan {
-    /// A line for the whole, for each loop, for the tile, the stores and the threads.
+    /// One line each for the whole copy, each loop, the tile, the stores and the threads.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes = (self.size as u64).saturating_mul(self.element as u64);
         write!(f, "{} of {}, {}", count(self.size as usize, "element"), count(self.element, "byte"), amount(bytes))?;
@@ -100,12 +100,12 @@ impl Plan {
     }
 }
 
-/// A number and its noun.
+/// A number and its noun, in the plural unless the number is 1.
 fn count(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
-/// A number of bytes, in the unit in which it is whole or large.
+/// A number of bytes, in the largest unit in which it is at least 1.
 fn amount(bytes: u64) -> String {
     match bytes {
         0..1024 => count(bytes as usize, "byte"),

@@ -1,41 +1,44 @@
-//! Rows of the destination that are short and adjacent: they are collected in a buffer, and written
-//! as one.
+//! Joined rows: short, adjacent rows of the destination are collected in a buffer and written
+//! together.
 //!
-//! Law: a batch has a place in the buffer for each of its columns, no two of which overlap. Its
-//! runs, which together are all of it, are the parts of the buffer that are contiguous in the
-//! destination too.
+//! Law: a batch reserves buffer space for each of its columns, and these spaces do not overlap. The
+//! runs of a batch together are all of its buffer; each run is contiguous both in the buffer and in
+//! the destination.
 
-/// The most bytes of a row that is joined with others. Of a longer one, little is lost at its ends.
+/// The largest number of bytes of a row that is joined with others. For longer rows, the partial
+/// lines at the ends cost little.
 const ROW: usize = 1024;
-/// The bytes of a buffer. It is large enough for rows of the source to be read on for a while.
+/// The bytes of the buffer. It is large enough that rows of the source are read sequentially for a
+/// while.
 const BUFFER: usize = 80 << 10;
-/// The least bytes of a run: at its ends lines are written in part.
+/// The smallest number of bytes of a run, because the lines at its ends are written in part.
 const RUN: usize = 512;
 
 /// Some of the columns of a tile, each a row of the destination.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Batch {
-    /// Where in the buffer each of them is put.
+    /// The offset in the buffer of each column.
     pub(super) places: Vec<isize>,
     pub(super) runs: Vec<JoinedRun>,
 }
 
-/// What is contiguous in the buffer as in the destination.
+/// A range that is contiguous both in the buffer and in the destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct JoinedRun {
     pub(super) at: usize,
-    /// The place in the destination.
+    /// The offset in the destination.
     pub(super) to: isize,
     pub(super) bytes: usize,
 }
 
-/// The batches of columns of `row` bytes, in multiples of the columns of a line of the source.
+/// The batches of columns of `row` bytes each. The number of columns of a batch is a multiple of
+/// those in a line of the source.
 pub(super) fn batches(columns: &[isize], row: usize, line: usize) -> Vec<Batch> {
     let most = (BUFFER / row.max(1) / line * line).max(line);
     columns.chunks(most).map(|columns| Batch::new(columns, row)).collect()
 }
 
-/// Whether joining these rows is better than writing each by itself.
+/// Whether joining these rows is faster than writing each by itself.
 pub(super) fn pays(batches: &[Batch], row: usize) -> bool {
     let runs: usize = batches.iter().map(|batch| batch.runs.len()).sum();
     let bytes: usize = batches.iter().map(Batch::bytes).sum();
@@ -60,7 +63,7 @@ impl Batch {
         Batch { places, runs }
     }
 
-    /// The bytes that it takes in the buffer.
+    /// The bytes that this batch takes in the buffer.
     pub(super) fn bytes(&self) -> usize {
         self.runs.iter().map(|run| run.bytes).sum()
     }

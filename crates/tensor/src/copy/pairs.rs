@@ -1,13 +1,14 @@
-//! Tiles that are tables of pairs of places.
+//! Tiles given by tables of (source offset, destination offset) pairs.
 //!
-//! Law: the table has the places of all axes that are not additive, and of parts of others. With
-//! the loops around it, every element is visited once.
+//! Law: the table holds the offsets of all axes that are not additive, and of parts of others.
+//! Together with the loops around it, it visits every element once.
 
 use super::plan::{CopyTile, DST, Move, SRC, Table};
 use crate::domain::{Space, Step};
 use crate::memory::{LINE, PAGE};
 
-/// The most places of a table that has additive axes too, and the most bytes at them.
+/// The largest number of offsets in a table that includes additive axes, and the largest number of
+/// bytes that these offsets address.
 const PLACES: usize = 1 << 10;
 const PAIRED: usize = 1 << 15;
 
@@ -15,8 +16,8 @@ const PAIRED: usize = 1 << 15;
 /// sets of the L1 cache.
 const PAGES: usize = 5;
 
-/// The tile of the places of axes that are not additive, in the order of the destination, and of as
-/// many others as make whole lines of it.
+/// The tile of the axes that are not additive, in the order of the destination. It also includes as
+/// many additive axes as whole lines of the destination need.
 pub(super) fn pairs(mut lines: Vec<[isize; 2]>, steps: &mut Vec<Step<2>>, unit: usize) -> CopyTile {
     let line = (LINE / unit.min(LINE)).max(1);
     loop {
@@ -29,7 +30,8 @@ pub(super) fn pairs(mut lines: Vec<[isize; 2]>, steps: &mut Vec<Step<2>>, unit: 
             some.len() == line && start.wrapping_sub(first) % LINE as isize == 0 && some.iter().enumerate().all(from)
         };
         let rows = lines.iter().enumerate().all(continues) || lines.chunks(line).all(whole);
-        // The axis with the shortest step in the destination, or as much of it as divides it.
+        // Takes the axis with the shortest step in the destination, or the largest divisor of its
+        // extent for which there is room.
         let room = PLACES.min(PAIRED / unit) / lines.len();
         let next = (0..steps.len()).min_by_key(|at| steps[*at].by[DST].unsigned_abs()).filter(|_| !rows && room > 1);
         let parts =
@@ -55,7 +57,8 @@ pub(super) fn pairs(mut lines: Vec<[isize; 2]>, steps: &mut Vec<Step<2>>, unit: 
     }
 }
 
-/// Whether the table of runs has whole lines of the destination, from few pages of the source.
+/// Whether the runs of the table cover whole lines of the destination and come from few pages of
+/// the source.
 pub(super) fn reads_few_pages(space: &Space<2>, steps: &[Step<2>], unit: usize) -> bool {
     let tile = pairs(space.table.clone(), &mut steps.to_vec(), unit);
     let mut pages: Vec<isize> = tile.along.src.iter().map(|place| place.div_euclid(PAGE as isize)).collect();

@@ -25,14 +25,15 @@ use crate::memory::LINE;
 /// The least bytes of a row on either side that are worth a transpose.
 const LEAST_ROW: usize = 16;
 
-/// A tile, the loops around it, and what they add to the origin on each side.
+/// A tile, the loops around it, and what they add to the origin in the source and in the
+/// destination.
 pub(super) struct PermutedTile {
     pub(super) tile: CopyTile,
     pub(super) outer: Vec<TileLoop>,
     pub(super) origin: [isize; 2],
 }
 
-/// What the positions of an axis do to the place on one side.
+/// What the positions of an axis do to the offset in the source or in the destination.
 #[derive(Debug, Clone)]
 enum By {
     /// Each step adds this many bytes.
@@ -48,7 +49,7 @@ struct PermutedAxis {
     by: [By; 2],
 }
 
-/// The axes that make the rows of one side, those with short steps first.
+/// The axes that form the rows of one side (source or destination), those with short steps first.
 struct Chain {
     side: usize,
     axes: Vec<PermutedAxis>,
@@ -56,12 +57,12 @@ struct Chain {
     bytes: usize,
     /// The size `2^k` of the block in which bits are flipped.
     block: usize,
-    /// Whether an axis was divided, so that no other continues it.
+    /// Whether an axis was split. No further axis can continue the rows then.
     full: bool,
 }
 
-/// The tile for the additive axes `steps`, without those of a run of `unit` bytes, and the other
-/// axes of the space; none if rows are short, or the map does more than flip bits.
+/// The tile of the additive axes `steps`, without those of a run of `unit` bytes, and the other
+/// axes of the space. None if rows are too short, or if the map does more than flip bits.
 pub(super) fn tile(space: &Space<2>, steps: &[Step<2>], unit: usize) -> Option<PermutedTile> {
     if !matches!(unit, 1 | 2 | 4 | 8 | 16) {
         return None;
@@ -84,8 +85,8 @@ pub(super) fn tile(space: &Space<2>, steps: &[Step<2>], unit: usize) -> Option<P
     let mut outer = Vec::new();
     let (mut across, mut along) = (Chain::new(SRC, unit), Chain::new(DST, unit));
     let wide = TRANSPOSED_ROW.min(COLUMNS * unit);
-    // The shorter side first, so that neither takes what the other needs. When both have whole
-    // lines, each takes as much as wanted.
+    // Extends the side with the shorter rows first, so that neither side takes what the other
+    // needs. When both have whole lines, each takes as much as it can use.
     loop {
         let mut wants = |side: &mut Chain, least, wanted| side.take(&mut axes, least, wanted, unit, &mut outer);
         let lines = match along.bytes < across.bytes {
@@ -104,7 +105,7 @@ pub(super) fn tile(space: &Space<2>, steps: &[Step<2>], unit: usize) -> Option<P
     if across.bytes < enough || along.bytes < enough {
         return None;
     }
-    // Bits below the end of a block must not be both added and flipped.
+    // A bit within a block must not be both added to and flipped.
     if [&across, &along].into_iter().any(|chain| used[chain.side] & chain.added() != 0) {
         return None;
     }
@@ -138,8 +139,8 @@ pub(super) fn tile(space: &Space<2>, steps: &[Step<2>], unit: usize) -> Option<P
     Some(PermutedTile { tile, outer, origin })
 }
 
-/// The axes that are not additive, as what they add or flip, and the bits of the first place on
-/// each side where some are flipped; none if they do anything else.
+/// The axes that are not additive, as what they add or flip, and the bits of the first offset in
+/// the source and in the destination if some are flipped. None if an axis does anything else.
 fn flips(space: &Space<2>) -> Option<(Vec<PermutedAxis>, [usize; 2])> {
     let mut bases = [0; 2];
     for (side, base) in bases.iter_mut().enumerate() {
@@ -178,7 +179,8 @@ fn flips(space: &Space<2>) -> Option<(Vec<PermutedAxis>, [usize; 2])> {
     Some((axes, bases))
 }
 
-/// What the positions of axes add and flip on each side, at an index of the axes.
+/// The sum of what the axes add, and the XOR of what they flip, at an index of the axes, for the
+/// source and the destination.
 fn sum(axes: &[PermutedAxis], index: usize) -> ([isize; 2], [usize; 2]) {
     let (mut rest, mut added, mut flipped) = (index, [0_isize; 2], [0; 2]);
     for axis in axes {
@@ -205,8 +207,8 @@ impl By {
 }
 
 impl PermutedAxis {
-    /// Whether the axis continues rows of `bytes` bytes: position `k` begins, or flips what begins,
-    /// `k` rows further on.
+    /// Whether the axis continues rows of `bytes` bytes: its position `k` adds or flips `k` times
+    /// that many bytes.
     fn continues(&self, side: usize, bytes: usize) -> bool {
         match &self.by[side] {
             By::Add(step) => usize::try_from(*step) == Ok(bytes),
@@ -217,8 +219,8 @@ impl PermutedAxis {
         }
     }
 
-    /// The axis as a loop. One that flips bits has two iterations. `high` holds the bits above the
-    /// blocks that are flipped so far; no two axes flip the same.
+    /// The axis as a loop. An axis that flips bits becomes a loop of two iterations. `high`
+    /// collects the flipped bits above the blocks; no two axes flip the same bit.
     fn outer(self, blocks: [usize; 2], high: &mut [usize; 2]) -> Option<TileLoop> {
         let (mut by, mut masks) = ([0; 2], [0; 2]);
         for (side, what) in self.by.iter().enumerate() {
@@ -246,8 +248,8 @@ impl Chain {
         Chain { side, axes: Vec::new(), bytes: unit, block: unit, full: false }
     }
 
-    /// Takes the axis that continues the rows, or what is wanted of it, if rows have less than
-    /// `least` bytes. The rest becomes a loop. False if there is none.
+    /// If rows have fewer than `least` bytes, takes the axis that continues them, or as much of it
+    /// as is wanted; the rest becomes a loop. False if no axis continues them.
     fn take(
         &mut self,
         axes: &mut Vec<PermutedAxis>,
@@ -261,7 +263,7 @@ impl Chain {
         }
         let Some(at) = axes.iter().position(|axis| axis.continues(self.side, self.bytes)) else { return false };
         let chunk = self.chunk(&axes[at], wanted);
-        // An axis that flips bits is not divided, but tables stay short.
+        // An axis that flips bits cannot be split, so this limits the size of the tables.
         if self.bytes.saturating_mul(chunk) > 4 * wanted {
             return false;
         }
@@ -283,8 +285,8 @@ impl Chain {
         true
     }
 
-    /// How much of an axis is taken: all of one that flips bits, and of others equal parts as far
-    /// as possible, in whole lines.
+    /// How many positions of an axis are taken: all of an axis that flips bits; otherwise parts of
+    /// equal size, if possible, that make whole lines.
     fn chunk(&self, axis: &PermutedAxis, wanted: usize) -> usize {
         let most = (wanted / self.bytes).max(1);
         if axis.by.iter().any(|by| matches!(by, By::Flip(_))) || axis.extent <= most + most / 4 {
@@ -295,7 +297,7 @@ impl Chain {
         chunk.next_multiple_of(line).min(axis.extent)
     }
 
-    /// The bits below the end of a block that are added to.
+    /// The bits within a block that are added to.
     fn added(&self) -> usize {
         let mut bits = 0;
         for axis in &self.axes {

@@ -1,6 +1,7 @@
-//! How a copy is done: loops around tiles.
+//! How a copy is executed: loops around tiles.
 //!
-//! Law: the loops and the tile together visit every element once, with its place on both sides.
+//! Law: the loops and the tile together visit every element once, with its offset in the source and
+//! in the destination.
 //!
 //! The order of a copy is free, because no two elements have one destination. So the additive axes
 //! of the common domain are sorted and merged whatever their order in the index. An axis that steps
@@ -28,64 +29,65 @@ use crate::memory::{LINE, PAGE};
 use crate::simd::{Instructions, PERMUTED_BUFFER};
 use crate::threads;
 
-/// The two sides of a copy, in the steps of its domain.
+/// The source and the destination of a copy, as indices of the steps of its domain.
 pub(super) const SRC: usize = 0;
 pub(super) const DST: usize = 1;
 
-/// Bytes of a row of either side in a tile.
+/// The bytes of a row in a tile, in the source and in the destination.
 const ROW: usize = 1024;
-/// The same where a tile is transposed: memory is read along rows of the source, and the hardware
-/// prefetcher stops at their ends.
+/// As [`ROW`], for a tile that is transposed. Memory is read along rows of the source, and the
+/// hardware prefetcher stops at the end of each row.
 pub(super) const TRANSPOSED_ROW: usize = 4096;
 /// The most elements of a row of the source in a transposed tile: each is in another page of the
 /// destination, and the TLB holds about this many.
 pub(super) const COLUMNS: usize = 1024;
-/// A longer run is moved in parts, so that threads can share it.
+/// Runs with more bytes than this are split, so that threads can share them.
 const RUN: usize = 1 << 18;
-/// Larger destinations are written with non-temporal stores: the caches do not hold them.
+/// Destinations with more bytes than this are written with non-temporal stores, because the caches
+/// do not hold them.
 const STREAM: usize = 1 << 23;
-/// The least bytes of a row that is written with non-temporal stores by way of a buffer. Its ends
-/// are not whole lines.
+/// The smallest number of bytes of a row that is written with non-temporal stores through a buffer.
+/// The lines at its ends are partial.
 pub(super) const STAGED_ROW: usize = 128;
 
 /// Options of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CopyOptions {
-    /// The most threads that share the work; as many as rayon has if none.
+    /// The largest number of threads that share the work; None for all threads of rayon's pool.
     pub threads: Option<usize>,
-    /// Whether the destination is written with non-temporal stores; decided by its size if none.
+    /// Whether the destination is written with non-temporal stores; None decides by its size.
     pub streaming: Option<bool>,
-    /// The instructions that transposes use, if the processor has them; the best if none.
+    /// The instructions that transposes use, if the processor has them; None for the fastest.
     pub instructions: Option<Instructions>,
 }
 
-/// A loop around the tiles: byte steps on both sides.
+/// A loop around the tiles: its byte steps in the source and in the destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TileLoop {
     pub(super) count: usize,
     pub(super) src: isize,
     pub(super) dst: isize,
-    /// What is different in the last iteration.
+    /// What is smaller in the last iteration.
     pub(super) part: DividedSide,
 }
 
-/// Which side of a tile a loop divides, and how much of it the last iteration has.
+/// Which part of a tile a loop splits, and how much of it the last iteration has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DividedSide {
-    /// Neither.
+    /// The loop splits nothing.
     Whole,
-    /// The rows across.
+    /// The loop splits the table across; the last iteration has this many rows.
     Across(usize),
-    /// The places along.
+    /// The loop splits the table along; the last iteration has this many offsets.
     Along(usize),
-    /// The bytes of a run.
+    /// The loop splits a run; the last iteration has this many bytes.
     Run(usize),
-    /// No side. These bits of the places in rows of the source and of the destination are flipped
-    /// instead.
+    /// The loop flips these bits of the offsets within rows of the source and of the destination,
+    /// and splits nothing.
     Flip([usize; 2]),
 }
 
-/// Byte offsets of one side of a tile, in the source and in the destination.
+/// The byte offsets of one table of a tile, in the source and in the destination.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Table {
     pub(super) src: Vec<isize>,
@@ -98,28 +100,28 @@ pub(super) struct Table {
 pub(super) struct Masks {
     pub(super) across: Vec<usize>,
     pub(super) along: Vec<usize>,
-    /// The bytes of the parts that are permuted in rows of the source and of the destination: a
-    /// line if they are larger, 0 where none are.
+    /// The bytes of the pieces that are permuted within rows of the source and of the destination:
+    /// a line if they are larger, 0 if nothing is permuted.
     pub(super) parts: [usize; 2],
 }
 
-/// How a tile is moved.
+/// How the elements of a tile are moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Move {
-    /// Runs, for each place across and each place along.
+    /// A run for each pair of offsets across and along.
     #[default]
     Runs,
     /// Elements contiguous across in the source and along in the destination.
     Transpose,
-    /// The same, where a map permutes the parts of rows.
+    /// As [`Move::Transpose`], through a map that permutes pieces of rows.
     Permuted,
-    /// One element, repeated at all places along.
+    /// One element, repeated at all offsets along.
     Splat,
-    /// Runs, by a table of pairs.
+    /// A run for each pair of a table of pairs.
     Pairs,
 }
 
-/// What is moved at a time.
+/// The tile: what one iteration of the loops moves.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct CopyTile {
     pub(super) how: Move,
@@ -127,15 +129,15 @@ pub(super) struct CopyTile {
     pub(super) unit: usize,
     pub(super) across: Table,
     pub(super) along: Table,
-    /// Whether the places along are contiguous in the destination.
+    /// Whether the offsets along are contiguous in the destination.
     pub(super) rows: bool,
     /// The source offsets of all rows that may be transposed: those before the tile, and then its
     /// own.
     pub(super) sources: Vec<isize>,
-    /// The bits that a map flips in the places of rows.
+    /// The bits that a map flips in the offsets within rows.
     pub(super) masks: Masks,
-    /// How many rows come before: as many as make a line of the destination. A line that begins
-    /// before the tile is completed by it.
+    /// How many rows precede the tile: as many as make a line of the destination. The tile
+    /// completes a line that begins before it.
     pub(super) before: usize,
 }
 
@@ -145,14 +147,14 @@ pub(super) struct Loops {
     /// Byte offsets of the first element.
     pub(super) src: isize,
     pub(super) dst: isize,
-    /// The outermost first.
+    /// The loops, outermost first.
     pub(super) outer: Vec<TileLoop>,
     pub(super) tile: CopyTile,
     pub(super) streaming: bool,
     /// The greatest power of two, up to 64, of which all steps of the destination are multiples.
     pub(super) aligned: usize,
-    /// The rows of a transposed tile that are joined in a buffer: of a whole tile, and of one that
-    /// has fewer across.
+    /// The rows of a transposed tile that are joined in a buffer: first for a whole tile, then for
+    /// a tile with fewer columns across.
     pub(super) joined: [Vec<Batch>; 2],
 }
 
@@ -161,11 +163,11 @@ pub(super) struct Loops {
 pub(super) enum Body {
     /// Loops around a tile.
     Loops(Box<Loops>),
-    /// Index by index; why, in words.
+    /// Copies index by index; the text says why.
     Walk(&'static str),
 }
 
-/// What is done for two sides of one size, with elements of `element` bytes.
+/// The work for two operands of the same size, with elements of `element` bytes.
 pub(super) fn body(src: &Addressing, dst: &Addressing, element: usize, options: &CopyOptions) -> Body {
     if element == 0 {
         return Body::Walk("elements have no bytes");
@@ -211,11 +213,12 @@ fn loops(space: Space<2>, total: usize, element: usize, options: &CopyOptions) -
         dst: step.by[DST],
         part: DividedSide::Whole,
     }));
-    // Long steps outermost: then what comes next is near on one side at least.
+    // Long steps are outermost, so that consecutive tiles are close in the source or in the
+    // destination.
     let reach = |step: isize| if step == 0 { usize::MAX } else { step.unsigned_abs() };
     outer.sort_by_key(|each| std::cmp::Reverse(reach(each.src).min(reach(each.dst))));
-    // Except that rows of the source are read on to their ends: the hardware prefetcher loads
-    // beyond a tile what the next one needs.
+    // Rows of the source are an exception and are read to their ends: the hardware prefetcher loads
+    // beyond a tile what the next tile needs.
     let transposes = matches!(tile.how, Move::Transpose | Move::Permuted);
     if let Some(at) = outer.iter().position(|each| transposes && matches!(each.part, DividedSide::Across(_))) {
         let across = outer.remove(at);
@@ -260,15 +263,14 @@ fn rows_before(loops: &Loops, unit: usize) -> Vec<isize> {
 }
 
 impl Loops {
-    /// Whether the rows of a tile of runs are long enough for non-temporal stores by way of a
-    /// buffer.
+    /// Whether the rows of a tile of runs are long enough for non-temporal stores through a buffer.
     pub(super) fn staged(&self) -> bool {
         let single = self.tile.across.len() == 1 && self.tile.along.len() == 1;
         !single && self.tile.rows && self.row() >= STAGED_ROW
     }
 
-    /// Whether the rows of a transposed tile are long enough for non-temporal stores of whole lines
-    /// where they do not begin with lines.
+    /// Whether the rows of a transposed tile are long enough for non-temporal stores of whole
+    /// lines, if the rows do not begin at line boundaries.
     pub(super) fn kept(&self) -> bool {
         self.tile.rows && self.row() >= STAGED_ROW
     }
@@ -297,12 +299,12 @@ impl Loops {
 }
 
 impl Table {
-    /// One place, at 0.
+    /// A table with the single offset 0.
     pub(super) fn one() -> Table {
         Table { src: vec![0], dst: vec![0] }
     }
 
-    /// Every place of the table, at each of `count` steps of an axis.
+    /// The table with every offset repeated at each of `count` steps of an axis.
     fn times(&self, count: usize, step: &Step<2>) -> Table {
         let over = |places: &[isize], by: isize| {
             let starts = (0..count as isize).map(move |k| k.wrapping_mul(by));
@@ -316,14 +318,15 @@ impl Table {
     }
 }
 
-/// One side of a tile while it grows.
+/// One table of a tile under construction.
 struct Side {
     offsets: Table,
-    /// The step of the axis that would continue it, in the source or in the destination.
+    /// The step that an axis must have to continue this table, in the source or in the destination.
     onward: Option<isize>,
     wanted: usize,
     full: bool,
-    /// Whether it takes more when it is as long as wanted, to find out what continues it.
+    /// Whether the table still takes axes once it has the wanted length, in order to find what
+    /// continues it.
     open: bool,
 }
 
@@ -333,7 +336,7 @@ impl Side {
         Side { offsets: Table::one(), onward: isize::try_from(unit).ok(), wanted, full: wanted == 1, open: false }
     }
 
-    /// Takes an axis, or what is wanted of it. The rest becomes a loop.
+    /// Adds an axis, or as much of it as is wanted. The rest becomes a loop.
     fn take(&mut self, step: Step<2>, multiple: usize, part: impl Fn(usize) -> DividedSide, outer: &mut Vec<TileLoop>) {
         let len = self.offsets.len();
         let wanted = (self.wanted / len).max(1);
@@ -342,7 +345,7 @@ impl Side {
             self.full = !self.open && self.offsets.len() >= self.wanted;
             return;
         }
-        // Equal parts as far as possible, in whole lines.
+        // Parts of equal size, if possible, that make whole lines.
         let count = step.extent.div_ceil(wanted);
         let mut chunk = step.extent.div_ceil(count);
         if multiple.is_multiple_of(len) {
@@ -358,8 +361,8 @@ impl Side {
     }
 }
 
-/// The tile of additive axes. Those that it takes are removed, and the rest of them goes to the
-/// loops.
+/// The tile of additive axes. The axes of the tile are removed from `steps`, and the rest of a
+/// split axis goes to the loops.
 fn additive_tile(
     steps: &mut Vec<Step<2>>,
     [unit, element]: [usize; 2],
@@ -380,7 +383,7 @@ fn additive_tile(
         if transposes { [TRANSPOSED_ROW.min(COLUMNS * unit), TRANSPOSED_ROW] } else { [ROW, ROW] };
     let (mut across, mut along) = (Side::new(unit, source_row), Side::new(unit, destination_row));
     let line = (LINE / unit.min(LINE)).max(1);
-    // Both sides take axes in turn, so that neither takes what the other needs.
+    // The two tables take axes alternately, so that neither takes what the other needs.
     let mut rows = true;
     let find = |steps: &[Step<2>], wanted: Option<isize>, of: fn(&Step<2>) -> isize| {
         steps.iter().position(|step| Some(of(step)) == wanted)
@@ -389,9 +392,9 @@ fn additive_tile(
     loop {
         let next = |side: &Side, of| if side.full { None } else { find(steps, side.onward, of) };
         let (at_along, at_across) = (next(&along, |step| step.by[DST]), next(&across, |step| step.by[SRC]));
-        // An axis that continues both goes to the source in two cases: the rows of the source are
-        // shorter than a line and those of the destination are not; or those of the destination are
-        // as long as wanted. Then rows of the destination are adjacent.
+        // An axis that continues both tables goes to the source in two cases. First, the source's
+        // rows are shorter than a line and the destination's are not. Second, the destination's
+        // rows have the wanted length; then rows of the destination are adjacent.
         let short = across.offsets.len() * unit < LINE && along.offsets.len() * unit >= LINE;
         let yields = at_along == at_across && (short || along.offsets.len() >= along.wanted);
         if let Some(at) = at_along.filter(|_| !yields) {
@@ -408,7 +411,7 @@ fn additive_tile(
         }
     }
     if !transposes {
-        // Neither side has to be contiguous: axes with short steps will do.
+        // If neither table needs to be contiguous, axes with short steps are taken.
         while !along.full && !steps.is_empty() {
             rows = rows && steps.first().map(|step| step.by[DST]) == along.onward;
             let step = steps.remove(0);
@@ -422,7 +425,7 @@ fn additive_tile(
     }
     let mut run = unit;
     if unit > RUN {
-        // A copy that is one run is divided into a part for each thread.
+        // A copy that consists of one run is split into a part for each thread.
         let alone = steps.is_empty() && across.offsets.len() == 1 && along.offsets.len() == 1;
         let threads = options.threads.unwrap_or_else(threads::count).max(1);
         let count = if alone { threads } else { unit.div_ceil(RUN) };
@@ -436,7 +439,7 @@ fn additive_tile(
     CopyTile { how, unit: run, across: across.offsets, along: along.offsets, rows, ..CopyTile::default() }
 }
 
-/// The tile of an axis along which the destination is contiguous and the source repeats.
+/// The tile of an axis along which the destination is contiguous and the source is constant.
 fn splat_tile(steps: &mut Vec<Step<2>>, unit: usize, outer: &mut Vec<TileLoop>) -> CopyTile {
     let mut along = Side::new(unit, RUN);
     if let Some(at) = steps.iter().position(|step| step.by[DST] == unit as isize && step.by[SRC] == 0) {

@@ -33,20 +33,20 @@ unsafe impl<P> Send for SharedPointer<P> {}
 // writes.
 unsafe impl<P> Sync for SharedPointer<P> {}
 
-/// The least bytes that are worth waking another thread.
+/// The smallest number of bytes for which another thread is woken.
 const SHARE: usize = 1 << 19;
-/// The least bytes of a run that is copied by the system's `memcpy`, which has non-temporal stores
-/// of its own.
+/// Runs of at least this many bytes are copied by the system's `memcpy`, which uses non-temporal
+/// stores itself.
 const PLAIN: usize = 1 << 22;
-/// Parts for each thread, so that one that is held up leaves work to the others.
+/// The number of parts for each thread, so that a delayed thread leaves work to the others.
 const PARTS: usize = 4;
 
-/// What is moved, and with what.
+/// The work of a copy and its parameters.
 pub(super) struct Work<'a> {
     pub(super) src: &'a Addressing,
     pub(super) dst: &'a Addressing,
     pub(super) body: &'a Body,
-    /// Bytes an element.
+    /// The bytes of an element.
     pub(super) element: usize,
     /// The number of elements.
     pub(super) size: i64,
@@ -88,7 +88,7 @@ impl Work<'_> {
         }
     }
 
-    /// Some of the iterations, or of the indices.
+    /// Copies a range of the iterations, or of the indices.
     ///
     /// # Safety
     /// The invariant of this module.
@@ -113,7 +113,7 @@ impl Work<'_> {
         }
     }
 
-    /// The iterations from `first` to before `end`, of all loops counted as one.
+    /// Runs the iterations from `first` to before `end`, with all loops counted as one.
     ///
     /// # Safety
     /// The invariant of this module.
@@ -135,7 +135,7 @@ impl Work<'_> {
         let buffer = buffer.wrapping_add(if bytes == 0 { 0 } else { (buffer as usize).wrapping_neg() % 64 });
         let mut scratch = Scratch::new();
         let tile = &loops.tile;
-        // The place of the next iteration.
+        // The offsets of the next iteration.
         let mut place = || {
             let (mut across, mut along, mut unit) = (tile.across.len(), tile.along.len(), tile.unit);
             let (mut begins, mut ends, mut flips) = (true, true, [0; 2]);
@@ -185,7 +185,7 @@ impl Work<'_> {
         }
     }
 
-    /// One tile that is not transposed.
+    /// Moves one tile that is not transposed.
     ///
     /// # Safety
     /// The invariant of this module; `buffer` has [`Loops::buffer`] bytes.
@@ -242,7 +242,7 @@ impl Work<'_> {
         }
     }
 
-    /// One tile that is transposed, a stripe after another.
+    /// Transposes one tile, stripe by stripe.
     ///
     /// # Safety
     /// The invariant of this module; `buffer` has [`Loops::buffer`] bytes.
@@ -289,7 +289,7 @@ impl Work<'_> {
         };
     }
 
-    /// One tile that is transposed through a map.
+    /// Transposes one tile through a map.
     ///
     /// # Safety
     /// The invariant of this module; `buffer` has [`Loops::buffer`] bytes.
@@ -309,7 +309,7 @@ impl Work<'_> {
         let far = simd::stripes_ahead(self.instructions, unit, columns.len());
         let count = rows.len().div_ceil(group);
         for (number, (some, masks)) in rows.chunks(group).zip(row_masks.chunks(group)).enumerate() {
-            // What is prefetched is in this tile, or in the next one.
+            // The prefetched rows are in this tile, or in the next one.
             let (later, from) = match number + far {
                 later if later < count => (later, place.src),
                 later => ((later - count).min(count - 1), place.onward),
@@ -367,8 +367,8 @@ impl Work<'_> {
         }
     }
 
-    /// Transposes a tile whose rows are adjacent in the destination: some of them at a time are
-    /// joined in a buffer, and written as one.
+    /// Transposes a tile whose rows are adjacent in the destination. A batch of rows at a time is
+    /// joined in a buffer and written at once.
     ///
     /// # Safety
     /// As [`Work::transpose`].
@@ -394,7 +394,7 @@ impl Work<'_> {
     }
 }
 
-/// Rows to be transposed: element `i` of row `j` goes to `dst + columns[i] + j * unit`.
+/// Rows to transpose: element `i` of row `j` goes to `dst + columns[i] + j * unit`.
 #[derive(Clone, Copy)]
 struct TransposedBlock<'a> {
     src: *const u8,
@@ -402,11 +402,12 @@ struct TransposedBlock<'a> {
     dst: *mut u8,
     columns: &'a [isize],
     unit: usize,
-    /// The bytes of its rows, after which those of the next block are expected.
+    /// The bytes of its rows. The rows of the next block are expected after them.
     beyond: usize,
 }
 
-/// An iteration of the loops: where its tile begins, and how much of the tables there is of it.
+/// The position of an iteration of the loops: where its tile begins, and how much of the tables it
+/// uses.
 #[derive(Clone, Copy)]
 struct Place {
     src: *const u8,
@@ -419,11 +420,11 @@ struct Place {
     ends: bool,
     /// The bits that are flipped in the places of all rows, in the source and in the destination.
     flips: [usize; 2],
-    /// Where the next tile begins in the source.
+    /// The beginning of the next tile in the source.
     onward: *const u8,
 }
 
-/// Where part `number` of `parts` begins.
+/// The beginning of part `number` of `parts`.
 fn part_start(count: i64, parts: i64, number: usize) -> i64 {
     (i128::from(count) * number as i128 / i128::from(parts)) as i64
 }

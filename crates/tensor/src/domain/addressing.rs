@@ -1,4 +1,4 @@
-//! Where the elements of one operand lie.
+//! The addresses of the elements of one operand.
 //!
 //! Law: element `c` lies at `map(offset + sum c_k * stride_k)`, in elements. Every kind of layout
 //! has this form. An integer layout has no map. A composed one has its outer map. One with XOR
@@ -22,7 +22,7 @@ use tilewright_layout::{Leaf, OuterMap};
 use crate::error::TensorError;
 use crate::offsets::Offsets;
 
-/// Where the elements of one operand lie.
+/// The addresses of the elements of one operand, in elements.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Addressing {
     map: Option<OuterMap>,
@@ -30,11 +30,12 @@ pub(crate) struct Addressing {
     leaves: Vec<Leaf>,
 }
 
-/// Composed layouts of more coordinates are not reduced to layouts by trying every index.
+/// The largest number of coordinates of a composed layout for which every index is tried to find an
+/// equal plain layout.
 const MAX_EXAMINED: i64 = 1 << 14;
 
 impl Addressing {
-    /// Where the elements of a layout lie.
+    /// The addressing of a layout.
     ///
     /// Errors: as [`Offsets::derived`].
     pub(crate) fn of<L: Offsets>(layout: &L) -> Result<Addressing, TensorError> {
@@ -51,18 +52,18 @@ impl Addressing {
         Ok(Addressing { map, offset: *composed.offset(), leaves: inner.to_vec() })
     }
 
-    /// The same element at every coordinate of a shape: a broadcast.
+    /// The addressing with the same element at every coordinate of a shape: a broadcast.
     pub(crate) fn broadcast(extents: impl IntoIterator<Item = i64>) -> Addressing {
         let leaves = extents.into_iter().map(|extent| Leaf { extent, stride: 0 }).collect();
         Addressing { map: None, offset: 0, leaves }
     }
 
-    /// The same map and offset over other modes.
+    /// The addressing with the same map and offset over other modes.
     pub(crate) fn with_leaves(&self, leaves: Vec<Leaf>) -> Addressing {
         Addressing { map: self.map.clone(), offset: self.offset, leaves }
     }
 
-    /// Integer modes, without a map.
+    /// The addressing of integer modes, without a map.
     pub(crate) fn of_leaves(leaves: Vec<Leaf>) -> Addressing {
         Addressing { map: None, offset: 0, leaves }
     }
@@ -79,12 +80,12 @@ impl Addressing {
         self.map.is_some()
     }
 
-    /// The number of elements; none if it is not representable.
+    /// The number of elements; None if it is not representable.
     pub(crate) fn size(&self) -> Option<i64> {
         self.leaves.iter().try_fold(1_i64, |size, leaf| size.checked_mul(leaf.extent))
     }
 
-    /// The place at `offset + inner`; none if the map has none.
+    /// The map's value at `offset + inner`; None if it has none there.
     pub(crate) fn place(&self, inner: i64) -> Option<i64> {
         let value = self.offset.checked_add(inner)?;
         match &self.map {
@@ -93,7 +94,7 @@ impl Addressing {
         }
     }
 
-    /// The map as what it does to bits; none if it is not linear over bits.
+    /// The map as a map of bits; None if it is not linear over bits.
     pub(crate) fn bits(&self) -> Option<Bits> {
         match self.map.as_ref()? {
             OuterMap::Swizzle(swizzle) => {
@@ -110,7 +111,7 @@ impl Addressing {
         }
     }
 
-    /// What a step adds to the place, wherever it starts from zero upward; none if that is not
+    /// What a step adds to the offset, from any start that is not negative; None if that is not
     /// known.
     pub(crate) fn step(&self, step: i64) -> Option<i64> {
         match &self.map {
@@ -127,22 +128,23 @@ impl Addressing {
     }
 }
 
-/// What a linear map does to each bit of a number.
+/// The effect of a linear map on each bit of a number.
 pub(crate) struct Bits {
-    /// The value of bit `i`.
+    /// The value to which the map sends bit `i`.
     pub(crate) columns: Vec<i64>,
-    /// Whether bits above those are kept.
+    /// Whether bits above the columns are kept.
     pub(crate) open: bool,
 }
 
 impl Bits {
-    /// The least power of two whose multiples the map adds unchanged.
+    /// The smallest power of two whose multiples the map adds unchanged.
     pub(crate) fn period(&self) -> Option<i64> {
         let period = 1_i64.checked_shl(u32::try_from(self.columns.len()).ok()?).filter(|period| *period > 0);
         period.filter(|_| self.open)
     }
 
-    /// The greatest power of two below which the map keeps every bit, and maps no other bit to.
+    /// The largest power of two such that the map keeps every bit below it, and sends no other bit
+    /// there.
     pub(crate) fn unit(&self) -> i64 {
         let kept = |bits: usize| {
             let below = (1_i64 << bits) - 1;
@@ -152,7 +154,7 @@ impl Bits {
         (0..self.columns.len().min(62)).rev().find(|bits| kept(*bits)).map_or(1, |bits| 1 << bits)
     }
 
-    /// The column of a bit.
+    /// The value to which the map sends a bit.
     pub(crate) fn column(&self, bit: u32) -> Option<i64> {
         match self.columns.get(bit as usize) {
             Some(column) => Some(*column),
@@ -175,8 +177,8 @@ fn additive(map: &OuterMap, step: i64) -> Option<i64> {
             let period = front.iter().try_fold(1_i64, |period, leaf| period.checked_mul(leaf.extent))?;
             if step % period == 0 { (step / period).checked_mul(last.stride) } else { None }
         }
-        // The rule of the outer map holds for numbers that are not negative, so the inner map must
-        // give those.
+        // The laws of the outer map hold for numbers that are not negative, so the inner map must
+        // not give negative ones.
         OuterMap::Chain(chain) if *chain.offset() >= 0 && stays_from_zero(chain.inner()) => {
             additive(chain.outer(), additive(chain.inner(), step)?)
         }
@@ -184,7 +186,7 @@ fn additive(map: &OuterMap, step: i64) -> Option<i64> {
     }
 }
 
-/// Whether a map gives no negative value for a number that is not negative.
+/// Whether a map sends no non-negative number to a negative one.
 fn stays_from_zero(map: &OuterMap) -> bool {
     match map {
         OuterMap::Swizzle(_) | OuterMap::Bits(_) => true,

@@ -23,18 +23,18 @@ type Modes = (Vec<i64>, Vec<i64>);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct DomainAxis<const N: usize> {
     pub(super) extent: i64,
-    /// What a step adds on each side: to the place where the axis is additive, otherwise to the
+    /// What a step adds in each operand: to the offset if the axis is additive, otherwise to the
     /// argument of the map.
     pub(super) step: [i64; N],
     /// Whether the axis is not additive, on each side.
     pub(super) non_additive: [bool; N],
 }
 
-/// The axes of operands of one size; none if they have no common digits, or a number is not
-/// representable.
+/// The common axes of operands of the same size; None if they have no common digits, or a number is
+/// not representable.
 pub(super) fn common_axes<const N: usize>(sides: [&Addressing; N]) -> Option<Vec<DomainAxis<N>>> {
-    // The modes as they are may have more digits in common, so that a map leaves more of them
-    // additive.
+    // Modes that are not coalesced may have more digits in common, so that more of them are
+    // additive through a map.
     let mut axes = refine(sides, sides.map(moving_modes)).or_else(|| refine(sides, sides.map(coalesced_modes)))?;
     for (number, side) in sides.into_iter().enumerate() {
         if side.is_mapped() {
@@ -44,12 +44,13 @@ pub(super) fn common_axes<const N: usize>(sides: [&Addressing; N]) -> Option<Vec
     Some(axes)
 }
 
-/// The extents and strides of the modes that move.
+/// The extents and strides of the modes with an extent above 1.
 fn moving_modes(side: &Addressing) -> Modes {
     side.leaves().iter().filter(|leaf| leaf.extent > 1).map(|leaf| (leaf.extent, leaf.stride)).unzip()
 }
 
-/// The same, coalesced. That is valid before a map too, whose argument does not change.
+/// The extents and strides of the coalesced modes. Coalescing is valid before a map too, because
+/// the map's argument does not change.
 fn coalesced_modes(side: &Addressing) -> Modes {
     let (mut extents, mut strides): Modes = Default::default();
     let (sizes, steps) = moving_modes(side);
@@ -65,8 +66,8 @@ fn coalesced_modes(side: &Addressing) -> Modes {
     (extents, strides)
 }
 
-/// The digits in which each mode is a group of neighbours. On sides with a map none is additive
-/// yet.
+/// The digits such that each mode is a group of neighbouring digits. For operands with a map no
+/// digit is marked as additive yet.
 fn refine<const N: usize>(sides: [&Addressing; N], modes: [Modes; N]) -> Option<Vec<DomainAxis<N>>> {
     let mut digits = CommonDigits::new(modes.each_ref().map(|(extents, _)| extents.as_slice()));
     let mut axes = Vec::new();
@@ -80,7 +81,8 @@ fn refine<const N: usize>(sides: [&Addressing; N], modes: [Modes; N]) -> Option<
     digits.is_complete().then_some(axes)
 }
 
-/// Finds the additive axes of a side with a map, and splits those of which a part is additive.
+/// Finds the additive axes of an operand with a map, and splits axes of which only a part is
+/// additive.
 fn find_additive<const N: usize>(
     mut axes: Vec<DomainAxis<N>>,
     number: usize,
@@ -123,7 +125,7 @@ fn find_additive<const N: usize>(
     }
 }
 
-/// Splits the axes that step across multiples of `at` on one side, where that divides them.
+/// Splits the axes that step across multiples of `at` in one operand, if that divides them.
 fn cut<const N: usize>(axes: Vec<DomainAxis<N>>, number: usize, at: i64) -> Option<Vec<DomainAxis<N>>> {
     let mut parts = Vec::new();
     for axis in axes {
@@ -147,7 +149,7 @@ fn split<const N: usize>(axis: DomainAxis<N>, inner: i64) -> Option<[DomainAxis<
     Some([DomainAxis { extent: inner, ..axis }, rest])
 }
 
-/// The rule of columns: where no sum carries, an axis is additive if its columns share no bit with
+/// The rule of columns: if no sum carries, an axis is additive if its columns share no bit with
 /// those of other axes, nor with each other.
 fn by_columns<const N: usize>(
     axes: Vec<DomainAxis<N>>,
@@ -170,7 +172,7 @@ fn by_columns<const N: usize>(
     // The bits that the map may change.
     let moved = bits.period().map_or(i64::MAX, |period| period - 1);
     let mut taken = side.offset() & moved;
-    // For each axis the union of its columns, and what a step adds if its columns are evenly
+    // For each axis: the union of its columns, and the value of a step if its columns are evenly
     // spaced.
     let mut images: Vec<(i64, Option<i64>)> = Vec::new();
     for axis in &parts {
@@ -187,7 +189,8 @@ fn by_columns<const N: usize>(
         for bit in first..first + count {
             let place = 1_i64.checked_shl(bit).filter(|place| *place > 0 && taken & place == 0);
             let (Some(place), Some(column)) = (place, bits.column(bit)) else { return Some(axes) };
-            // One bit may have any column. Several must have columns that double with them.
+            // A single bit may have any column. Several bits must have columns that double from bit
+            // to bit.
             let wanted = even.and_then(|one| one.checked_mul(1 << (bit - first)));
             even = even.filter(|one| wanted == Some(column) && (count == 1 || one & (one - 1) == 0));
             taken |= place;
@@ -195,7 +198,8 @@ fn by_columns<const N: usize>(
         }
         images.push((image, even));
     }
-    // Other axes may add within the unit or by whole periods. Otherwise a sum with them is no XOR.
+    // Other axes may add within the unit, or by whole periods. Otherwise a sum with them is not an
+    // XOR.
     let inside = |axis: &DomainAxis<N>| {
         axis.step[number] < unit || bits.period().is_some_and(|period| axis.step[number] % period == 0)
     };

@@ -1,12 +1,12 @@
-//! The places of one index after another, where operands have no common axes.
+//! The offsets at consecutive indices, for operands without common axes.
 //!
-//! Law: every index is visited once, on all sides. Each side counts in the digits of its own modes,
-//! so an index costs additions and, if there is one, the map. Indices that are contiguous on all
-//! sides are visited together, as a run.
+//! Law: every index is visited once, in all operands. Each operand counts in the digits of its own
+//! modes, so that an index costs a few additions and, if there is a map, its evaluation. Indices
+//! that are contiguous in all operands are visited together, as a run.
 
 use super::addressing::Addressing;
 
-/// The places of one side, from an index on.
+/// The offsets of one operand, from an index on.
 struct Counter<'a> {
     side: &'a Addressing,
     digits: Vec<i64>,
@@ -14,7 +14,7 @@ struct Counter<'a> {
 }
 
 impl<'a> Counter<'a> {
-    /// At an index below the size.
+    /// The counter at an index, which must be below the size.
     pub(crate) fn new(side: &'a Addressing, index: i64) -> Counter<'a> {
         let (mut rest, mut inner) = (index, 0_i64);
         let mut digits = Vec::with_capacity(side.leaves().len());
@@ -27,7 +27,8 @@ impl<'a> Counter<'a> {
         Counter { side, digits, inner }
     }
 
-    /// The place of this index; none if the map has none, which does not occur in a view.
+    /// The offset at this index; None if the map has no value there, which does not occur in a
+    /// view.
     pub(crate) fn place(&self) -> Option<i64> {
         self.side.place(self.inner)
     }
@@ -46,8 +47,8 @@ impl<'a> Counter<'a> {
     }
 }
 
-/// The runs of the indices from `first` to before `end`: of each its place in the source and in the
-/// destination, and its number of elements.
+/// The runs of the indices from `first` to before `end`: for each run its offset in the source and
+/// in the destination, and its number of elements.
 pub(crate) fn runs(
     src: &Addressing,
     dst: &Addressing,
@@ -58,7 +59,7 @@ pub(crate) fn runs(
     runs_of([src, dst], first, end, |[from, to], count| each(from, to, count))
 }
 
-/// The same for any number of sides.
+/// As [`runs`], for any number of operands.
 pub(crate) fn runs_of<const N: usize>(
     sides: [&Addressing; N],
     first: i64,

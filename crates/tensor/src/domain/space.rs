@@ -1,38 +1,38 @@
-//! A domain in bytes: merged additive axes, and a table of the places of the others.
+//! A domain in bytes: merged additive axes, and a table of the offsets of the other axes.
 //!
-//! Law: the steps and the table together visit every index once. The place of its element on each
-//! side is the origin, plus a line of the table, plus `by` times a position for every step.
+//! Law: the steps and the table together visit every index once. The offset of its element in each
+//! operand is the origin, plus an entry of the table, plus `by` times a position for every step.
 //!
-//! The order of the index is free. So two axes are one where the second continues the first on all
-//! sides, wherever they are in the index; and an axis with negative steps is walked from its
-//! other end.
+//! The order of the index is free. So two axes merge if the second continues the first in all
+//! operands, wherever they are in the index. An axis with negative steps is visited from its other
+//! end.
 
 use super::addressing::Addressing;
 use super::axes::{DomainAxis, common_axes};
 
-/// The most places in a table.
+/// The largest number of offsets in a table.
 const MAX_PLACES: usize = 1 << 12;
 
-/// An additive axis: its extent, and the bytes that a step adds on each side.
+/// An additive axis: its extent, and the bytes that a step adds in each operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Step<const N: usize> {
     pub(crate) extent: usize,
     pub(crate) by: [isize; N],
 }
 
-/// The common domain of `N` sides, of which the last one is written.
+/// The common domain of `N` operands, of which the last one is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Space<const N: usize> {
-    /// The place of the first element on each side.
+    /// The offset of the first element in each operand.
     pub(crate) origin: [isize; N],
-    /// The additive axes, those with short steps on the written side first.
+    /// The additive axes, those with short steps in the written operand first.
     pub(crate) steps: Vec<Step<N>>,
-    /// The places of the axes that are not additive, relative to the origin, those of the first
-    /// such axis adjacent. A single place, 0, if there are none.
+    /// The offsets of the axes that are not additive, relative to the origin. Those of the first
+    /// such axis are adjacent. A single 0 if there are no such axes.
     pub(crate) table: Vec<[isize; N]>,
     /// The axes that are not additive.
     pub(crate) non_additive: Vec<NonAdditive<N>>,
-    /// The place of index 0 on each side.
+    /// The offset of index 0 in each operand.
     pub(crate) first: [isize; N],
 }
 
@@ -40,13 +40,13 @@ pub(crate) struct Space<const N: usize> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NonAdditive<const N: usize> {
     pub(crate) extent: usize,
-    /// The bytes that a step adds on each side; none if the map decides.
+    /// The bytes that a step adds in each operand; None if the map decides.
     pub(crate) by: [Option<isize>; N],
 }
 
 impl<const N: usize> Space<N> {
-    /// The domain of operands of one size, with elements of this many bytes; an error says in words
-    /// why there is none.
+    /// The domain of operands of the same size, with elements of these sizes in bytes. An error
+    /// says in words why there is none.
     pub(crate) fn new(sides: [&Addressing; N], elements: [usize; N]) -> Result<Space<N>, &'static str> {
         let axes = common_axes(sides).ok_or("the shapes have no common refinement")?;
         let non_additive: Vec<DomainAxis<N>> =
@@ -103,7 +103,7 @@ impl<const N: usize> Space<N> {
         Some(Space { origin, steps, table, non_additive, first })
     }
 
-    /// The same with the table sorted by the places of the written side.
+    /// The domain with the table sorted by the offsets in the written operand.
     pub(crate) fn sorted(mut self) -> Space<N> {
         self.table.sort_unstable_by_key(written_first);
         self
@@ -111,8 +111,8 @@ impl<const N: usize> Space<N> {
 }
 
 impl<const N: usize> Step<N> {
-    /// Reverses a step that is negative on the written side, or, where that is 0, on the last side
-    /// that moves.
+    /// Reverses an axis whose step is negative in the written operand. If that step is 0, the last
+    /// operand that moves decides.
     fn make_forward(&mut self, origin: &mut [isize; N]) -> Option<()> {
         if self.by.iter().rev().find(|by| **by != 0).is_none_or(|by| *by > 0) {
             return Some(());
@@ -125,29 +125,29 @@ impl<const N: usize> Step<N> {
         Some(())
     }
 
-    /// Whether this axis continues where `last` ends, on all sides.
+    /// Whether this axis continues where `last` ends, in all operands.
     pub(crate) fn continues(&self, last: &Step<N>) -> bool {
         let end = |by: isize| by.checked_mul(isize::try_from(last.extent).ok()?);
         last.by.iter().zip(self.by).all(|(last, by)| end(*last) == Some(by))
     }
 
-    /// The shortest step on any side that moves. Loops with the shortest steps run innermost.
+    /// The shortest nonzero step in any operand. Loops with the shortest steps run innermost.
     pub(crate) fn reach(&self) -> usize {
         self.by.iter().filter(|by| **by != 0).map(|by| by.unsigned_abs()).min().unwrap_or(usize::MAX)
     }
 }
 
-/// The places as a key that compares the written side first.
+/// The offsets as a sort key that compares the written operand first.
 fn written_first<const N: usize>(places: &[isize; N]) -> [isize; N] {
     let mut places = *places;
     places.reverse();
     places
 }
 
-/// Merges axes that continue each other, and sorts them by their steps on the written side.
+/// Merges axes that continue each other, and sorts them by their steps in the written operand.
 fn merge<const N: usize>(steps: &mut Vec<Step<N>>) {
     steps.retain(|step| step.extent > 1);
-    // No step is negative on the written side, so an axis that continues another comes after it.
+    // No step is negative in the written operand, so an axis that continues another comes after it.
     steps.sort_by_key(|step| written_first(&step.by));
     let mut count = 0;
     for at in 0..steps.len() {
@@ -163,10 +163,10 @@ fn merge<const N: usize>(steps: &mut Vec<Step<N>>) {
     steps.truncate(count);
 }
 
-/// The places of axes that are not additive, relative to the first.
+/// The offsets of axes that are not additive, relative to the first.
 fn places<const N: usize>(sides: [&Addressing; N], first: [i64; N], axes: &[DomainAxis<N>]) -> Option<Vec<[i64; N]>> {
-    // For each side, what additive axes add to the place, and what the others add to the argument
-    // of the map.
+    // For each operand: what additive axes add to the offset, and what the others add to the map's
+    // argument.
     let mut sums: Vec<[(i64, i64); N]> = vec![[(0, 0); N]];
     for axis in axes {
         let mut more = Vec::with_capacity(sums.len().checked_mul(usize::try_from(axis.extent).ok()?)?);

@@ -35,7 +35,7 @@ float_kernels! {
     _mm512_setzero_pd, _mm512_loadu_pd, _mm512_storeu_pd, _mm512_set1_pd, _mm512_mul_pd, _mm512_fmadd_pd,
 }
 
-/// Words of bytes, whose sums are of 32 bits.
+/// The micro-kernel for words of bytes, whose sums have 32 bits.
 macro_rules! byte_kernels {
     (
         $(#[$doc:meta])* $module:ident: $features:literal, group: $group:literal, extra: $extra:literal, $write_extra:path,
@@ -102,8 +102,8 @@ macro_rules! byte_kernels {
 }
 
 byte_kernels! {
-    /// Bytes, four to a word, with the dot products of VNNI: 48x8. Those of A are 128 more than
-    /// they were, and the words below a slice of B make up for that.
+    /// Bytes, four to a word, with the dot products of VNNI: 48x8. Bytes of A have 128 added to
+    /// make them unsigned; the correction words below a slice of B compensate for that.
     dot_bytes: "avx512f,avx512vnni", group: 4, extra: 1, crate::gemm::pack::write_corrections,
     multiply_add(a, b, sum) _mm512_dpbusd_epi32(sum, a, b),
     correct(sum, below, column) _mm512_add_epi32(sum, Self::broadcast(*below.add(column))),

@@ -1,4 +1,4 @@
-//! The blocking of a product: how much of each operand is at work at once.
+//! The blocking of a GEMM: which part of each operand is in which cache at a time.
 //!
 //! **Law.** MR and NR are the extents of a register tile; MC is a multiple of MR and NC of NR, or
 //! they cover the whole dimension; KC is at most the words of the sum. So the loops cover C and K.
@@ -19,43 +19,46 @@
 use super::kernel::KernelSet;
 use crate::simd::l2_bytes;
 
-/// The words of a sum that are added up at once. A slice of B of eight columns then takes a sixth
+/// The words along K that are summed in one pass. A slice of B of eight columns then takes a sixth
 /// of the L1 cache, or a third in double precision.
 const KC: usize = 256;
-/// The most bytes of a packed block of A, MC by KC. It takes half of the L2 cache, or a quarter.
+/// The largest number of bytes of a packed block of A, MC by KC. It takes half of the L2 cache, or
+/// a quarter.
 const MC_BYTES: usize = 2 << 20;
 /// The bytes of a packed panel of B, NC by KC.
 const NC_BYTES: usize = 4 << 20;
 
-/// The most columns of a product that prefetches the next block of A while one is multiplied.
+/// The largest number of columns for which the next block of A is prefetched while one is
+/// multiplied.
 const FEW_COLUMNS: usize = 768;
 
 /// Whether the next block of A is prefetched while one is multiplied by this many columns.
 ///
-/// The fewer columns there are, the longer packing takes beside multiplying. But prefetching needs
-/// room for two smaller blocks in the L2 cache, and then the panel of B passes more often.
+/// The fewer columns there are, the larger is the share of packing in the total time. But
+/// prefetching needs room for two smaller blocks in the L2 cache, so that the panel of B is read
+/// more often.
 pub(super) fn prefetches_blocks(columns: usize) -> bool {
     columns <= FEW_COLUMNS
 }
 
-/// The most bytes of all blocks of A that threads share.
+/// The largest number of bytes of all blocks of A that threads share.
 const SHARED_BYTES: usize = 8 << 20;
 
-/// The most bytes of the blocks of A, over all of K, that this many threads share: what half of
-/// their L2 caches hold. A larger A would come from memory for each panel anew, where a thread's
-/// own block is overwritten by the next and stays in its L2 cache.
+/// The largest number of bytes of the blocks of A, over all of K, that this many threads share:
+/// half of their L2 caches. A larger shared A would be read from memory for each panel. A block of
+/// the thread's own stays in its L2 cache until the next block overwrites it.
 pub(super) fn shared_bytes(threads: usize) -> usize {
     (l2_bytes() / 2).saturating_mul(threads).min(SHARED_BYTES)
 }
 
-/// The bytes of a block of A from which on its vectors are loaded late: it takes much of the L2
-/// cache.
+/// From this size on, in bytes, a block of A takes much of the L2 cache, so its vectors are loaded
+/// late.
 const LATE_BLOCK_BYTES: usize = 512 << 10;
 
-/// What the beginning and the end of a tile cost, in quarters of a cycle.
+/// The cost of the beginning and the end of a tile, in quarters of a cycle.
 const TILE_COST: usize = 200;
 
-/// The blocking of one product, in rows, columns and numbers.
+/// The blocking of one GEMM, in rows, columns and numbers along K.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Blocking {
     /// Rows of a register tile.
@@ -66,12 +69,12 @@ pub struct Blocking {
     pub mc: usize,
     /// Columns of a panel of B.
     pub nc: usize,
-    /// Terms of the sum in both.
+    /// Numbers along K of a block and of a panel.
     pub kc: usize,
 }
 
-/// The extent of the parts of a dimension that is divided into the fewest parts of at most `most`,
-/// each but the last a multiple of `of`. All three are positive.
+/// The extent of the parts if a dimension is divided into as few parts as possible of at most
+/// `most` each. Each part but the last is a multiple of `of`. All three arguments are positive.
 #[inline]
 pub(super) fn balanced(extent: usize, most: usize, of: usize) -> usize {
     if extent <= most {
@@ -81,15 +84,16 @@ pub(super) fn balanced(extent: usize, most: usize, of: usize) -> usize {
     extent.div_ceil(parts).next_multiple_of(of)
 }
 
-/// The vectors and columns of the register tiles of a matrix of `vectors` by `columns`, each the
-/// sum of `steps` products.
+/// The vectors and columns of the register tiles for a matrix of `vectors` by `columns`, each
+/// element the sum of `steps` products.
 ///
-/// Of the highest tiles of each width, those that cost the least. A step of a tile takes half a
-/// cycle for each multiplication, some time for each word and each vector that is loaded, and for
-/// broadcasting a word where that is an instruction of its own. It takes four cycles at least,
-/// until its sums can be added to again. Every tile begins and ends with work of its own. Where a
-/// block of A is small, a load of either takes half a cycle. Where it takes much of the L2 cache,
-/// vectors take three quarters of a cycle each, and words a quarter.
+/// Among the tallest tiles of each width, the cheapest is chosen. A step of a tile costs half a
+/// cycle for each multiplication, some time for each word and each vector that is loaded, and the
+/// time of the broadcast of a word if that is an instruction of its own. A step costs at least four
+/// cycles, the latency after which its sums can be added to again. Every tile also has fixed costs
+/// at its beginning and its end. If a block of A is small, each load of a vector or word costs half
+/// a cycle. If it takes much of the L2 cache, a vector costs three quarters of a cycle, and a word
+/// a quarter.
 #[inline]
 pub(super) fn register_tile<W, C>(
     kernels: &KernelSet<W, C>,

@@ -2,9 +2,9 @@
 //!
 //! Law: floats round as IEEE 754 says; integers are taken modulo `2^32`.
 
-/// A number that products are added up in.
+/// A type of accumulators.
 pub trait SumElement: Copy + PartialEq + Default + Send + Sync {
-    /// The scalar one.
+    /// One, the multiplicative identity.
     const ONE: Self;
     /// `self + beta * old`.
     fn plus(self, beta: Self, old: Self) -> Self;
@@ -50,7 +50,7 @@ impl SumElement for i32 {
 
 impl SumElement for half::f16 {
     const ONE: half::f16 = half::f16::ONE;
-    /// In single precision, rounded to 16 bits once.
+    /// Computed in single precision, and rounded to 16 bits once.
     #[inline(always)]
     fn plus(self, beta: half::f16, old: half::f16) -> half::f16 {
         half::f16::from_f32(self.to_f32() + beta.to_f32() * old.to_f32())

@@ -1,4 +1,4 @@
-//! Micro-kernels: what each computes, and what a new processor's kernel fills in.
+//! Micro-kernels: what they compute, and how to add one for another processor.
 //!
 //! **Law.** For rows `i` below `rows` and columns `j` below the kernel's own number of columns,
 //!
@@ -35,36 +35,37 @@ pub(super) use sum::{micro_kernel, multiply_adds};
 #[cfg(target_arch = "x86_64")]
 pub(super) use table::{float_kernels, kernel_set, kernel_table, moves};
 
-/// One tile of C and the panels of A and B that it is the product of.
+/// One tile of C, and the slices of A and B whose product it is.
 ///
-/// *Invariant*, upheld by whoever runs a kernel: all elements that the law above names may be read,
-/// and those of `c` written, which nobody else uses meanwhile. A kernel that is not one for edges
-/// reads `a` up to a whole number of vectors.
+/// *Invariant*, upheld by the caller of a kernel: all elements in the law above may be read. Those
+/// of `c` may also be written, and nobody else uses them meanwhile. All kernels except edge kernels
+/// read `a` up to a whole number of vectors.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct KernelTile<W, C> {
     /// The number of steps along K, in words.
     pub k: usize,
     /// The first word of A. Rows are contiguous.
     pub a: *const W,
-    /// From one step to the next, in words.
+    /// The distance from one step to the next in A, in words.
     pub a_step: isize,
     /// The first word of B.
     pub b: *const W,
-    /// From one step to the next, in words.
+    /// The distance from one step to the next in B, in words.
     pub b_step: isize,
-    /// From one column to the next, in words. Kernels for packed panels take it to be 1.
+    /// The distance from one column to the next in B, in words. Kernels for packed panels assume
+    /// that it is 1.
     pub b_column: isize,
     /// The first element of C. Rows are contiguous.
     pub c: *mut C,
-    /// From one column to the next, in elements.
+    /// The distance from one column to the next in C, in elements.
     pub c_column: isize,
-    /// The number of rows: more than all vectors but one hold, at most what all of them hold.
+    /// The number of rows. All vectors but the last are full.
     pub rows: usize,
-    /// What is prefetched meanwhile: this many rows with each column of the tile.
+    /// The lines that are prefetched meanwhile: this many rows with each column of the tile.
     pub prefetch: Prefetch,
-    /// The scalar of the product.
+    /// The factor of the product.
     pub alpha: C,
-    /// The scalar of the old C.
+    /// The factor of the old C.
     pub beta: C,
 }
 
@@ -74,7 +75,7 @@ pub(super) struct KernelTile<W, C> {
 /// instructions.
 pub(super) type KernelFunction<W, C> = unsafe fn(&KernelTile<W, C>);
 
-/// The register-level contract of a micro-kernel: a vector register of one processor, and what the
+/// The operations of a micro-kernel on registers: a vector register of one processor, and what the
 /// loop over K does with it.
 ///
 /// All functions are `#[inline(always)]`, so that they take the target features of the table's
@@ -86,34 +87,34 @@ pub(super) type KernelFunction<W, C> = unsafe fn(&KernelTile<W, C>);
 /// pointers are valid for the lanes that each function names; they need no alignment.
 #[allow(clippy::missing_safety_doc)]
 pub(super) trait MicroKernel {
-    /// What a lane of A and B holds. A word is as large as an element of C.
+    /// The type of a lane of A and B. A word is as large as an element of C.
     type Word: Copy + Default;
-    /// An element of C.
+    /// The type of an element of C.
     type Element: SumElement;
     /// A vector register: [`LANES`](Self::LANES) words, or as many elements.
     type Vector: Copy;
-    /// Which lanes of a vector are used at an edge.
+    /// A mask that selects lanes of a vector at an edge.
     type Mask: Copy;
-    /// The elements of C in a vector.
+    /// The number of elements of C in a vector.
     const LANES: usize;
     /// How many steps along K ahead A is prefetched.
     const PREFETCH_STEPS: isize;
 
-    /// The first `count` lanes, `1 <= count <= LANES`.
+    /// The mask of the first `count` lanes, `1 <= count <= LANES`.
     unsafe fn mask(count: usize) -> Self::Mask;
-    /// Zeros.
+    /// A vector of zeros.
     unsafe fn zero() -> Self::Vector;
-    /// `LANES` words of A, or elements of C.
+    /// Loads `LANES` words of A, or elements of C.
     unsafe fn load(from: *const Self::Element) -> Self::Vector;
-    /// Those under the mask. The others are not read, and are zero.
+    /// Loads the lanes under the mask. The others are not read, and are zero.
     unsafe fn load_some(from: *const Self::Element, mask: Self::Mask) -> Self::Vector;
     /// Writes `LANES` elements of C.
     unsafe fn store(to: *mut Self::Element, value: Self::Vector);
-    /// Writes those under the mask.
+    /// Writes the lanes under the mask.
     unsafe fn store_some(to: *mut Self::Element, value: Self::Vector, mask: Self::Mask);
-    /// One word of B in all lanes.
+    /// Broadcasts one word of B to all lanes.
     unsafe fn broadcast(word: Self::Word) -> Self::Vector;
-    /// `sum + a * b`, lane by lane: for words of several numbers, the sum of their products.
+    /// `sum + a * b` in each lane. For words of several numbers, it adds the sum of their products.
     unsafe fn multiply_add(a: Self::Vector, b: Self::Vector, sum: Self::Vector) -> Self::Vector;
     /// `alpha * sum`.
     unsafe fn scale(alpha: Self::Element, sum: Self::Vector) -> Self::Vector;
@@ -125,7 +126,7 @@ pub(super) trait MicroKernel {
         old: Self::Vector,
     ) -> Self::Vector;
     /// The sum of column `column`, corrected by the words that packing wrote below a slice of B.
-    /// Most kernels have none.
+    /// Most kernels need no correction.
     #[inline(always)]
     unsafe fn correct(sum: Self::Vector, below: *const Self::Word, column: usize) -> Self::Vector {
         let _ = (below, column);
@@ -133,45 +134,45 @@ pub(super) trait MicroKernel {
     }
 }
 
-/// The micro-kernels of one processor for one type: for each number of vectors and columns, three.
+/// The micro-kernels of one processor for one type: three for each number of vectors and columns.
 ///
-/// *Invariant*: for fewer vectors there are at least as many columns, so that what is left over at
-/// the edges of a matrix of tiles has its micro-kernels too.
+/// *Invariant*: for fewer vectors there are at least as many columns, so that the remainders at the
+/// edges of a matrix of tiles have micro-kernels too.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct KernelSet<W: 'static, C: 'static> {
     /// The elements of C in a vector.
     pub lanes: usize,
     /// The numbers in a word.
     pub group: usize,
-    /// What it costs to broadcast a word of B, besides loading it, in quarters of a cycle.
+    /// The cost of broadcasting a word of B, besides loading it, in quarters of a cycle.
     pub broadcast_cost: usize,
-    /// The rows of words below a packed slice of B.
+    /// The number of rows of correction words below a packed slice of B.
     pub extra: usize,
-    /// Writes the words below a packed slice of B of a width and a number of steps, if there are
-    /// any.
+    /// Writes the correction words below a packed slice of B, given its width and its number of
+    /// steps.
     ///
     /// *Invariant*, upheld by the caller: the slice is packed, with room for `extra` more rows.
     pub write_extra: unsafe fn(*mut W, usize, usize),
-    /// Multiplies and adds words in registers alone, in chains of this many steps. Returns how many
-    /// words that were.
+    /// Multiplies and adds words in registers alone, in chains of this many steps. Returns the
+    /// number of words.
     ///
     /// *Invariant*, upheld by the caller: a processor with the instructions.
     pub multiply_adds: unsafe fn(usize) -> usize,
-    /// For packed panels of A and B.
+    /// Kernels for packed panels of A and B.
     pub packed: &'static [&'static [KernelFunction<W, C>]],
-    /// For any step and column of B, whole vectors of A.
+    /// Kernels for any step and column stride of B, and whole vectors of A.
     pub strided: &'static [&'static [KernelFunction<W, C>]],
-    /// For any step and column of B. A is read no further than its rows.
+    /// Kernels for any step and column stride of B, which read no rows of A beyond the tile's.
     pub edge: &'static [&'static [KernelFunction<W, C>]],
 }
 
-/// Writes no words below a slice: for kernels that correct nothing.
+/// Writes no correction words: for kernels that need none.
 ///
 /// # Safety
 ///
 /// None: it does nothing.
 pub(super) unsafe fn write_nothing<W>(_: *mut W, _: usize, _: usize) {}
 
-/// The chains of multiply-adds that keep the instructions busy: their latency times their
-/// throughput.
+/// The number of independent multiply-add chains that keep the instructions busy: their latency
+/// times their throughput.
 pub(super) const CHAINS: usize = 12;

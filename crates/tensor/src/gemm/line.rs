@@ -12,10 +12,10 @@ use crate::offsets::Offsets;
 #[derive(Debug, Clone)]
 pub struct DimensionOffsets {
     extent: usize,
-    /// The first leaf.
+    /// The extent and the stride of the first leaf.
     inner: usize,
     stride: isize,
-    /// The others.
+    /// The extents and strides of the other leaves.
     outer: Vec<(usize, isize)>,
 }
 
@@ -27,7 +27,7 @@ impl DimensionOffsets {
         Some(DimensionOffsets { extent, inner: extent, stride, outer: Vec::new() })
     }
 
-    /// The offsets of the leaves of a mode; none if an extent or a stride does not fit into a
+    /// The offsets of the leaves of a mode; None if an extent or a stride does not fit into a
     /// `usize`.
     fn new(mode: &[Leaf]) -> Option<DimensionOffsets> {
         let mut line = DimensionOffsets { extent: 1, inner: 1, stride: 0, outer: Vec::new() };
@@ -47,15 +47,14 @@ impl DimensionOffsets {
         Some(line)
     }
 
-    /// The lines of the two modes of a layout; none if its offsets are not the sums of two
-    /// lines.
+    /// The offsets along the two modes of a layout; None if its offsets are not sums of one for
+    /// each mode.
     #[inline]
     pub fn pair(layout: &impl Offsets) -> Option<(DimensionOffsets, DimensionOffsets)> {
         if let Some([row, column]) = layout.flat_leaves() {
             return Some((DimensionOffsets::leaf(row)?, DimensionOffsets::leaf(column)?));
         }
-        // Of the nodes in preorder, a leaf is 0 and a tuple the number of nodes under it, itself
-        // included.
+        // In preorder, a leaf is 0, and a tuple is the number of nodes under it, including itself.
         let (leaves, profile) = (layout.leaves()?, layout.profile());
         let first = profile.nodes().get(1..)?;
         let nodes = first.get(..usize::from(*first.first()?).max(1))?;
@@ -69,7 +68,8 @@ impl DimensionOffsets {
         self.extent
     }
 
-    /// The stride of all steps, if there is one; `default` along a dimension of one position.
+    /// The stride between neighbouring positions, if it is the same for all; `default` for a
+    /// dimension with one position.
     #[inline]
     pub fn stride(&self, default: isize) -> Option<isize> {
         if self.extent == 1 {
@@ -78,11 +78,11 @@ impl DimensionOffsets {
         self.outer.is_empty().then_some(self.stride)
     }
 
-    /// Writes the offsets of the positions from `first` on, all of them positions of the dimension.
+    /// Writes the offsets of the positions from `first` on, all of which must exist.
     pub fn fill(&self, first: usize, offsets: &mut [isize]) {
         let (mut at, mut rest) = (first, offsets);
         while !rest.is_empty() {
-            // A run within the first leaf. The digits above it are computed once a run.
+            // A run within the first leaf. The digits above it are computed once for each run.
             let (digit, mut above) = (at % self.inner, at / self.inner);
             let mut offset = self.stride * digit as isize;
             for (extent, stride) in &self.outer {

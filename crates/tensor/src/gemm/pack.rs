@@ -1,14 +1,15 @@
-//! Packing: a copy of a block of an operand to where the micro-kernels read it, side by side.
+//! Packing: copies a block of an operand into the contiguous order in which the micro-kernels read
+//! it.
 //!
 //! **Law.** A panel of `width` rows and `k` numbers a row becomes words. With `g` numbers to a
 //! word, word `r + width * t` holds the numbers `g * t .. g * (t + 1)` of row `r`: the layout
 //! `(width,(g,k/g)):(g,(1,g*width))` in numbers. Beyond the rows and beyond `k` there are zeros.
 //!
 //! A block is given by the offsets of its rows and those of its steps along K; its numbers lie at
-//! their sums. Any integer layout is of that kind, however its modes are nested. There are three
+//! their sums. Any integer layout is of that kind, however its modes are nested. Packing has three
 //! ways:
 //!
-//! * rows contiguous in memory are copied as vectors, for narrow panels those of several panels at
+//! * rows contiguous in memory are copied as vectors, and the rows of several narrow panels at
 //!   once, so that whole lines are read;
 //! * steps contiguous in memory are transposed in registers, by squares of eight by eight words, or
 //!   of four or two by eight;
@@ -30,16 +31,15 @@ pub(super) struct Panels {
     pub apart: usize,
 }
 
-/// Packs panels: from the element at offset 0, the offsets of the rows of all panels and those of
-/// the steps, to the first word of the first panel.
+/// Packs panels. The arguments are the element at offset 0, the offsets of the rows of all panels,
+/// those of the steps, the panels, and the first word of the first panel.
 ///
 /// *Invariant*, upheld by the caller: every sum of an offset of a row and one of a step leads to a
-/// number that may be read; there is room for `width * ceil(steps / GROUP)` words from the
-/// beginning of each panel on, in which no other panel begins; and the processor has the
-/// instructions.
+/// number that may be read. Each panel has room for `width * ceil(steps / GROUP)` words, in which
+/// no other panel begins. The processor has the instructions.
 pub(super) type Pack<S, W> = unsafe fn(*const S, &[isize], &[isize], Panels, *mut W);
 
-/// Packs with what every machine has.
+/// Packs with the instructions that every machine has.
 pub(super) unsafe fn portable<P: Packing>(
     from: *const P::Source,
     rows: &[isize],
@@ -79,7 +79,7 @@ pub(super) unsafe fn avx512<P: Packing>(
     unsafe { panels::<P>(from, rows, steps, by, to, square::vector::<P::Word>) }
 }
 
-/// How many of the offsets, from the first on, go up by one.
+/// The length of the prefix of the offsets that go up by one.
 #[inline(always)]
 fn run(offsets: &[isize]) -> usize {
     1 + offsets.windows(2).take_while(|pair| matches!(pair, [a, b] if b.wrapping_sub(*a) == 1)).count()
@@ -187,7 +187,7 @@ unsafe fn panel<P: Packing>(
     }
 }
 
-/// The rows of a square where this many are left: eight, four, or two.
+/// The rows of the next square if this many are left: eight, four, or two.
 #[inline(always)]
 fn square_height(rows: usize) -> usize {
     match rows {
@@ -203,7 +203,7 @@ unsafe fn copy_rows<P: Packing>(from: *const P::Source, rows: usize, steps: &[is
     // SAFETY: the rows are contiguous from the first offset on, and pieces divide them.
     unsafe {
         match rows {
-            // Of a length that is known at compile time, a copy becomes vectors.
+            // If its length is known at compile time, a copy becomes vector instructions.
             64 => copy_pieces::<P, 64>(from, rows, steps, width, to),
             48 => copy_pieces::<P, 48>(from, rows, steps, width, to),
             32 => copy_pieces::<P, 32>(from, rows, steps, width, to),
@@ -275,7 +275,7 @@ unsafe fn pack_squares<P: Packing>(
     // SAFETY: the numbers of whole squares are contiguous along K, and their words lie in the
     // panel.
     unsafe {
-        // Where a square has fewer rows, the last one stands for those that are missing.
+        // If a square has fewer rows, the last row is repeated for the missing ones.
         let mut lines: [*const P::Source; SQUARE] =
             std::array::from_fn(|r| from.offset(first + rows.get(r).unwrap_or(last)));
         let several = if rows.len() > HALF { SQUARE } else { rows.len().next_power_of_two().max(PAIR) };

@@ -1,7 +1,7 @@
-//! How a product is divided, packed and laid out in memory.
+//! How a GEMM is divided, packed and laid out in memory.
 //!
-//! **Law.** The tasks are tiles of C that cover it. Each part of a thread's workspace has room for
-//! what its name says, for every task of the plan.
+//! **Law.** The tasks are tiles that cover C. Each part of a thread's workspace is large enough for
+//! every task of the plan.
 
 use super::blocking::{Blocking, balanced, shared_bytes};
 use super::element::SumElement;
@@ -10,42 +10,43 @@ use super::tasks::task_extents;
 use super::workspace::Room;
 use crate::memory::{LINE, PAGE};
 
-/// How a product is divided.
+/// The plan of a GEMM.
 pub struct ProductPlan {
     pub blocking: Blocking,
     /// The rows and columns of a task.
     pub task: [usize; 2],
-    /// The strides along the rows and along K of A, if it is read in place.
+    /// The strides along the rows and along K of A if it is read in place; None if it is packed.
     pub a: Option<[isize; 2]>,
-    /// The same of B.
+    /// The strides along the rows and along K of B if it is read in place; None if it is packed.
     pub b: Option<[isize; 2]>,
     /// Whether each packed slice of B overwrites the one before.
     pub single_slice: bool,
-    /// Where the panel of B, the block of A, gathered numbers and offsets begin in a thread's
-    /// workspace.
+    /// The byte offsets, in a thread's workspace, of the panel of B, the block of A, gathered
+    /// numbers, and offsets.
     pub parts: [usize; 4],
-    /// The number of offsets.
+    /// The number of offsets in the workspace.
     pub offsets: usize,
     /// The bytes of the workspace of a thread.
     pub bytes: usize,
-    /// Where the threads share the packed blocks of A: how many there are over all of K, and the
-    /// bytes of each.
+    /// If the threads share the packed blocks of A: the number of blocks over all of K, and the
+    /// bytes of each. None if they do not.
     pub shared: Option<[usize; 2]>,
     /// The numbers in a word.
     pub group: usize,
-    /// The rows of words below a packed slice of B.
+    /// The number of rows of correction words below a packed slice of B.
     pub extra: usize,
 }
 
-/// The most lines of a slice that may fall into one set of the L1 cache. A few more than its ways
-/// do no harm: they are read one after another, and the L2 cache has them.
+/// The largest number of lines of a slice that may map to one set of the L1 cache. Somewhat more
+/// than its ways do no harm: they are read sequentially, and the L2 cache holds them.
 const MAX_SET_CONFLICTS: usize = 40;
 
-/// How often an operand is read in place at most, once for each slice of the other operand.
+/// The largest number of passes over an operand that is read in place. There is one pass for each
+/// slice of the other operand.
 const MAX_PASSES_IN_PLACE: usize = 20;
 
 impl ProductPlan {
-    /// The plan of a product on some micro-kernels.
+    /// The plan of a GEMM with these micro-kernels.
     pub(super) fn new<S, W, C: SumElement>(backend: &Backend<S, W, C>, product: &Product<'_, S, C>) -> ProductPlan {
         let kernels = backend.kernels;
         let blocking = Blocking::new(kernels, product.extents);
@@ -63,7 +64,8 @@ impl ProductPlan {
         let b = in_place(&product.b.places, [nr, depth], rows.div_ceil(mr));
         let tasks = n.div_ceil(columns);
         let shares = shares && a.is_none() && rows == m && tasks > 1;
-        // Shared blocks are as many as there are tasks at least, so that each begins with its own.
+        // There are at least as many shared blocks as tasks, so that each task begins with a block
+        // of its own.
         let mc = if shares { mc.min(balanced(m, m.div_ceil(tasks), mr)) } else { mc };
         let blocking =
             Blocking { mc: mc.min(rows.next_multiple_of(mr)), nc: nc.min(columns.next_multiple_of(nr)), ..blocking };
@@ -96,9 +98,9 @@ impl ProductPlan {
     }
 }
 
-/// The strides along the rows and along K of an operand of `S` that is read in place: there is one
-/// each way, few slices of the other operand pass, and a slice of these rows and steps stays in the
-/// L1 cache meanwhile.
+/// The strides along the rows and along K of an operand of `S` if it is read in place. That
+/// requires one stride in each direction, few passes, and that a slice of these rows and steps
+/// stays in the L1 cache meanwhile. None otherwise.
 fn strides_in_place<S>(places: &MatrixPlaces<'_>, slice: [usize; 2], passes: usize) -> Option<[isize; 2]> {
     match places {
         MatrixPlaces::Lines(rows, steps) if passes <= MAX_PASSES_IN_PLACE => {
@@ -109,10 +111,10 @@ fn strides_in_place<S>(places: &MatrixPlaces<'_>, slice: [usize; 2], passes: usi
     }
 }
 
-/// How many lines of a slice of these rows and steps fall into one set of the L1 cache, where it is
-/// most crowded.
+/// The number of lines of a slice of these rows and steps that map to the fullest set of the L1
+/// cache.
 ///
-/// Lines a page apart fall into one set. The slice is a number of runs, each of several adjacent
+/// Lines a page apart map to the same set. The slice is a number of runs, each of several adjacent
 /// lines.
 fn set_conflicts([rows, steps]: [usize; 2], [row, step]: [isize; 2], bytes: usize) -> usize {
     let stride = |stride: isize| stride.unsigned_abs().saturating_mul(bytes);
@@ -133,7 +135,7 @@ fn set_conflicts([rows, steps]: [usize; 2], [row, step]: [isize; 2], bytes: usiz
 mod tests {
     use super::*;
 
-    /// The most lines that fall into one of the 64 sets, counted.
+    /// The number of lines that map to the fullest of the 64 sets, found by counting.
     fn counted([rows, steps]: [usize; 2], [row, step]: [usize; 2], bytes: usize) -> usize {
         let mut lines: Vec<usize> =
             (0..rows).flat_map(|i| (0..steps).map(move |t| (i * row + t * step) * bytes / LINE)).collect();

@@ -1,14 +1,15 @@
-//! Micro-kernels in plain Rust, which the compiler turns into the vectors that every machine of a
-//! kind has.
+//! Micro-kernels in plain Rust, which the compiler vectorizes with the baseline instructions of the
+//! target.
 //!
-//! Law: that of [`super::kernel`]. Reason for unsafe code: they read and write where the others do.
+//! Law: that of [`super::kernel`]. Reason for unsafe code: they access memory through pointers, as
+//! the other micro-kernels do.
 #![allow(unsafe_code)]
 
 use super::element::SumElement;
 use super::kernel::{CHAINS, KernelSet, KernelTile, write_nothing};
 
-/// The micro-kernels for one type, of this many lanes: the numbers of columns for each height.
-/// Their sums take half of sixteen registers of 16 bytes.
+/// The micro-kernels for one type with this many lanes: the numbers of columns for each number of
+/// rows. Their sums take half of sixteen 16-byte registers.
 macro_rules! kernels {
     ($(#[$doc:meta])* $name:ident, $element:ty, $lanes:literal, $($rows:literal: [$($n:literal)*]),*) => {
         $(#[$doc])*
@@ -27,7 +28,7 @@ macro_rules! kernels {
 }
 
 kernels!(
-    /// Single precision: 16x2. A broadcast of a word of B is an instruction of its own, so that few
+    /// Single precision: 16x2. A broadcast of a word of B is a separate instruction, so that few
     /// columns are better than few rows.
     SINGLE, f32, 8, 8: [1 2 3 4], 16: [1 2]
 );
@@ -83,7 +84,7 @@ unsafe fn kernel<T: SumElement, const ROWS: usize, const N: usize, const STRIDED
     }
 }
 
-/// As for the other micro-kernels, in chains of `ROWS` numbers each.
+/// As [`MicroKernel`](super::kernel::MicroKernel)'s, in chains of `ROWS` numbers each.
 ///
 /// # Safety
 ///

@@ -1,20 +1,20 @@
-//! Lines of memory that will be needed soon.
+//! Cache lines that are prefetched because they will be needed soon.
 //!
-//! Law: the shares of a [`Prefetch`] cover its lines, and name none twice. A prefetch reads
-//! nothing, so an address may be no memory at all.
+//! Law: the shares of a [`Prefetch`] cover its lines, and contain each line once. A prefetch does
+//! not read, so an invalid address is harmless.
 
 use crate::memory::LINE;
 
-/// Some lines of each of several rows.
+/// Cache lines to prefetch: some lines of each of several rows.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Prefetch {
     /// The first line of the first row.
     pub from: *const u8,
-    /// From row to row, in bytes.
+    /// The distance from one row to the next, in bytes.
     pub row: isize,
-    /// The number of rows; in a tile, for each of its columns.
+    /// The number of rows. In a tile, this is the number for each of its columns.
     pub rows: usize,
-    /// The lines of each row.
+    /// The number of lines of each row.
     pub lines: usize,
 }
 
@@ -22,7 +22,8 @@ impl Prefetch {
     /// No lines.
     pub const NONE: Prefetch = Prefetch { from: std::ptr::null(), row: 0, rows: 0, lines: 0 };
 
-    /// The rows for each column of tile `number` of `of` tiles of this many columns.
+    /// The rows for each column of tile `number`, if `of` tiles of this many columns share the
+    /// rows.
     #[inline]
     pub fn share(self, number: usize, of: usize, columns: usize) -> Prefetch {
         let rows = self.rows.div_ceil((of * columns).max(1));
@@ -33,7 +34,7 @@ impl Prefetch {
         Prefetch { from: self.from.wrapping_offset(self.row.wrapping_mul(first as isize)), rows, ..self }
     }
 
-    /// The lines of each row for tile `number` of `of` tiles.
+    /// The lines of each row for tile `number`, if `of` tiles share the lines.
     #[inline]
     pub fn part(self, number: usize, of: usize) -> Prefetch {
         let lines = self.lines.div_ceil(of);

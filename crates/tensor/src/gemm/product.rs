@@ -1,7 +1,7 @@
-//! A product of matrices: what is multiplied, and by what.
+//! A GEMM: its operands and factors.
 //!
-//! **Law.** `C(i,j) = alpha * sum over k of A(i,k) * B(j,k) + beta * C(i,j)`. The tasks of a
-//! product write disjoint parts of C.
+//! **Law.** `C(i,j) = alpha * sum over k of A(i,k) * B(j,k) + beta * C(i,j)`. The tasks of a GEMM
+//! write disjoint parts of C.
 #![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,31 +16,31 @@ use super::small;
 use super::task::{self, Share};
 use crate::threads::Threads;
 
-/// Where the elements of a matrix lie.
+/// The offsets of the elements of a matrix.
 pub enum MatrixPlaces<'a> {
-    /// At the sum of the offsets of the row and of the column.
+    /// The offset is the sum of a row's offset and a column's offset.
     Lines(DimensionOffsets, DimensionOffsets),
-    /// Where a function of row and column says.
+    /// A function of row and column returns the offset.
     Each(&'a (dyn Fn(usize, usize) -> isize + Sync)),
 }
 
 /// An operand: rows along M or N, columns along K.
 pub struct ProductOperand<'a, S> {
-    /// The element at offset 0. *Invariant*: every offset of the places leads to a number that may
-    /// be read, from any thread.
+    /// The element at offset 0. *Invariant*: every offset in `places` leads to a number that may be
+    /// read, from any thread.
     pub from: *const S,
     pub places: MatrixPlaces<'a>,
 }
 
 /// The matrix that is written.
 pub struct ProductTarget<'a, C> {
-    /// The element at offset 0. *Invariant*: every offset of the places leads to an element that
-    /// nobody else uses, and different places to different elements.
+    /// The element at offset 0. *Invariant*: every offset in `places` leads to an element that
+    /// nobody else uses, and different coordinates to different elements.
     pub to: *mut C,
     pub places: MatrixPlaces<'a>,
 }
 
-/// What is multiplied: the extents M, N and K, the numbers, and the most threads.
+/// A GEMM: the extents M, N and K, the operands, the factors, and the largest number of threads.
 pub struct Product<'a, S, C> {
     pub extents: [usize; 3],
     pub alpha: C,
@@ -58,7 +58,7 @@ pub struct Product<'a, S, C> {
 unsafe impl<S, C> Sync for Product<'_, S, C> {}
 
 impl<S, C> Product<'_, S, C> {
-    /// Exchanges A and B where the rows of C are contiguous and its columns are not: `C = A * B` is
+    /// Exchanges A and B if the rows of C are contiguous and its columns are not: `C = A * B` is
     /// also `C^T = B^T * A^T`.
     #[inline]
     pub fn transpose_to_columns(&mut self) {
@@ -73,24 +73,25 @@ impl<S, C> Product<'_, S, C> {
     }
 }
 
-/// What multiplies: micro-kernels, and the packing that they read.
+/// The micro-kernels, and the packing whose output they read.
 #[derive(Clone, Copy)]
 pub(super) struct Backend<S, W: 'static, C: 'static> {
     pub kernels: &'static KernelSet<W, C>,
     pub pack_a: Pack<S, W>,
     pub pack_b: Pack<S, W>,
-    /// Whether a word is a number as it is, so that micro-kernels can read operands without
+    /// Whether a word is the number itself, so that micro-kernels can read operands without
     /// packing.
     pub in_place: bool,
 }
 
-/// The most multiplications of a product that is computed without packing, if that is possible.
+/// The largest number of multiplications of a GEMM that is computed without packing, if that is
+/// possible.
 const SMALL: usize = 1 << 23;
-/// The same where there are several threads.
+/// As [`SMALL`], if there are several threads.
 pub(super) const SMALL_ON_THREADS: usize = 1 << 20;
 
 impl<S: Copy + Default, W: Copy, C: SumElement> Backend<S, W, C> {
-    /// Computes a product.
+    /// Computes a GEMM.
     pub fn run(&self, product: &Product<'_, S, C>) {
         let threads = product.threads;
         if small::run(self, product, if threads > 1 { SMALL_ON_THREADS } else { SMALL }) {

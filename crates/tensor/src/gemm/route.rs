@@ -1,10 +1,10 @@
-//! Which micro-kernels an atom stands for.
+//! The micro-kernels of each atom.
 //!
 //! Law: an atom of the CPU is named by its instructions, the shape of its tile and its types. Each
 //! name has one [`Route`], and [`Route::available`] is true only where the processor has the
 //! instructions.
 //!
-//! Reason for unsafe code: a product runs on instructions that the processor must have.
+//! Reason for unsafe code: a GEMM uses instructions that the processor must have.
 #![allow(unsafe_code)]
 
 use half::{bf16, f16};
@@ -24,7 +24,7 @@ use super::{
 #[cfg(target_arch = "x86_64")]
 use crate::simd::{has_avx2_fma, has_avx512_bf16, has_avx512_products, has_avx512_vnni};
 
-/// Micro-kernels and the packing that they read, under the name of an atom.
+/// The micro-kernels of an atom, and the packing whose output they read.
 pub struct Route<S: Numbers> {
     /// The name of the atom.
     pub name: &'static str,
@@ -34,14 +34,14 @@ pub struct Route<S: Numbers> {
     pub shape: [i64; 3],
     /// Whether this machine has the instructions.
     pub available: fn() -> bool,
-    /// How a product is divided.
+    /// Plans how a GEMM is divided.
     pub plan: fn(&Product<'_, S, S::Sum>) -> ProductPlan,
-    /// Multiplies and adds in registers alone, in chains of this many steps. Returns how many
-    /// multiplications that were.
+    /// Multiplies and adds in registers alone, in chains of this many steps. Returns the number of
+    /// multiplications.
     ///
     /// *Invariant*, upheld by the caller: the instructions are available.
     pub multiply_adds: unsafe fn(usize) -> u64,
-    /// Computes a product.
+    /// Computes a GEMM.
     ///
     /// *Invariant*, upheld by the caller: the instructions are available.
     pub run: unsafe fn(&Product<'_, S, S::Sum>),
@@ -56,12 +56,13 @@ mod sealed {
     impl Sealed for i8 {}
 }
 
-/// Numbers whose matrices [`gemm`](crate::gemm()) multiplies: `f32`, `f64`, `f16` and `bf16`, whose
-/// products are added up in `f32`, and `i8`, whose products are added up in `i32`, modulo `2^32`.
+/// Element types that [`gemm`](crate::gemm()) multiplies: `f32`, `f64`, `f16` and `bf16`, whose
+/// products are accumulated in `f32`, and `i8`, whose products are accumulated in `i32`, modulo
+/// `2^32`.
 pub trait Numbers: sealed::Sealed + Copy + Default + Send + Sync + 'static {
-    /// What products are added up in.
+    /// The type of the accumulator.
     type Sum: SumElement;
-    /// The types of numbers and sums, as atoms call them.
+    /// The types of numbers and accumulators, as atoms name them.
     #[doc(hidden)]
     const TYPES: MmaTypes;
     #[doc(hidden)]
@@ -69,7 +70,7 @@ pub trait Numbers: sealed::Sealed + Copy + Default + Send + Sync + 'static {
     const ROUTES: &'static [Route<Self>];
 }
 
-/// Multiplies and adds with some kernels. Returns how many multiplications that were.
+/// Multiplies and adds with these micro-kernels. Returns the number of multiplications.
 ///
 /// # Safety
 ///
@@ -80,8 +81,8 @@ unsafe fn multiply_adds<W, C>(kernels: &KernelSet<W, C>, steps: usize) -> u64 {
     (words * kernels.group) as u64
 }
 
-/// The rows of a table of routes: atom, condition, micro-kernels, packing of A and of B, and
-/// whether words are the numbers themselves, so that operands can be read in place.
+/// The rows of a table of routes: the atom, the condition, the micro-kernels, the packing of A and
+/// of B, and whether words are the numbers themselves, so that operands can be read in place.
 macro_rules! routes {
     ($sum:ty; $($(#[$attribute:meta])* $name:literal is $arch:ident $shape:expr, if $available:expr => $kernels:expr, $pack_a:expr, $pack_b:expr, in place $in_place:literal;)*) => {
         type Sum = $sum;
@@ -107,7 +108,7 @@ macro_rules! routes {
     };
 }
 
-/// Numbers of one type, sums of another.
+/// The types of an atom with these numbers and accumulators.
 const fn types(numbers: ValueType, sums: ValueType) -> MmaTypes {
     MmaTypes { d: sums, a: numbers, b: numbers, c: sums }
 }

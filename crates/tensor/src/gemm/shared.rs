@@ -1,16 +1,16 @@
 //! Packed blocks that threads share.
 //!
-//! **Law.** Each block is packed once, by the thread that asks for it first. A thread that gets a
-//! block finds all of it written. A thread waits only for one that is packing at the time, never
-//! for one that has yet to come. If packing panics, the block is free again, and the next thread
-//! that asks packs it.
+//! **Law.** Each block is packed once, by the first thread that asks for it. A thread that gets a
+//! block finds all of it written. A thread waits only for a thread that is packing, never for one
+//! that has not started. If packing panics, the block is free again, and the next thread that asks
+//! packs it.
 #![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::workspace::ProductWorkspace;
 
-/// The states of a block: nobody has asked for it, a thread is packing it, it is packed.
+/// The states of a block: free (nobody has asked for it), being packed, packed.
 const FREE: u8 = 0;
 const PACKING: u8 = 1;
 const PACKED: u8 = 2;
@@ -18,11 +18,11 @@ const PACKED: u8 = 2;
 /// How often a waiting thread spins before it yields.
 const SPINS: usize = 1 << 10;
 
-/// Room for all blocks of an operand.
+/// Memory for all blocks of an operand.
 pub(super) struct SharedBlocks {
     workspace: ProductWorkspace,
     states: Vec<AtomicU8>,
-    /// The bytes from one block to the next.
+    /// The distance from one block to the next, in bytes.
     block: usize,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct SharedBlocks {
 // read by others only after that thread stored PACKED with release ordering.
 unsafe impl Sync for SharedBlocks {}
 
-/// What the state of a block becomes when its packing ends, also by a panic.
+/// The state that a block gets when its packing ends, also by a panic.
 struct Outcome<'a> {
     state: &'a AtomicU8,
     end: u8,
@@ -43,7 +43,7 @@ impl Drop for Outcome<'_> {
 }
 
 impl SharedBlocks {
-    /// Room for this many blocks of this many bytes.
+    /// Memory for this many blocks of this many bytes.
     pub fn new(blocks: usize, block: usize) -> SharedBlocks {
         let states = std::iter::repeat_with(|| AtomicU8::new(FREE)).take(blocks).collect();
         SharedBlocks { workspace: ProductWorkspace::take_shared(blocks.saturating_mul(block)), states, block }
@@ -54,8 +54,8 @@ impl SharedBlocks {
         self.states.get(number).is_some_and(|state| state.load(Ordering::Relaxed) != FREE)
     }
 
-    /// The beginning of a block, which `pack` writes if nobody has; none if there is no such
-    /// block.
+    /// The beginning of a block, after `pack` has written it if nobody had; None if there is no
+    /// such block.
     pub fn get(&self, number: usize, pack: impl FnOnce(*mut u8)) -> Option<*mut u8> {
         let state = self.states.get(number)?;
         let place = self.workspace.start().wrapping_add(number * self.block);
@@ -78,7 +78,7 @@ impl SharedBlocks {
         }
     }
 
-    /// Leaves the memory to the next product of this thread.
+    /// Keeps the memory for the next GEMM of this thread.
     pub fn keep(self) {
         self.workspace.keep_shared();
     }

@@ -1,7 +1,6 @@
-//! Products that are over before packing would pay.
+//! GEMMs that are too small for packing to pay.
 //!
-//! **Law.** That of a product, for operands that the micro-kernels can read and write where they
-//! lie.
+//! **Law.** That of a GEMM, for operands that the micro-kernels can read and write in place.
 #![allow(unsafe_code)]
 
 use super::blocking::register_tile;
@@ -10,12 +9,12 @@ use super::prefetch::Prefetch;
 use super::product::{Backend, MatrixPlaces, Product, SMALL_ON_THREADS};
 use super::tile::{ProductPart, Slices, each_tile};
 
-/// How often B is read in such a product at most, once for each slice of A. Products that
-/// threads would not share are exempt.
+/// The largest number of passes over B in such a GEMM, one for each slice of A. GEMMs that threads
+/// would not share are exempt.
 const MAX_PASSES: usize = 10;
 
-/// Computes a product of at most this many multiplications. False, and nothing is done, if there
-/// are more, or an operand has to be packed.
+/// Computes a GEMM of at most this many multiplications. If there are more, or an operand has to be
+/// packed, it returns false and does nothing.
 #[inline]
 pub(super) fn run<S: Copy + Default, W: Copy, C: SumElement>(
     backend: &Backend<S, W, C>,

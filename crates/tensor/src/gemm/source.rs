@@ -1,8 +1,8 @@
 //! An operand as a task reads it: in place, or packed.
 //!
-//! **Law.** The slices of some rows over some part of K hold what the micro-kernels read of these
-//! rows. The slices of an operand that is read in place are always valid. Those of a packed operand
-//! are valid once they have been filled.
+//! **Law.** The slices of a range of rows over a range of K contain the numbers of these rows as
+//! micro-kernels read them. The slices of an operand that is read in place are always valid. Those
+//! of a packed operand are valid once they have been filled.
 #![allow(unsafe_code)]
 
 use std::ops::Range;
@@ -14,11 +14,11 @@ use super::product::{MatrixPlaces, ProductOperand};
 use super::tile::Slices;
 use crate::memory::LINE;
 
-/// The steps along K that are packed at once, of all slices: whole words, and whole squares of
+/// The steps along K that are packed at once for all slices: whole words, and whole squares of
 /// them.
 const PACKED_STEPS: usize = 64;
 
-/// The bytes of contiguous memory that are read at once where slices are narrow.
+/// The bytes of contiguous memory that are read at once if slices are narrow.
 const CONTIGUOUS_BYTES: usize = 256;
 
 /// An operand during a task.
@@ -26,28 +26,29 @@ const CONTIGUOUS_BYTES: usize = 256;
 pub(super) struct Source<'a, S, W: 'static, C: 'static> {
     pub operand: &'a ProductOperand<'a, S>,
     pub kernels: &'a KernelSet<W, C>,
-    /// The strides along the rows and along K of an operand that is read in place.
+    /// The strides along the rows and along K of an operand that is read in place; None if it is
+    /// packed.
     pub strides: Option<[isize; 2]>,
     /// The rows of a slice: MR of A, NR of B.
     pub width: usize,
-    /// The rows of words below each slice.
+    /// The number of rows of correction words below each slice.
     pub extra: usize,
     /// Whether each slice overwrites the one before.
     pub single_slice: bool,
     pub pack: Pack<S, W>,
-    /// Where it is packed.
+    /// The memory for packed slices.
     pub to: *mut W,
-    /// Where the numbers of a slice are gathered whose layout is not additive.
+    /// The memory in which a slice's numbers are gathered if the layout is not additive.
     pub gathered: *mut S,
 }
 
 impl<S: Copy + Default, W: Copy, C> Source<'_, S, W, C> {
-    /// The words of a slice of this many steps.
+    /// The number of words of a slice of this many steps.
     fn length(&self, steps: usize) -> usize {
         self.width * (steps.div_ceil(self.kernels.group) + self.extra)
     }
 
-    /// The slices of the rows from `row` on, over a part of K.
+    /// The slices of the rows from `row` on, over a range of K.
     pub fn slices(&self, row: usize, depth: &Range<usize>) -> Slices<W> {
         match self.strides {
             Some([along, step]) => {
@@ -62,7 +63,8 @@ impl<S: Copy + Default, W: Copy, C> Source<'_, S, W, C> {
         }
     }
 
-    /// The lines of some rows over a part of K, if the numbers of each row are contiguous.
+    /// The cache lines of a range of rows over a range of K, if the numbers of each row are
+    /// contiguous.
     pub fn lines_of_rows(&self, rows: &Range<usize>, depth: &Range<usize>) -> Prefetch {
         match &self.operand.places {
             MatrixPlaces::Lines(_, along) if along.stride(0) == Some(1) => self.lines(rows, depth),
@@ -70,8 +72,8 @@ impl<S: Copy + Default, W: Copy, C> Source<'_, S, W, C> {
         }
     }
 
-    /// The lines of some rows over a part of K, if the numbers of each row, or those at each step,
-    /// are contiguous.
+    /// The cache lines of a range of rows over a range of K, if the numbers of each row, or those
+    /// of each step, are contiguous.
     pub fn lines(&self, rows: &Range<usize>, depth: &Range<usize>) -> Prefetch {
         let MatrixPlaces::Lines(down, along) = &self.operand.places else { return Prefetch::NONE };
         let (Some(down), Some(along)) = (down.stride(0), along.stride(0)) else { return Prefetch::NONE };
@@ -86,15 +88,15 @@ impl<S: Copy + Default, W: Copy, C> Source<'_, S, W, C> {
         Prefetch { from, row: stride.wrapping_mul(bytes as isize), rows: number, lines }
     }
 
-    /// Writes the offsets of the steps of a part of K, for the slices to be filled.
+    /// Writes the offsets of the steps of a range of K, which filling slices needs.
     pub fn steps(&self, depth: &Range<usize>, steps: &mut [isize]) {
         if let (MatrixPlaces::Lines(_, along), None) = (&self.operand.places, self.strides) {
             along.fill(depth.start, steps);
         }
     }
 
-    /// Packs some rows, of which the first is the first of slice `slice`, over a part of K whose
-    /// steps have been written. Does nothing for an operand that is read in place.
+    /// Packs rows, beginning with the first row of slice `slice`, over a range of K whose step
+    /// offsets have been written. Does nothing for an operand that is read in place.
     ///
     /// # Safety
     ///
@@ -124,7 +126,8 @@ impl<S: Copy + Default, W: Copy, C> Source<'_, S, W, C> {
         match &self.operand.places {
             MatrixPlaces::Lines(down, _) => {
                 down.fill(rows.start, offsets);
-                // Some steps of all slices, then the next: memory is read in longer pieces.
+                // Packs some steps of all slices, then the next steps, so that memory is read in
+                // longer pieces.
                 for (part, steps) in steps.chunks(PACKED_STEPS).enumerate() {
                     let first = part * PACKED_STEPS / self.kernels.group * width;
                     for (number, rows) in offsets.chunks(several * width).enumerate() {

@@ -1,7 +1,7 @@
-//! One task of a product: a part of C, on one thread.
+//! One task of a GEMM: a part of C, on one thread.
 //!
-//! **Law.** A task writes its part of C and nothing else. K is divided last: the first part of a
-//! sum is added to `beta * C`, and the others to what is there.
+//! **Law.** A task writes its part of C and nothing else. K is divided into ranges: the product
+//! over the first range is added to `beta * C`, and the others to the result so far.
 #![allow(unsafe_code)]
 
 use std::ops::Range;
@@ -16,9 +16,9 @@ use super::source::Source;
 use super::tile::{ProductPart, each_tile};
 use super::workspace::ProductWorkspace;
 
-/// What a task shares with others.
+/// The blocks of A that a task shares with others.
 pub(super) struct Share<'a> {
-    /// The blocks of A, one part of K after another.
+    /// The blocks of A, ordered by their range of K.
     pub blocks: &'a SharedBlocks,
     /// The number of this task.
     pub task: usize,
@@ -28,9 +28,9 @@ pub(super) struct Share<'a> {
 
 /// Computes a part of C.
 ///
-/// A slice of B is packed just before the first block of A meets it, so that it is in the L1 cache
-/// then. If there is no other block, the next slice overwrites it. Each task begins with another
-/// shared block of A, so that threads do not want the same one at once.
+/// A slice of B is packed just before it is multiplied by the first block of A, so that it is then
+/// in the L1 cache. If there is no other block, the next slice overwrites it. Each task begins with
+/// a different shared block of A, so that threads do not all ask for the same one.
 pub(super) fn run<S: Copy + Default, W: Copy, C: SumElement>(
     backend: &Backend<S, W, C>,
     product: &Product<'_, S, C>,
@@ -141,7 +141,7 @@ pub(super) fn run<S: Copy + Default, W: Copy, C: SumElement>(
                     }
                 };
                 // The next block, if it is to be packed, is prefetched while this one is
-                // multiplied: the one below, or the first one of the next part of K.
+                // multiplied: the block below, or the first block of the next range of K.
                 let (following, deeper, level) = if number + 1 < blocks {
                     (block(number + 1), depth.clone(), level)
                 } else {
@@ -182,7 +182,7 @@ pub(super) fn run<S: Copy + Default, W: Copy, C: SumElement>(
     workspace.keep();
 }
 
-/// Parts of a range, all but the last of one length.
+/// Splits a range into parts; all but the last have this length.
 fn parts(range: Range<usize>, length: usize) -> impl Iterator<Item = Range<usize>> {
     let end = range.end;
     range.step_by(length.max(1)).map(move |first| first..(first + length).min(end))

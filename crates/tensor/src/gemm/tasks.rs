@@ -5,16 +5,16 @@
 
 use super::blocking::Blocking;
 
-/// The least multiplications that are worth another thread.
+/// The smallest number of multiplications that is worth another thread.
 const MIN_WORK: usize = 1 << 20;
-/// From this many elements of C a thread, tasks are a quarter of a thread's share, so that a thread
-/// that was held up leaves work to others. Of smaller products such tasks would mostly pack.
+/// If each thread has at least this many elements of C, a task is a quarter of a thread's share, so
+/// that a delayed thread leaves work to others. In smaller GEMMs such tasks would mostly pack.
 const DIVIDED_SHARE: usize = 1 << 22;
-/// What packing a number costs, in multiplications.
+/// The cost of packing a number, in multiplications.
 const PACKING_COST: usize = 16;
 
-/// The rows and columns of a task of a product of `m` by `n` by `k`, for this many threads at the
-/// most. `shares` says whether tasks that have all rows share the packed A.
+/// The rows and columns of a task of a GEMM of `m` by `n` by `k`, for at most this many threads.
+/// `shares` says whether tasks that have all rows share the packed A.
 pub(super) fn task_extents([m, n, k]: [usize; 3], blocking: &Blocking, threads: usize, shares: bool) -> [usize; 2] {
     let work = m.saturating_mul(n).saturating_mul(k);
     let wanted = threads.min(work / MIN_WORK);
@@ -25,8 +25,8 @@ pub(super) fn task_extents([m, n, k]: [usize; 3], blocking: &Blocking, threads: 
     let (tall, wide) = (m.div_ceil(blocking.mr), n.div_ceil(blocking.nr));
     let cost = |rows: usize, columns: usize| {
         let tasks = m.div_ceil(rows) * n.div_ceil(columns);
-        // Every thread takes as many tasks as the busiest, and packs a part of both operands for
-        // each.
+        // The time is that of the busiest thread: the number of its tasks, each of which packs its
+        // part of both operands.
         let rounds = tasks.div_ceil(threads);
         let packed = if shares && rows >= m { rows / tasks } else { rows };
         rounds.saturating_mul(rows.saturating_mul(columns).saturating_add(PACKING_COST * (packed + columns)))

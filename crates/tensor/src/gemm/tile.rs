@@ -1,7 +1,7 @@
-//! The tiles of a part of C: one micro-kernel each, and the ways to where their elements lie.
+//! The tiles of a part of C: one micro-kernel each, and the ways to write a tile to C.
 //!
 //! **Law.** [`each_tile`] gives every element of the part to exactly one tile. A micro-kernel
-//! writes columns whose rows are contiguous; a tile that lies otherwise is computed in a buffer,
+//! writes columns with contiguous rows. A tile with another layout in C is computed in a buffer,
 //! and then added to its elements one by one.
 #![allow(unsafe_code)]
 
@@ -14,41 +14,41 @@ use super::prefetch::Prefetch;
 pub(super) struct Slices<W> {
     /// The first word.
     pub from: *const W,
-    /// From slice to slice, in words.
+    /// The distance from one slice to the next, in words.
     pub slice: isize,
-    /// From step to step along K, in words.
+    /// The distance from one step along K to the next, in words.
     pub step: isize,
-    /// From row to row, in words.
+    /// The distance from one row to the next, in words.
     pub row: isize,
 }
 
-/// A part of C, and how it is divided into tiles.
+/// A part of C, and its division into tiles.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ProductPart {
     /// MR and NR.
     pub tile: [usize; 2],
     /// The rows and columns of the part.
     pub extents: [usize; 2],
-    /// The steps of each tile along K, in words.
+    /// The number of steps of each tile along K, in words.
     pub words: usize,
-    /// Whether A is read no further than its rows.
+    /// Whether no rows of A beyond the part's may be read.
     pub edge: bool,
 }
 
-/// The most rows and columns of a register tile.
+/// The largest numbers of rows and columns of a register tile.
 const MAX_ROWS: usize = 64;
 const MAX_COLUMNS: usize = 12;
 
-/// A tile that is computed apart from C, column after column.
+/// A tile that is computed outside C, column after column.
 #[repr(align(64))]
 struct Buffer<C>([C; MAX_ROWS * MAX_COLUMNS]);
 
-/// Gives each tile of a part of C to `write`, with its first row and column and its micro-kernel.
-/// The tile has no place in C yet.
+/// Passes each tile of a part of C to `write`, with its first row and column and its micro-kernel.
+/// The tile's pointer into C is not set yet.
 ///
-/// `ready` is called with the first column of a slice of B before the slice is read for the first
-/// time, and returns what is to be prefetched meanwhile. Where that is nothing, a share of
-/// `upcoming` is.
+/// Before a slice of B is read for the first time, `ready` is called with its first column and
+/// returns the lines to prefetch meanwhile. If it returns none, a share of `upcoming` is
+/// prefetched.
 #[inline]
 pub(super) fn each_tile<W: Copy, C: SumElement>(
     kernels: &KernelSet<W, C>,
@@ -106,7 +106,8 @@ pub(super) fn each_tile<W: Copy, C: SumElement>(
 }
 
 impl<W: Copy, C: SumElement> KernelTile<W, C> {
-    /// Adds the product to elements whose rows are contiguous and whose columns lie `column` apart.
+    /// Adds the product to elements whose rows are contiguous and whose columns are `column`
+    /// elements apart.
     ///
     /// # Safety
     ///
@@ -144,7 +145,7 @@ impl<W: Copy, C: SumElement> KernelTile<W, C> {
         unsafe { self.scatter(run, to, columns.len(), offset) }
     }
 
-    /// Adds the product to elements that lie anywhere.
+    /// Adds the product to elements at arbitrary offsets.
     ///
     /// # Safety
     ///

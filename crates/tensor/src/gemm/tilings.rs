@@ -1,7 +1,7 @@
-//! The tilings that a product runs under, to be looked at.
+//! The tilings of a GEMM, for inspection.
 //!
-//! Law: the tilers cover the product that is computed, from the outside in, and the packed layouts
-//! are those that packing writes.
+//! Law: from the outside in, the tilers cover the GEMM that is computed, and the packed layouts are
+//! those that packing writes.
 
 use std::fmt;
 
@@ -14,27 +14,27 @@ use crate::error::TensorError;
 use crate::offsets::Offsets;
 use crate::view::{TensorView, TensorViewMut};
 
-/// The tilers by which a product is divided, from the outside in, and how packed operands lie.
+/// The tilers by which a GEMM is divided, from the outside in, and the layouts of packed operands.
 ///
-/// Where the rows of C are contiguous, the product is computed as `C^T = B^T * A^T`: the tilers are
-/// those of that product, whose M is the N of the other.
+/// If the rows of C are contiguous, the GEMM is computed as `C^T = B^T * A^T`. The tilers are those
+/// of that GEMM, whose M is the N of the original.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tilings {
     /// Whether `C^T = B^T * A^T` is computed.
     pub transposed: bool,
-    /// M, N and K of the product that was asked for.
+    /// M, N and K of the original GEMM.
     pub extents: [i64; 3],
-    /// Of C, `(M,N)`: what a thread computes at a time.
+    /// The tiler of C, `(M,N)`: the part that one thread computes at a time.
     pub task: Tiler,
-    /// Of B, `(N,K)`: what is packed at a time.
+    /// The tiler of B, `(N,K)`: the panel that is packed at a time.
     pub panel: Tiler,
-    /// Of A, `(M,K)`: what is packed at a time.
+    /// The tiler of A, `(M,K)`: the block that is packed at a time.
     pub block: Tiler,
-    /// Of C, `(M,N)`: what the micro-kernel computes at a time.
+    /// The tiler of C, `(M,N)`: the register tile of the micro-kernel.
     pub tile: Tiler,
-    /// Where the numbers of a packed block of A lie, slice after slice; none if A is read in place.
+    /// The layout of a packed block of A, slice after slice; None if A is read in place.
     pub packed_a: Option<Layout>,
-    /// The same of a packed panel of B.
+    /// The layout of a packed panel of B; None if B is read in place.
     pub packed_b: Option<Layout>,
     /// The bytes of the workspace of each thread.
     pub workspace: usize,
@@ -42,8 +42,8 @@ pub struct Tilings {
     pub shared: usize,
 }
 
-/// The tilings under which [`gemm`](crate::gemm()) computes a product of these operands. A product
-/// that is so small that it is not divided among threads and blocks has only the tile.
+/// The tilings under which [`gemm`](crate::gemm()) multiplies these operands. A GEMM that is too
+/// small to be divided among threads and blocks has only `tile`.
 ///
 /// Errors: as [`gemm`](crate::gemm()).
 ///
@@ -99,7 +99,7 @@ pub fn tilings<S: Numbers, LA: Offsets, LB: Offsets, LC: Offsets>(
     })?
 }
 
-/// An extent, which was an `i64` in the layout.
+/// An extent as `i64`, which it was in the layout.
 fn number(extent: usize) -> i64 {
     i64::try_from(extent).unwrap_or(i64::MAX)
 }

@@ -1,10 +1,10 @@
-//! The memory that a product needs besides its operands.
+//! The memory that a GEMM needs besides its operands.
 //!
-//! Law: a workspace has at least as many bytes as were asked for, aligned to a cache line, and one
-//! owner. Each thread keeps one, as large as its largest product needed, and one more that it
-//! shares.
+//! Law: a workspace has at least the requested number of bytes, is aligned to a cache line, and has
+//! one owner. Each thread keeps one that is as large as its largest GEMM needed, and another one
+//! for memory that threads share.
 //!
-//! Reason for unsafe code: an allocation that is aligned, without a type, and not initialised.
+//! Reason for unsafe code: an untyped, aligned allocation that is not initialised.
 #![allow(unsafe_code)]
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
@@ -13,7 +13,7 @@ use std::ptr::NonNull;
 
 use crate::memory::LINE;
 
-/// Memory without a type.
+/// Untyped memory.
 ///
 /// *Invariant*: `start` is valid for `bytes` bytes, and was allocated by
 /// [`ProductWorkspace::layout`] of them.
@@ -32,17 +32,18 @@ impl ProductWorkspace {
         Layout::from_size_align(bytes, LINE).ok()
     }
 
-    /// At least this many bytes: what the thread kept, if that is enough.
+    /// A workspace of at least this many bytes: the one that the thread kept, if it is large
+    /// enough.
     pub fn take(bytes: usize) -> ProductWorkspace {
         ProductWorkspace::of(KEPT.take(), bytes)
     }
 
-    /// The same for memory that this thread shares with others.
+    /// As [`ProductWorkspace::take`], for memory that this thread shares with others.
     pub fn take_shared(bytes: usize) -> ProductWorkspace {
         ProductWorkspace::of(SHARED.take(), bytes)
     }
 
-    /// What was kept, if that has this many bytes, and otherwise new memory.
+    /// The kept workspace if it has this many bytes; otherwise a new one.
     fn of(kept: Option<ProductWorkspace>, bytes: usize) -> ProductWorkspace {
         if let Some(kept) = kept
             && kept.bytes >= bytes
@@ -58,12 +59,12 @@ impl ProductWorkspace {
         NonNull::new(start).map_or_else(|| handle_alloc_error(layout), |start| ProductWorkspace { start, bytes })
     }
 
-    /// Leaves the memory to the next product of this thread.
+    /// Keeps the memory for the next GEMM of this thread.
     pub fn keep(self) {
         KEPT.set(Some(self));
     }
 
-    /// The same for memory that it shares.
+    /// As [`ProductWorkspace::keep`], for memory that this thread shares with others.
     pub fn keep_shared(self) {
         SHARED.set(Some(self));
     }
@@ -83,7 +84,7 @@ impl Drop for ProductWorkspace {
     }
 }
 
-/// How a workspace is divided: parts one after another, each aligned to a cache line.
+/// The division of a workspace into consecutive parts, each aligned to a cache line.
 #[derive(Debug, Default)]
 pub(super) struct Room {
     /// The bytes of all parts.
@@ -91,10 +92,10 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// Room for this many elements: the byte at which they begin.
+    /// Adds a part for this many elements. Returns the byte at which it begins.
     pub fn of<T>(&mut self, elements: usize) -> usize {
         let start = self.bytes;
-        // More bytes than there are addresses are refused by `Workspace::take`.
+        // `ProductWorkspace::take` refuses more bytes than there are addresses.
         let bytes = elements.saturating_mul(size_of::<T>()).min(isize::MAX as usize);
         self.bytes = start.saturating_add(bytes.div_ceil(LINE) * LINE);
         start

@@ -1,10 +1,11 @@
 //! The header of a `.npy` file.
 //!
-//! Law: a header that is written reads back as the same kind, size, order and shape.
+//! Law: a header that is written reads back with the same kind, size, order and shape.
 //!
-//! Six bytes `\x93NUMPY`, two of the version, the length of what follows, in two bytes, or from
-//! version 2 on in four. Then a Python dictionary as text, `{'descr': '<f4', 'fortran_order':
-//! False, 'shape': (2, 3), }`, padded with spaces to a multiple of 64 bytes.
+//! A header is six bytes `\x93NUMPY`, two bytes of the version, and the length of what follows, in
+//! two bytes (version 1) or four (from version 2 on). Then there is a Python dictionary as text,
+//! `{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }`, padded with spaces to a multiple
+//! of 64 bytes.
 
 use std::io::Read;
 
@@ -14,23 +15,23 @@ use super::{NpyError, exactly, malformed, shape_of};
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 
-/// Longer headers are refused: that of numbers takes less than a hundred bytes, and some for each
-/// axis.
+/// The largest header in bytes; longer ones are refused. A header for numbers takes less than a
+/// hundred bytes, and some for each axis.
 const MAX_HEADER: u32 = 1 << 16;
 
-/// NumPy's limit.
+/// NumPy's limit on the number of axes.
 const MAX_RANK: usize = 64;
 
 /// Kinds of numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Integers with a sign, `i`.
+    /// Signed integers, `i`.
     Signed,
-    /// Integers without, `u`.
+    /// Unsigned integers, `u`.
     Unsigned,
     /// Floats, `f`.
     Float,
-    /// Pairs of floats, the real part and the imaginary, `c`.
+    /// Complex numbers: pairs of floats, `c`.
     Complex,
     /// Booleans, `b`.
     Bool,
@@ -39,7 +40,7 @@ pub enum Kind {
 impl Kind {
     const ALL: [Kind; 5] = [Kind::Signed, Kind::Unsigned, Kind::Float, Kind::Complex, Kind::Bool];
 
-    /// The letter that NumPy has for it.
+    /// NumPy's letter for the kind.
     fn letter(self) -> char {
         match self {
             Kind::Signed => 'i',
@@ -50,7 +51,7 @@ impl Kind {
         }
     }
 
-    /// The sizes that it comes in, in bytes.
+    /// The sizes of this kind, in bytes.
     fn sizes(self) -> &'static [usize] {
         match self {
             Kind::Signed | Kind::Unsigned => &[1, 2, 4, 8],
@@ -61,16 +62,16 @@ impl Kind {
     }
 }
 
-/// Which mode runs fastest.
+/// The order of the elements in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// The last mode: rows of a matrix are contiguous.
+    /// C order: the last mode is the fastest, so rows of a matrix are contiguous.
     C,
-    /// The first mode: columns are contiguous.
+    /// Fortran order: the first mode is the fastest, so columns of a matrix are contiguous.
     Fortran,
 }
 
-/// What a file says about its elements.
+/// The description of the elements of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Header {
     kind: Kind,
@@ -95,7 +96,7 @@ impl Header {
         self.size
     }
 
-    /// Which mode runs fastest.
+    /// The order of the elements.
     pub fn order(&self) -> Order {
         self.order
     }
@@ -115,23 +116,23 @@ impl Header {
         format!("{order}{}{}", self.kind.letter(), self.size)
     }
 
-    /// The type of elements of this machine, as NumPy writes it.
+    /// The type of native elements, as NumPy writes it.
     pub(super) fn type_text(kind: Kind, size: usize) -> String {
         Header::new(kind, size, Order::C, Tree::leaf(1)).descr()
     }
 
-    /// Whether the bytes of an element are in the other order than here.
+    /// Whether the bytes of an element are in the opposite of the native order.
     pub(super) fn swapped(&self) -> bool {
         self.size > 1 && self.big != cfg!(target_endian = "big")
     }
 
-    /// How many bytes the elements take; none if that is not representable.
+    /// The number of bytes of all elements; None if that is not representable.
     pub fn bytes(&self) -> Option<u64> {
         let size = u64::try_from(self.size).ok()?;
         self.shape.leaves().iter().try_fold(size, |bytes, extent| bytes.checked_mul(u64::try_from(*extent).ok()?))
     }
 
-    /// The header of a file of such elements.
+    /// The bytes of the header.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         let order = if self.order == Order::Fortran { "True" } else { "False" };
         let extents: Vec<String> = self.shape.leaves().iter().map(i64::to_string).collect();
@@ -148,7 +149,7 @@ impl Header {
     }
 }
 
-/// Reads the header of a file. Returns its length in bytes as well.
+/// Reads the header of a file. Returns the header and its length in bytes.
 pub(super) fn read(file: &mut impl Read) -> Result<(Header, u64), NpyError> {
     const WHOLE: &str = "a whole header";
     let mut begin = [0; 8];
@@ -179,7 +180,7 @@ pub(super) fn read(file: &mut impl Read) -> Result<(Header, u64), NpyError> {
     Ok((parse(text)?, before + u64::from(length)))
 }
 
-/// As many bytes as there are, up to the length.
+/// Fills a buffer as far as the file has bytes. Returns their number.
 fn read_up_to(file: &mut impl Read, place: &mut [u8]) -> Result<usize, NpyError> {
     let mut got = 0;
     while let Some(rest) = place.get_mut(got..).filter(|rest| !rest.is_empty()) {
@@ -191,7 +192,7 @@ fn read_up_to(file: &mut impl Read, place: &mut [u8]) -> Result<usize, NpyError>
     Ok(got)
 }
 
-/// A dictionary literal.
+/// Parses a dictionary literal as a header.
 fn parse(text: &str) -> Result<Header, NpyError> {
     let mut cursor = HeaderCursor { rest: text };
     let (mut number, mut order, mut shape) = (None, None, None);

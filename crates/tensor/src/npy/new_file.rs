@@ -1,9 +1,9 @@
-//! A file that becomes visible when it is complete.
+//! A file that becomes visible only when it is complete.
 //!
-//! Law: until [`NewFile::put_at`] has succeeded, what is at its path is what was there before.
-//! Whatever fails, nothing is left of the new file. Where the system has files without names, as
-//! Linux has on most file systems, nothing is left of it either if the program is killed. Elsewhere
-//! it has a hidden name beside the path.
+//! Law: until [`NewFile::put_at`] has succeeded, the old file stays at its path. If anything fails,
+//! nothing is left of the new file. If the system supports files without names, as Linux does on
+//! most file systems, nothing is left either if the program is killed. On other systems the new
+//! file has a hidden name beside the path.
 //!
 //! Reason for unsafe code: the standard library cannot give a name to a file that has none.
 #![allow(unsafe_code)]
@@ -17,14 +17,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// A file that has not reached its path yet.
 pub(super) struct NewFile {
     file: File,
-    /// Where it is, if it has a name.
+    /// The hidden path of the file; None if the file has no name.
     name: Option<PathBuf>,
 }
 
 impl NewFile {
     /// A new file in the directory of a path.
     pub(super) fn beside(path: &Path) -> io::Result<NewFile> {
-        // A path without a file name is refused here, and not when all is written.
+        // A path without a file name is refused now, and not after everything is written.
         name_beside(path)?;
         match without_name(path) {
             Some(file) => Ok(NewFile { file, name: None }),
@@ -40,25 +40,25 @@ impl NewFile {
         self.file.set_permissions(permissions)
     }
 
-    /// Leaves out this many bytes, which are zeros then: a hole, where the file system has holes.
+    /// Skips this many bytes, which are then zeros: a hole, if the file system supports holes.
     pub(super) fn skip(&mut self, bytes: u64) -> io::Result<()> {
         let end = self.file.stream_position()?.checked_add(bytes).ok_or(io::ErrorKind::FileTooLarge)?;
         self.file.set_len(end)?;
         self.file.seek(SeekFrom::Start(end)).map(drop)
     }
 
-    /// Puts the file at the path, in the place of one that is there.
+    /// Puts the file at the path, and replaces an existing one.
     pub(super) fn put_at(mut self, path: &Path) -> io::Result<()> {
         self.file.sync_all()?;
         if self.name.is_none() {
-            // The file gets a name that is free, and then takes the place of another.
+            // The file first gets a free name, and then replaces the file at the path.
             let ((), name) = under_free_name(path, |name| named(&self.file, name))?;
             self.name = Some(name);
         }
         if let Some(name) = &self.name {
             fs::rename(name, path)?;
         }
-        // There is nothing of that name any more.
+        // The hidden name no longer exists.
         self.name = None;
         Ok(())
     }
@@ -77,13 +77,13 @@ impl Write for NewFile {
 impl Drop for NewFile {
     fn drop(&mut self) {
         if let Some(name) = &self.name {
-            // The error has been reported. That a part of the file may remain would not help.
+            // The error has been reported. An error about a leftover file would not help.
             let _ = fs::remove_file(name);
         }
     }
 }
 
-/// A hidden name of its own in the directory of a path.
+/// A hidden unique path in the directory of a path.
 fn name_beside(path: &Path) -> io::Result<PathBuf> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let name = path.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the path names no file"))?;
@@ -93,7 +93,7 @@ fn name_beside(path: &Path) -> io::Result<PathBuf> {
     Ok(path.with_file_name(own))
 }
 
-/// Calls `with` with names beside a path until one is free.
+/// Calls `with` with hidden names in the directory of a path until one is free.
 fn under_free_name<R>(path: &Path, with: impl Fn(&Path) -> io::Result<R>) -> io::Result<(R, PathBuf)> {
     loop {
         let name = name_beside(path)?;
@@ -105,31 +105,32 @@ fn under_free_name<R>(path: &Path, with: impl Fn(&Path) -> io::Result<R>) -> io:
     }
 }
 
-/// A file without a name in the directory of a path; none if there are no such files.
+/// A file without a name in the directory of a path; None if the system does not support such
+/// files.
 #[cfg(target_os = "linux")]
 fn without_name(path: &Path) -> Option<File> {
     use std::os::unix::fs::OpenOptionsExt;
 
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let file = OpenOptions::new().write(true).mode(0o666).custom_flags(libc::O_TMPFILE).open(directory).ok()?;
-    // Whether its name can be given through this path.
+    // Checks that the file can later be named through this path.
     fs::symlink_metadata(by_descriptor(&file)).is_ok().then_some(file)
 }
 
-/// The name that the system has for an open file.
+/// The path under which the system lists an open file.
 #[cfg(target_os = "linux")]
 fn by_descriptor(file: &File) -> String {
     format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(file))
 }
 
-/// Gives a file without a name this one, if nothing has it.
+/// Gives a file without a name this name, if it is free.
 #[cfg(target_os = "linux")]
 fn named(file: &File, name: &Path) -> io::Result<()> {
     use std::ffi::CString;
     use std::os::unix::ffi::OsStrExt;
 
     let (from, to) = (CString::new(by_descriptor(file))?, CString::new(name.as_os_str().as_bytes())?);
-    // SAFETY: both are strings that end in a zero and live as long as the call, which keeps
+    // SAFETY: both are strings that end in a zero byte and live as long as the call, which keeps
     // neither.
     let done =
         unsafe { libc::linkat(libc::AT_FDCWD, from.as_ptr(), libc::AT_FDCWD, to.as_ptr(), libc::AT_SYMLINK_FOLLOW) };
@@ -150,8 +151,8 @@ fn named(_: &File, _: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// Both kinds of new files: nothing is seen until one is put, and nothing is left of one that
-    /// is not.
+    /// For both kinds of new files: nothing is visible before a file is put at its path, and
+    /// nothing is left of a file that is dropped instead.
     #[test]
     fn a_file_is_seen_when_it_is_complete() {
         let directory = std::env::temp_dir().join(format!("tilewright-new-file-{}", std::process::id()));

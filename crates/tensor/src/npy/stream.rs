@@ -1,12 +1,13 @@
-//! Moving the elements of a file to another layout, in memory of a bounded size.
+//! Moves the elements of a file to another layout, in memory of a bounded size.
 //!
-//! Law: what is written is what the elements of the whole file, moved at once, would give. The
-//! memory under the new layout is made in *windows*, one after another. Of a window the elements
-//! are read where they are in the file, in runs, and put in place. Zeros are not written: where the
-//! file system has holes, what lies between elements, or is 0, takes no room.
+//! Law: the result is the same as if the elements of the whole file were moved at once. The memory
+//! under the new layout is made in *windows*, one after another. The elements of a window are read
+//! from the file in runs, and put in place. Zeros are not written: if the file system supports
+//! holes, gaps between elements and elements that are 0 take no space.
 //!
-//! Windows follow each other if the steps of the new layout are nested: each is longer than all
-//! that shorter ones reach. Elsewhere there is no such order, and nothing is streamed.
+//! Windows can follow each other if the steps of the new layout are nested: each step is longer
+//! than the range that all shorter steps cover. Otherwise there is no such order, and nothing is
+//! streamed.
 
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
@@ -20,21 +21,21 @@ use crate::domain::{Addressing, Space, Step};
 use crate::offsets::Offsets;
 use crate::tensor::Tensor;
 
-/// How many elements are read for one that is wanted, at most, where that makes runs longer.
+/// At most this many elements are read for each one that is needed, to make runs longer.
 const SPARSE: usize = 4;
 
-/// Where a part of a window is in the file, and in memory.
+/// An axis of a window: its steps in the file and in memory.
 #[derive(Debug, Clone, Copy)]
 struct WindowAxis {
     extent: usize,
-    /// Steps in the file, in what was read of it, and in the window.
+    /// The steps in the file, in the part of the file that was read, and in the window.
     from: usize,
     held: usize,
     to: usize,
 }
 
-/// How the elements of a file get to another layout without being in memory all at once: the
-/// windows of the new memory, and what is read for each.
+/// The plan to move the elements of a file to another layout without having all of them in memory:
+/// the windows of the new memory, and what is read for each.
 ///
 /// ```
 /// use tilewright_layout::Layout;
@@ -59,20 +60,20 @@ struct WindowAxis {
 pub struct Stream {
     /// The offset of the first element in the file, and in memory.
     origin: [usize; 2],
-    /// The axes that lead from window to window, the slowest first: extent, and steps in the file
-    /// and in memory.
+    /// The axes from window to window, the slowest first: the extent, and the steps in the file and
+    /// in memory.
     windows: Vec<(usize, usize, usize)>,
-    /// The axes of a window, with the shortest steps in memory first. The last one may be cut: how
-    /// much of it a window has, and how long it is.
+    /// The axes of a window, those with the shortest steps in memory first. The last one may be cut
+    /// into chunks, one for each window.
     axes: Vec<(usize, usize, usize)>,
     cut: Option<(usize, usize)>,
     reach: usize,
 }
 
 impl Stream {
-    /// How elements get from one layout to another with memory for this many of them; none if
-    /// one of the layouts is seen through a map, they have no common axes, or the steps of the
-    /// second are not nested.
+    /// A stream from one layout to another with memory for this many elements. None if one of the
+    /// layouts has a map, if they have no common axes, or if the steps of the second are not
+    /// nested.
     pub fn new(from: &impl Offsets, to: &impl Offsets, memory: usize) -> Option<Stream> {
         let sides = [Addressing::of(from).ok()?, Addressing::of(to).ok()?];
         if sides.iter().any(Addressing::is_mapped) {
@@ -94,7 +95,7 @@ impl Stream {
         }
         let reach = origin[1].checked_add(last)?.checked_add(1)?;
         let mut stream = Stream { origin, windows: Vec::new(), axes, cut: None, reach };
-        // A third for the window, and two for what is read of the file.
+        // A third of the memory is for the window, and two thirds for what is read from the file.
         while let Some((extent, from, to)) = stream.axes.last().copied().filter(|_| !stream.fits(memory / 3)) {
             let (mut fits, mut fails) = (0, extent);
             while fits + 1 < fails {
@@ -113,15 +114,16 @@ impl Stream {
         Some(stream)
     }
 
-    /// Whether a window, and what is read for it, have no more elements than this and its double.
+    /// Whether a window has at most this many elements, and what is read for it at most twice as
+    /// many.
     fn fits(&self, most: usize) -> bool {
         let axes = placed(&self.axes);
         span(axes.iter().map(|axis| (axis.extent, axis.to))) <= most
             && span(axes.iter().map(|axis| (axis.extent, axis.held))) <= most.saturating_mul(2)
     }
 
-    /// Calls `visit` with where each window begins in the file and in memory, and how much of its
-    /// last axis it has.
+    /// Calls `visit` for each window, with its beginning in the file and in memory, and how much of
+    /// its last axis it contains.
     fn each(&self, mut visit: impl FnMut([usize; 2], Option<usize>) -> Result<(), NpyError>) -> Result<(), NpyError> {
         let all: usize = self.windows.iter().map(|(extent, ..)| extent).product();
         let (part, whole) = self.cut.unwrap_or((1, 1));
@@ -141,8 +143,8 @@ impl Stream {
     }
 
     /// Moves the elements of a file, and puts the new one at a path when it is complete: an array
-    /// of this shape in C order, of as many elements as the layout reaches. `progress` is told how
-    /// many elements are out, of how many.
+    /// of this shape in C order, of as many elements as the layout reaches. `progress` is called
+    /// with the number of elements written and the total.
     ///
     /// Errors: as [`NpyFile::read`] and [`super::write()`].
     pub fn run<T: NpyElement>(
@@ -189,13 +191,13 @@ impl Stream {
     }
 }
 
-/// One more than the last place of axes.
+/// One more than the largest offset of the axes.
 fn span(axes: impl Iterator<Item = (usize, usize)>) -> usize {
     axes.fold(1, |all: usize, (extent, by)| all.saturating_add((extent - 1).saturating_mul(by)))
 }
 
-/// The axes of a window, and where what is read of the file lies: runs that hold the axes with the
-/// shortest steps there, one run behind another.
+/// The axes of a window, with their steps in the part of the file that is read: runs that contain
+/// the axes with the shortest steps in the file, one run after another.
 fn placed(axes: &[(usize, usize, usize)]) -> Vec<WindowAxis> {
     let mut placed: Vec<WindowAxis> =
         axes.iter().map(|(extent, from, to)| WindowAxis { extent: *extent, from: *from, held: 0, to: *to }).collect();
@@ -224,7 +226,7 @@ impl NpyFile {
         self.length.is_some()
     }
 
-    /// That the elements are of this type, and that there are some.
+    /// An error if the elements do not have this type, or there are none.
     pub(super) fn holds<T: NpyElement>(&self) -> Result<(), NpyError> {
         let header = &self.header;
         if (header.kind(), header.size()) != (T::KIND, size_of::<T>()) {
@@ -234,7 +236,8 @@ impl NpyFile {
         Ok(())
     }
 
-    /// The elements of a window that begins at an element of the file, each in its place.
+    /// The elements of a window, each in its place, given the element of the file at which the
+    /// window begins.
     fn window<T: NpyElement>(
         &mut self,
         begin: u64,
@@ -244,7 +247,7 @@ impl NpyFile {
         let axes = placed(axes);
         let line = |length: usize| Layout::mode_of(i64::try_from(length).unwrap_or(i64::MAX), 1);
         let mut held: Tensor<T::Bytes> = Tensor::zeroed(line(span(axes.iter().map(|axis| (axis.extent, axis.held))))?)?;
-        // An axis whose step is the same in the file and in what is held is inside of a run.
+        // An axis with the same step in the file and in the part that was read is inside a run.
         let is_outside = |axis: &&WindowAxis| axis.held != axis.from;
         let run = span(axes.iter().filter(|axis| !is_outside(axis)).map(|axis| (axis.extent, axis.held)));
         let outside: Vec<WindowAxis> = axes.iter().filter(is_outside).copied().collect();
@@ -262,7 +265,7 @@ impl NpyFile {
             exactly(file, cast_slice_mut(place), ELEMENTS)?;
         }
         let mut window: Tensor<T> = Tensor::zeroed(line(span(axes.iter().map(|axis| (axis.extent, axis.to))))?)?;
-        // As in the holes of a sparse file.
+        // All zeros, as in the holes of a sparse file.
         if cast_slice::<_, u8>(held.as_slice()).iter().all(|byte| *byte == 0) {
             return Ok(window);
         }
@@ -275,8 +278,8 @@ impl NpyFile {
     }
 }
 
-/// Puts elements where they belong, in squares of the two axes that have the shortest steps on
-/// either side, so that both stay in the cache.
+/// Moves elements to their place, in tiles of the two axes that have the shortest steps in the
+/// source and in the window, so that both stay in the cache.
 fn put<T: Copy + Zeroable>(held: &[T], window: &mut [T], axes: &[WindowAxis]) {
     const SIDE: usize = 64;
     let shortest = |step: fn(&WindowAxis) -> usize| {

@@ -1,6 +1,6 @@
-//! Writing a `.npy` file.
+//! Writes a `.npy` file.
 //!
-//! Law: that of [`super`]. A file that was there stays as it is until the new one is complete.
+//! Law: that of [`super`]. An existing file stays as it is until the new one is complete.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, BufWriter, Read, Write};
@@ -17,8 +17,8 @@ use crate::view::TensorView;
 
 /// Writes a tensor to a `.npy` file.
 ///
-/// The file is complete before it is put at the path; a file that was there stays as it is until
-/// then, and for good where something goes wrong.
+/// The file is complete before it is put at the path. An existing file stays until then, and stays
+/// for good if an error occurs.
 ///
 /// Errors: the system refuses; more than 64 modes.
 pub fn write<T: NpyElement, L: Offsets>(path: impl AsRef<Path>, tensor: &TensorView<'_, T, L>) -> Result<(), NpyError> {
@@ -37,7 +37,7 @@ pub fn write<T: NpyElement, L: Offsets>(path: impl AsRef<Path>, tensor: &TensorV
     Ok(())
 }
 
-/// Whether the offsets count up from that of index 0, in the order of the indices.
+/// Whether the offsets in index order go up by one from that of index 0.
 fn neighbours(layout: &impl Offsets) -> bool {
     let mut covered = 1_i64;
     layout.leaves().is_some_and(|leaves| {
@@ -49,7 +49,7 @@ fn neighbours(layout: &impl Offsets) -> bool {
     })
 }
 
-/// The elements in the order of their indices, in pieces.
+/// Writes the elements in index order, in pieces.
 fn write_elements<T: NpyElement, L: Offsets>(file: &mut dyn Write, tensor: &TensorView<'_, T, L>) -> io::Result<()> {
     const PIECE: usize = 1 << 13;
     let mut piece: Vec<T> = Vec::with_capacity(PIECE);
@@ -64,9 +64,10 @@ fn write_elements<T: NpyElement, L: Offsets>(file: &mut dyn Write, tensor: &Tens
     }
 }
 
-/// What a path names in the end: links are followed, also the last one where it names nothing yet.
+/// The path to which links lead. Links are followed, including a last link whose target does not
+/// exist yet.
 ///
-/// Errors: links lead in a circle.
+/// Errors: the links form a cycle.
 ///
 /// ```
 /// use tilewright_tensor::npy;
@@ -88,17 +89,16 @@ pub fn target(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("the links lead in a circle"))
 }
 
-/// How many links in a row are followed, as Linux does.
+/// The largest number of links that are followed, the same as in Linux.
 const MAX_LINKS: usize = 40;
 
-/// Writes a new file of any format, and puts it in the place of the one at the path when it is
-/// complete.
+/// Writes a new file of any format, which replaces the one at the path when it is complete.
 ///
-/// A link stays a link, and what it names is written, also where there is no such file yet. A path
-/// that is no regular file, such as a pipe, is written to directly.
+/// A link stays a link, and its target is written, even if that file does not exist yet. A path
+/// that is not a regular file, such as a pipe, is written to directly.
 ///
-/// Errors: the system refuses, and then what was there is still there; a file that may not be
-/// written stays as it is.
+/// Errors: the system refuses, and then the old file is still there; a read-only file stays as it
+/// is.
 ///
 /// ```
 /// use tilewright_tensor::npy;
@@ -120,20 +120,20 @@ pub fn replace(path: &Path, contents: impl FnOnce(&mut dyn Write) -> io::Result<
     })
 }
 
-/// The most bytes that are looked at for zeros at once: holes are multiples of a block of the file
-/// system, which has 4 KiB.
+/// The largest number of bytes that are checked for zeros at once. Holes are multiples of a block
+/// of the file system, which has 4 KiB.
 const BLOCK: usize = 1 << 16;
 
 /// A new file, in which zeros may be holes.
 pub(super) struct Output {
     to: WriteTarget,
-    /// Zeros that are due before anything else.
+    /// The number of zero bytes that must precede the next write.
     due: u64,
 }
 
 enum WriteTarget {
     New(NewFile),
-    /// What cannot be replaced, such as a terminal or a pipe.
+    /// A file that cannot be replaced, such as a terminal or a pipe.
     Stream(File),
 }
 
@@ -144,7 +144,7 @@ impl Output {
         Ok(())
     }
 
-    /// Writes the zeros that are due: as a hole where there can be one.
+    /// Writes the pending zeros, as a hole if that is possible.
     fn catch_up(&mut self) -> io::Result<()> {
         let due = std::mem::take(&mut self.due);
         match &mut self.to {
@@ -189,7 +189,8 @@ pub(super) fn replace_with_holes(path: &Path, contents: impl FnOnce(&mut Output)
     }
     let permissions = fs::metadata(&path).map(|about| about.permissions()).ok();
     if permissions.as_ref().is_some_and(Permissions::readonly) {
-        // Replacing the file would need no permission to write it, so that is checked here.
+        // Replacing the file does not need the permission to write it, so that permission is
+        // checked here.
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "the file is read-only"));
     }
     let mut out = Output { to: WriteTarget::New(NewFile::beside(&path)?), due: 0 };

@@ -1,6 +1,6 @@
-//! Layouts of which it is known at run time only what kind they are.
+//! Layouts whose kind of strides is known only at run time.
 //!
-//! Law: that of [`super::Offsets`], as the layout of its kind has it.
+//! Law: that of [`super::Offsets`], for the layout of its kind.
 
 use std::fmt;
 
@@ -11,11 +11,11 @@ use crate::error::TensorError;
 use crate::walk::Walk;
 use crate::walk::sealed::Sealed;
 
-/// A layout of any kind that says where elements lie, as one that is read from text or comes from
+/// A layout of any kind whose values are offsets, such as one that is read from text or comes from
 /// another language.
 ///
-/// Integer strides stay as they are, so that loops over them are as fast as over a [`Layout`]. XOR
-/// strides become a composed layout.
+/// Integer strides are kept, so that loops over them are as fast as over a [`Layout`]. XOR strides
+/// become a composed layout.
 ///
 /// ```
 /// use tilewright_layout::AnyLayout;
@@ -39,7 +39,7 @@ pub enum AnyOffsets {
 impl TryFrom<&AnyLayout> for AnyOffsets {
     type Error = TensorError;
 
-    /// Errors: the values are no numbers, or numbers that become known at launch (E0414).
+    /// Errors: the values are not integers, or are known only at launch (E0414).
     fn try_from(layout: &AnyLayout) -> Result<AnyOffsets, TensorError> {
         match layout {
             AnyLayout::Integer(layout) => Ok(AnyOffsets::Plain(layout.clone())),
@@ -50,7 +50,7 @@ impl TryFrom<&AnyLayout> for AnyOffsets {
     }
 }
 
-/// Asks the layout of the kind that it is.
+/// Calls a method of the contained layout, whatever its kind.
 macro_rules! of_kind {
     ($offsets:expr, $layout:ident => $value:expr) => {
         match $offsets {

@@ -1,7 +1,7 @@
-//! Layouts seen through a map, and layouts of XOR strides, which are of that kind.
+//! Layouts with an outer map, including layouts of XOR strides.
 //!
-//! Law: that of [`super::Offsets`]; ranges and pairs are found by bounds, or by listing offsets
-//! within limits.
+//! Law: that of [`super::Offsets`]. Ranges and colliding pairs are found by bounds, or by listing
+//! offsets within limits.
 
 use std::convert::identity;
 
@@ -30,7 +30,7 @@ impl Offsets for Composed {
     of_values!(Composed, identity);
 
     fn range(&self) -> Result<(i64, i64), TensorError> {
-        // The least value is the greatest of the negatives.
+        // The smallest value is the negated largest of the negated values.
         let negated = || self.then(Layout::mode_of(2, -1)?)?.cosize();
         let by_bounds = |end: Result<i64, LayoutError>| end.ok()?.checked_sub(1);
         if let (Some(greatest), Some(least)) = (by_bounds(self.cosize()), by_bounds(negated())) {
@@ -91,7 +91,7 @@ impl Sealed for Layout<Xor> {
     const MAPPED: bool = true;
 }
 
-/// The bits of an offset.
+/// The number of bits of an offset.
 const BITS: usize = 63;
 
 impl Offsets for Layout<Xor> {
@@ -106,14 +106,14 @@ impl Offsets for Layout<Xor> {
             fields.push(if moves { 1_i64.checked_shl(first).filter(|step| *step > 0).unwrap_or(0) } else { 0 });
             let bits = if moves { u64::BITS - (leaf.extent - 1).leading_zeros() } else { 0 };
             for bit in 0..bits {
-                // A bit of an index that occurs. Where its product does not fit, the layout has no
+                // A bit that occurs in an index. If its product does not fit, the layout has no
                 // value there.
                 let column = leaf.stride.times(&(1 << bit)).ok_or(LayoutError::Overflow { op: "XOR layout" })?;
                 columns.push(column.bits());
             }
         }
-        // Square, so that tiles at a ragged edge, which begin inside and are clipped, have values
-        // past it.
+        // Makes the matrix square, so that tiles at a ragged edge, which begin inside and are
+        // clipped, have values past it.
         columns.resize(columns.len().max(BITS), 0);
         let matrix = BitMatrix::new(BITS, columns)?;
         let inner = Layout::new(&Layout::shape(self), &Tree::new(Layout::profile(self).clone(), fields)?)?;
@@ -123,7 +123,7 @@ impl Offsets for Layout<Xor> {
     of_values!(Layout, number);
 
     fn range(&self) -> Result<(i64, i64), TensorError> {
-        // The least value of a set of bit vectors that contains 0 is 0.
+        // The smallest element of a set of bit vectors that contains 0 is 0.
         let greatest = self.cosize()?.checked_sub(1).ok_or(LayoutError::Undecided { op: "range", limit: 0 })?;
         Ok((0, greatest))
     }

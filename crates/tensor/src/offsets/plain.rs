@@ -1,4 +1,4 @@
-//! Layouts of integer strides, which are maps by themselves.
+//! Layouts of integer strides, without an outer map.
 //!
 //! Law: that of [`super::Offsets`].
 

@@ -1,24 +1,24 @@
 //! The caches of this machine.
 //!
-//! **Law.** [`l2_bytes`] is the size of the second-level cache of a core, as the processor reports
-//! it, or a usual size where it reports none. It is asked once.
+//! **Law.** [`l2_bytes`] is the size of the L2 cache of a core, as the processor reports it, or a
+//! common size if it reports none. The processor is asked once.
 //!
-//! Reason for unsafe code: older compilers take the instruction CPUID to be unsafe.
+//! Reason for unsafe code: older compilers treat the instruction CPUID as unsafe.
 #![allow(unsafe_code)]
 
 use std::sync::OnceLock;
 
-/// What is assumed where nothing is known.
+/// The size that is assumed if none is reported, in bytes.
 const USUAL: usize = 512 << 10;
 
-/// The bytes of the second-level cache.
+/// The size of the L2 cache, in bytes.
 pub(crate) fn l2_bytes() -> usize {
     static SIZE: OnceLock<usize> = OnceLock::new();
     *SIZE.get_or_init(|| reported_l2_bytes().filter(|size| (128 << 10..=16 << 20).contains(size)).unwrap_or(USUAL))
 }
 
-/// What the processor reports: leaf 4 of CPUID describes a cache in each of its parts (Intel,
-/// "Software developer's manual", volume 2), and so does leaf 0x8000001d of AMD, in the same form.
+/// The size that the processor reports: each subleaf of CPUID leaf 4 describes a cache (Intel,
+/// "Software developer's manual", volume 2). Leaf 0x8000001d of AMD has the same form.
 #[cfg(target_arch = "x86_64")]
 #[allow(unused_unsafe)]
 fn reported_l2_bytes() -> Option<usize> {
@@ -32,7 +32,7 @@ fn reported_l2_bytes() -> Option<usize> {
             // SAFETY: the leaf is at most the last one.
             let cache = unsafe { __cpuid_count(leaf, part) };
             let (kind, level) = (cache.eax & 31, cache.eax >> 5 & 7);
-            // 1 is a cache for data, 3 one for data and instructions.
+            // Kind 1 is a data cache, and kind 3 a unified one.
             if level != 2 || kind != 1 && kind != 3 {
                 return None;
             }

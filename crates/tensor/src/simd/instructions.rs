@@ -1,4 +1,4 @@
-//! The instructions of the processor: asked for here, and nowhere else.
+//! The instructions of the processor; no other module queries them.
 //!
 //! Law: a function that begins with `has` is true only if the processor and the system have the
 //! instructions. The answers are cached by the standard library.
@@ -8,7 +8,7 @@ use std::fmt;
 /// The instructions that transposes may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Instructions {
-    /// What every processor has.
+    /// The instructions of every processor of the target.
     Portable,
     /// AVX2: 32 bytes at a time.
     Avx2,
@@ -17,7 +17,7 @@ pub enum Instructions {
 }
 
 impl Instructions {
-    /// The best that this processor has.
+    /// The fastest that this processor has.
     pub fn detected() -> Instructions {
         if has_avx512() {
             Instructions::Avx512
@@ -39,7 +39,7 @@ impl fmt::Display for Instructions {
     }
 }
 
-/// A question for the processor; no on every other architecture.
+/// Functions that query the processor; false on every other architecture.
 macro_rules! detected {
     ($($(#[$doc:meta])* $name:ident: $($feature:tt),*;)*) => {$(
         $(#[$doc])*
@@ -60,7 +60,7 @@ detected! {
     has_avx2_fma: "avx2", "fma";
     /// AVX-512 F and BW.
     has_avx512: "avx512f", "avx512bw";
-    /// What products in AVX-512 use: F, BW and VL, and AVX2 with fused multiply-add.
+    /// The instructions of GEMM kernels in AVX-512: F, BW and VL, and AVX2 with fused multiply-add.
     has_avx512_products: "avx512f", "avx512bw", "avx512vl", "avx2", "fma";
     /// The permutations of bytes of AVX-512 VBMI.
     has_avx512_vbmi: "avx512vbmi";

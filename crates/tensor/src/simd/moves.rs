@@ -1,6 +1,6 @@
 //! Copies of runs of bytes, from tables of offsets to tables of offsets.
 //!
-//! Law: each function writes the bytes that its description names, and no others.
+//! Law: each function writes the bytes in its description, and no others.
 
 use super::nontemporal::stream_units;
 
@@ -10,9 +10,9 @@ use super::nontemporal::stream_units;
 pub(crate) struct Rectangle<'a> {
     pub(crate) src: *const u8,
     pub(crate) dst: *mut u8,
-    /// Source and destination offsets, of one length.
+    /// The source and destination offsets of the outer loop, equally many.
     pub(crate) across: (&'a [isize], &'a [isize]),
-    /// The same for the inner loop.
+    /// The source and destination offsets of the inner loop.
     pub(crate) along: (&'a [isize], &'a [isize]),
 }
 
@@ -51,7 +51,7 @@ impl Rectangle<'_> {
         }
     }
 
-    /// The same with non-temporal stores.
+    /// As [`Rectangle::copy`], with non-temporal stores.
     ///
     /// # Safety
     /// As [`Rectangle::copy`]; every destination is aligned to 16 bytes, and `run` is a multiple of
@@ -85,7 +85,7 @@ pub(crate) unsafe fn copy_bytes<const BYTES: usize>(src: *const u8, dst: *mut u8
 /// The invariant of [`crate::simd`].
 #[inline(always)]
 pub(crate) unsafe fn copy_run(src: *const u8, dst: *mut u8, run: usize) {
-    /// Two moves of `BYTES` bytes, of which the second ends with the run.
+    /// Two moves of `BYTES` bytes; the second ends at the end of the run.
     #[inline(always)]
     unsafe fn ends<const BYTES: usize>(src: *const u8, dst: *mut u8, run: usize) {
         // SAFETY: `BYTES <= run <= 2 * BYTES`, so that both moves lie in the run, which the caller
@@ -139,8 +139,8 @@ pub(crate) unsafe fn copy_pairs(
 /// # Safety
 /// The invariant of [`crate::simd`], for `unit` bytes read and `count * unit` written.
 pub(crate) unsafe fn splat(src: *const u8, dst: *mut u8, unit: usize, count: usize) {
-    // SAFETY: all writes lie in `count * unit` bytes. The bytes that are written are copied to the
-    // place after them, twice as many each time.
+    // SAFETY: all writes lie in `count * unit` bytes. The bytes written so far are copied behind
+    // themselves, which doubles them each time.
     unsafe {
         if count == 0 {
             return;

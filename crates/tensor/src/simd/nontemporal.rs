@@ -1,16 +1,16 @@
 //! Non-temporal stores.
 //!
-//! Law: each function writes what an ordinary copy would.
+//! Law: each function writes the same bytes as an ordinary copy.
 //!
 //! An output much larger than the caches is not read again soon, and an ordinary store would first
-//! load the line that it is about to fill. A non-temporal store writes whole lines without that. It
-//! needs destinations aligned to 16 bytes. Elsewhere, and on other processors, ordinary stores do
-//! the same.
+//! load the line that it is about to fill. A non-temporal store writes whole lines without loading
+//! them. It needs destinations aligned to 16 bytes. For other destinations, and on other
+//! processors, ordinary stores are used.
 
 use super::instructions::Instructions;
 use super::moves::copy_run;
 
-/// Copies `units` times 16 bytes to an aligned place.
+/// Copies `units` times 16 bytes to a destination that is aligned to 16 bytes.
 ///
 /// # Safety
 /// The invariant of [`crate::simd`]; `dst` is aligned to 16 bytes.
@@ -33,8 +33,8 @@ pub(crate) unsafe fn stream_units(src: *const u8, dst: *mut u8, units: usize) {
     };
 }
 
-/// Copies `run` bytes: with ordinary stores up to the first whole line and after the last, and with
-/// non-temporal stores between.
+/// Copies `run` bytes: with ordinary stores before the first whole line and after the last, and
+/// with non-temporal stores between.
 ///
 /// # Safety
 /// The invariant of [`crate::simd`], and a processor with the instructions.
@@ -56,7 +56,7 @@ pub(crate) unsafe fn stream_run(src: *const u8, dst: *mut u8, run: usize, instru
     }
 }
 
-/// Copies `lines` lines with non-temporal stores to a place that is aligned to a line.
+/// Copies `lines` lines with non-temporal stores to a destination that is aligned to a line.
 ///
 /// # Safety
 /// The invariant of [`crate::simd`], and a processor with AVX-512 F.
@@ -72,7 +72,7 @@ unsafe fn stream_lines(src: *const u8, dst: *mut u8, lines: usize) {
     }
 }
 
-/// Orders non-temporal stores before whatever follows, as ordinary stores are.
+/// Orders non-temporal stores before later stores, as ordinary stores are ordered.
 pub(crate) fn fence() {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: every x86-64 processor has SSE.

@@ -18,7 +18,7 @@ pub(crate) const PAIR: usize = 2;
 /// the law names may be written, and the processor has the instructions.
 pub(crate) type Transpose<W> = unsafe fn(&[*const W; SQUARE], usize, *mut W, usize);
 
-/// With the instructions that every machine has.
+/// Transposes with the instructions that every machine has.
 pub(crate) unsafe fn portable<W: Copy>(lines: &[*const W; SQUARE], rows: usize, to: *mut W, width: usize) {
     for (r, line) in lines.iter().take(rows).enumerate() {
         for t in 0..SQUARE {
@@ -28,7 +28,7 @@ pub(crate) unsafe fn portable<W: Copy>(lines: &[*const W; SQUARE], rows: usize, 
     }
 }
 
-/// In registers of 32 bytes, words of four bytes or of eight.
+/// Transposes in registers of 32 bytes, words of four or of eight bytes.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 #[target_feature(enable = "avx2")]
@@ -63,7 +63,7 @@ mod registers {
 
     /// # Safety
     ///
-    /// Here and below: that of [`super::Transpose`].
+    /// That of [`super::Transpose`], here and below.
     #[inline]
     #[target_feature(enable = "avx2")]
     pub(crate) unsafe fn eight_rows(lines: &[*const f32; SQUARE], to: *mut f32, width: usize) {

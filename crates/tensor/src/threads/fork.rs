@@ -1,16 +1,16 @@
-//! How often the process was forked since it was first asked.
+//! A counter of how often the process was forked since it was first asked.
 //!
-//! Law: two calls give different numbers if and only if a fork lies between them. The number of the
-//! process would say the same, for the price of a system call for each copy of a tensor.
+//! Law: two calls return different numbers if and only if there was a fork between them. The
+//! process id would show the same, but costs a system call for each copy of a tensor.
 //!
-//! Reason for unsafe code: only the C library tells a process that it was forked.
+//! Reason for unsafe code: only a handler of the C library notifies a process of a fork.
 #![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 
-/// The generation of this process.
+/// The fork generation of this process.
 pub fn generation() -> u32 {
     static WATCHED: AtomicBool = AtomicBool::new(false);
     if !WATCHED.load(Ordering::Relaxed) && !WATCHED.swap(true, Ordering::AcqRel) {

@@ -1,11 +1,11 @@
-//! Types of which a copy is as good as the element.
+//! Element types for which a copy can replace the element.
 //!
-//! Law: a type is plain only if it is one of a list of numbers. All its bytes are initialised, and
+//! Law: a type is plain only if it is in a list of number types. All its bytes are initialised, and
 //! nothing can be changed through a shared reference to it.
 
 use std::any::TypeId;
 
-/// Whether a type is one of the numbers. None of them has a lifetime.
+/// Whether a type is one of the plain number types. None of them has a lifetime.
 pub(super) fn plain<T>() -> bool {
     let this = typeid::of::<T>();
     macro_rules! is {

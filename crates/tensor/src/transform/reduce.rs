@@ -16,16 +16,16 @@ use crate::offsets::Offsets;
 use crate::view::{TensorView, TensorViewMut};
 use crate::visit::{Patch, visit, visit_parts};
 
-/// Rows that are reduced to one element each, at a time.
+/// The number of rows that are reduced at a time, each to one element.
 const ROWS: usize = 8;
-/// Values in which a row is combined, where they may be joined.
+/// The number of partial values in which a row is combined, if they may be joined.
 const VALUES: usize = 16;
 
-/// Combines the elements of `src` along some of its top-level modes, each number once; `dst` has
-/// the others, in order.
+/// Combines the elements of `src` along some of its top-level modes, each listed once; `dst` has
+/// the other modes, in order.
 ///
-/// Every element of `dst` becomes `initial`, and is then combined with one element of `src` after
-/// another, in any order.
+/// Every element of `dst` is set to `initial`, and is then combined with its elements of `src`, one
+/// after another, in any order.
 ///
 /// Errors: there is no such mode, or a mode of `dst` has another size than the mode of `src` that
 /// it stands for (E0422).
@@ -58,13 +58,13 @@ pub fn reduce<A: Sync, T: Copy + Send + Sync, L: Offsets, D: Offsets>(
     Ok(())
 }
 
-/// As [`reduce`], in several values at once, which are then joined. So long sums become vectors,
-/// and threads share them.
+/// As [`reduce`], with several partial values that are joined at the end, so that long sums are
+/// vectorized and shared by threads.
 ///
-/// Every element of `dst` becomes what `join` makes of some values, in any order. Each of them is
-/// `initial` combined with some elements of `src`, and every element is in one of them. This is the
-/// reduction where `initial` is neutral and `join` associative and commutative. Sums of floats are
-/// nearly so; they are the same on any number of threads.
+/// Every element of `dst` is the join of some partial values, in any order. Each partial value is
+/// `initial` combined with some elements of `src`, and every element is in exactly one of them. The
+/// result is that of [`reduce`] if `initial` is neutral and `join` is associative and commutative.
+/// Sums of floats are nearly so; they are the same on any number of threads.
 ///
 /// Errors: as [`reduce`].
 ///
@@ -129,7 +129,7 @@ fn reduced<L: Offsets, D: Offsets>(
             continue;
         }
         let found = kept.next();
-        // Reducing all modes leaves one element, which any shape of size 1 has.
+        // Reducing all modes leaves one element, so `dst` may have any shape of size 1.
         if found != Some(*size) {
             return Err(TensorError::Reduction { mode, size: Some(*size), found });
         }
@@ -152,7 +152,7 @@ fn mode_sizes(layout: &impl Offsets) -> Vec<i64> {
     shape.modes().map(|mode| mode.leaves().iter().product()).collect()
 }
 
-/// Combines the elements of a patch with those that they are reduced to.
+/// Combines the elements of a patch with the elements to which they are reduced.
 ///
 /// # Safety
 /// The patch is of elements of these types.
@@ -169,8 +169,8 @@ unsafe fn gather<A, T: Copy>(patch: &Patch<'_, 2>, combine: &impl Fn(T, &A) -> T
     }
 }
 
-/// Combines rows that go to one element each: several at a time, because each step of a sum waits
-/// for the one before it.
+/// Combines rows that are reduced to one element each. Several rows are combined at a time, because
+/// each step of a sum waits for the previous one.
 ///
 /// # Safety
 /// As in [`gather`]; elements are `step` bytes apart along a row.
@@ -184,7 +184,7 @@ unsafe fn gather_rows<A, T: Copy>(patch: &Patch<'_, 2>, step: isize, combine: &i
     }
 }
 
-/// Combines some rows at once.
+/// Combines several rows at once.
 ///
 /// # Safety
 /// As in [`gather_rows`]; the lines have different places in the destination.
@@ -210,7 +210,7 @@ unsafe fn gather_lines<A, T: Copy, const K: usize>(
     }
 }
 
-/// The same, where a row may be combined in several values that are joined.
+/// As [`gather`], for rows that may be combined in several partial values.
 ///
 /// # Safety
 /// As in [`gather`].
@@ -237,7 +237,7 @@ unsafe fn gather_joined<A, T: Copy>(
     }
 }
 
-/// The value that a row is combined to.
+/// The value to which a row is combined.
 fn joined<A, T: Copy>(row: &[A], initial: T, combine: &impl Fn(T, &A) -> T, join: &impl Fn(T, T) -> T) -> T {
     let mut values = [initial; VALUES];
     let (all, rest) = row.as_chunks::<VALUES>();

@@ -1,11 +1,11 @@
-//! Functions of the elements of a patch, in a form from which the compiler makes vectors.
+//! Applies functions to the elements of a patch, in a form that the compiler vectorizes.
 //!
 //! Law: the function is called once with every element of the patch.
 //!
 //! A row that is contiguous in the written operand is passed as one mutable slice. So the compiler
-//! knows that it shares no memory with the others, nor with what the function has captured.
-//! Operands that are read are contiguous, or one of them does not move. All other rows go element
-//! by element.
+//! knows that it shares no memory with the other operands, nor with the captures of the function.
+//! In such a row, operands that are read are contiguous, or one of them is constant. All other rows
+//! are processed element by element.
 //!
 //! # Invariant
 //!
@@ -14,7 +14,7 @@
 //!
 //! Reason for unsafe code: slices and elements are made of the pointers of a patch.
 #![allow(unsafe_code)]
-// With one operand, no others are read.
+// With one operand, no other operands are read.
 #![allow(unused_unsafe)]
 
 use crate::visit::Patch;
@@ -27,10 +27,10 @@ macro_rules! rows {
         /// # Safety
         /// The invariant of this module.
         pub(super) unsafe fn $name<$($X,)* T>(patch: &Patch<'_, $operands>, f: &impl Fn($(&$X,)* &mut T)) {
-            /// A row; the operands whose bits are set in `STAY` have one element.
+            /// Processes a row; the operands whose bits are set in `STAY` have one element.
             ///
-            /// It is not inlined, because the compiler knows only of parameters that they share no
-            /// memory with others.
+            /// It is not inlined, because the compiler assumes only of parameters that they share
+            /// no memory with others.
             #[inline(never)]
             unsafe fn row<const STAY: usize, $($X,)* T>($($x: *const $X,)* dst: &mut [T], f: &impl Fn($(&$X,)* &mut T)) {
                 for (_index, dst) in dst.iter_mut().enumerate() {
@@ -39,7 +39,7 @@ macro_rules! rows {
                     unsafe { f($(&*$x.add(if STAY & $bit == 0 { _index } else { 0 }),)* dst) };
                 }
             }
-            /// A short row.
+            /// Processes a short row.
             #[inline(never)]
             unsafe fn few<const COUNT: usize, $($X,)* T>(
                 $($x: *const $X,)*
@@ -69,7 +69,7 @@ macro_rules! rows {
                     };
                 }
                 match (stay, patch.count()) {
-                    // The vectors that a swizzle leaves contiguous.
+                    // Runs of these lengths are the vectors that a swizzle leaves contiguous.
                     (Some(0), 4) => few!(4),
                     (Some(0), 8) => few!(8),
                     (Some(0), 16) => few!(16),

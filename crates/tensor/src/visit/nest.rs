@@ -1,6 +1,6 @@
 //! The plan of a visit: loops around a patch.
 //!
-//! Law: the loops and the patch together visit every index once, with the place of its element in
+//! Law: the loops and the patch together visit every index once, with the offset of its element in
 //! each operand.
 //!
 //! The domain is that of copies ([`Space`]): merged additive axes, and a table of the places of the
@@ -25,16 +25,16 @@ use super::staged::{STAGED_ROW, STAGED_TABLE, Staged, in_registers};
 use crate::domain::{Addressing, Space, Step};
 use crate::memory::LINE;
 
-/// The least elements of a patch.
+/// The smallest number of elements of a patch.
 const PATCH: usize = 1 << 10;
-/// The most elements of a row: the next row then finds what it shares with this one in the L1
-/// cache.
+/// The largest number of elements of a row. With this limit, the next row finds data that both rows
+/// use in the L1 cache.
 const ROW: usize = 1 << 12;
-/// The side of a tile of operands whose orders differ.
+/// The side, in elements, of a tile of operands whose orders differ.
 const BLOCK: usize = 64;
-/// The elements of a short row.
+/// The largest number of elements of a short row.
 const FEW: usize = 8;
-/// Rows that are reduced to one element each, at a time.
+/// The number of rows that are reduced at a time, each to one element.
 const ROWS: usize = 16;
 
 /// A loop around the patches.
@@ -44,45 +44,45 @@ pub(super) struct PatchLoop<const N: usize> {
     pub(super) part: ShortPart,
 }
 
-/// What is shorter in the last iteration of a loop.
+/// Which part is shorter in the last iteration of a loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ShortPart {
-    /// Nothing.
+    /// Nothing is shorter.
     Whole,
-    /// The table has this many lines.
+    /// The table has only this many lines.
     Table(usize),
-    /// The row has this many elements.
+    /// The row has only this many elements.
     Row(usize),
 }
 
 /// Loops around a patch of `N` operands, of which the last one is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Nest<const N: usize> {
-    /// The place of the first element in each operand, in bytes.
+    /// The offset of the first element in each operand, in bytes.
     pub(super) origin: [isize; N],
-    /// The outermost first.
+    /// The loops, outermost first.
     pub(super) loops: Vec<PatchLoop<N>>,
-    /// How many of them move the written operand. They come first.
+    /// The number of loops that move the written operand. They come first.
     pub(super) moving: usize,
     pub(super) table: Vec<[isize; N]>,
     pub(super) row: Step<N>,
-    /// Whether the lines of the table have different places in the written operand.
+    /// Whether the lines of the table have different offsets in the written operand.
     pub(super) distinct: bool,
     /// The operands that are transposed into a buffer for each patch.
     pub(super) staged: Option<Staged<N>>,
 }
 
 impl<const N: usize> Nest<N> {
-    /// The plan for operands of one size, with elements of this many bytes, which may be read from
-    /// a copy where they are `plain`; an error says in words why there is none.
+    /// The plan for operands of the same size, with elements of these sizes in bytes. The operands
+    /// that are `plain` may be read from a copy. An error says in words why there is no plan.
     pub(super) fn new(
         sides: [&Addressing; N],
         elements: [usize; N],
         plain: [bool; N],
     ) -> Result<Nest<N>, &'static str> {
         let Space { origin, mut steps, table, .. } = Space::new(sides, elements)?.sorted();
-        // Operands that are read may be transposed into a buffer, so the written one decides what a
-        // row is.
+        // Operands that are read may be transposed into a buffer, so the written operand determines
+        // the row.
         let read = |operand: usize| plain[operand] && in_registers(elements[operand]);
         let written_first = steps.iter().all(|step| written(step) != 0) && (0..N.saturating_sub(1)).all(read);
         let key = |step: &Step<N>| {
@@ -100,7 +100,7 @@ impl<const N: usize> Nest<N> {
         if let Some((at, far)) = block {
             let mut step = steps.remove(at);
             open = nest.take(step, side);
-            // An axis that ends within the tile may continue in another.
+            // If an axis ends within the tile, another axis may continue it.
             while open && nest.table.len() * 2 <= side {
                 let onward = steps.iter().position(|next| next.by.get(far) == end(&step, far).as_ref());
                 let Some(at) = onward else { break };
@@ -126,7 +126,7 @@ impl<const N: usize> Nest<N> {
         Ok(nest)
     }
 
-    /// Moves a short row that makes no vectors into the table, element by element, because a loop
+    /// Moves a row that is too short for vectors into the table, element by element, because a loop
     /// for each row would cost more. A row that is written to one element stays.
     fn tabulate_short_row(&mut self, elements: [usize; N]) {
         let even = |(by, element): (&isize, usize)| *by == 0 || *by == element as isize;
@@ -137,8 +137,8 @@ impl<const N: usize> Nest<N> {
         }
     }
 
-    /// Takes more axes into the table until a patch has this many elements: those that move the
-    /// written operand first, and of these those with short steps.
+    /// Adds axes to the table until a patch has this many elements. Axes that move the written
+    /// operand come first, and among these the ones with short steps.
     fn grow(&mut self, steps: &mut Vec<Step<N>>, elements: usize) {
         loop {
             let wanted = elements / self.row.extent.saturating_mul(self.table.len()).max(1);
@@ -151,8 +151,8 @@ impl<const N: usize> Nest<N> {
         }
     }
 
-    /// Takes an axis into the table, which then has about as many lines as wanted. False if a part
-    /// of the axis is left, which becomes a loop; then no further axis is taken.
+    /// Adds an axis to the table, which then has about `wanted` lines. Returns false if a part of
+    /// the axis is left, which becomes a loop; then no further axis is added.
     fn take(&mut self, step: Step<N>, wanted: usize) -> bool {
         let len = self.table.len();
         let all = step.extent.saturating_mul(len) <= wanted + wanted / 4;
@@ -169,7 +169,7 @@ impl<const N: usize> Nest<N> {
         all
     }
 
-    /// Makes a loop of a row that has more elements.
+    /// Splits a row with more elements than `most`, and makes a loop over its parts.
     fn shorten(&mut self, most: usize) {
         if self.row.extent > most + most / 4 {
             self.divide(self.row, most, ShortPart::Row);
@@ -177,7 +177,7 @@ impl<const N: usize> Nest<N> {
         }
     }
 
-    /// Adds the loop over chunks of an axis.
+    /// Adds the loop over the chunks of an axis.
     fn divide(&mut self, step: Step<N>, chunk: usize, part: impl Fn(usize) -> ShortPart) {
         let count = step.extent.div_ceil(chunk);
         let part = part(step.extent - (count - 1) * chunk);
@@ -185,13 +185,13 @@ impl<const N: usize> Nest<N> {
     }
 }
 
-/// What a step adds to the written operand.
+/// The bytes that a step adds in the written operand.
 fn written<const N: usize>(step: &Step<N>) -> isize {
     step.by.last().copied().unwrap_or(0)
 }
 
-/// How good an axis is as a row: along how many operands it is contiguous, or at least does not
-/// move.
+/// How suitable an axis is as a row: the number of operands in which it is contiguous, or at least
+/// constant.
 fn row_fitness<const N: usize>(step: &Step<N>, elements: [usize; N]) -> (usize, bool, Reverse<usize>, usize) {
     let contiguity = |(by, element): (&isize, usize)| match by.unsigned_abs() {
         0 => 1,
@@ -199,15 +199,15 @@ fn row_fitness<const N: usize>(step: &Step<N>, elements: [usize; N]) -> (usize, 
         _ => 0,
     };
     let contiguous = elements.last().is_some_and(|element| written(step).unsigned_abs() == *element);
-    // An element that is written all along a row stays in a register.
+    // An element that is written along a whole row stays in a register.
     let first = usize::from(contiguous || written(step) == 0);
     let all = first + step.by.iter().zip(elements).map(contiguity).sum::<usize>();
     let longest = step.by.iter().map(|by| by.unsigned_abs()).max().unwrap_or(0);
     (all, contiguous, Reverse(longest), step.extent)
 }
 
-/// The axis and the operand, if any, such that the operand has steps of more than a line along the
-/// row and shorter ones along the axis: the axis that helps most operands.
+/// An axis and an operand for tiling: the operand has steps longer than a line along the row, and
+/// shorter ones along the axis. Returns the axis that helps most operands, if any.
 fn block<const N: usize>(steps: &[Step<N>], row: &Step<N>) -> Option<(usize, usize)> {
     let helped = |step: &Step<N>| -> Vec<usize> {
         let short = |k: &usize| step.by[*k] != 0 && step.by[*k].unsigned_abs() < LINE;
@@ -218,17 +218,17 @@ fn block<const N: usize>(steps: &[Step<N>], row: &Step<N>) -> Option<(usize, usi
     best.and_then(|(at, operands)| Some((at, *operands.first()?)))
 }
 
-/// Where an axis ends in an operand.
+/// The offset after the end of an axis in an operand.
 fn end<const N: usize>(step: &Step<N>, operand: usize) -> Option<isize> {
     step.by.get(operand)?.checked_mul(isize::try_from(step.extent).ok()?)
 }
 
-/// A step times a count.
+/// The product of a step and a count.
 pub(super) fn times<const N: usize>(by: &[isize; N], count: usize) -> [isize; N] {
     by.map(|by| by.wrapping_mul(count as isize))
 }
 
-/// A place and a step added.
+/// The sum of an offset and a step.
 pub(super) fn moved<const N: usize>(place: &[isize; N], by: &[isize; N]) -> [isize; N] {
     std::array::from_fn(|operand| place[operand].wrapping_add(by[operand]))
 }
@@ -252,7 +252,7 @@ mod tests {
         Nest::new(sides.each_ref(), [4; N], plain).unwrap()
     }
 
-    /// The elements of a row, the rows of a patch, and the iterations of the loops.
+    /// The number of elements of a row, of rows of a patch, and of iterations of each loop.
     fn form<const N: usize>(nest: &Nest<N>) -> (usize, usize, Vec<usize>) {
         (nest.row.extent, nest.table.len(), nest.loops.iter().map(|each| each.step.extent).collect())
     }
@@ -262,7 +262,7 @@ mod tests {
         let all = nest(["(3,4,5):(20,5,1)", "(3,4,5):(20,5,1)", "(3,4,5):(20,5,1)", "(3,4,5):(20,5,1)"]);
         assert_eq!(form(&all), (60, 1, vec![]));
         assert_eq!(all.row.by, [4; 4]);
-        // Another shape, and negative strides.
+        // A different shape, and negative strides.
         assert_eq!(form(&nest(["(3,20):(20,1)", "(3,4,5):(20,1,4)"])), (60, 1, vec![]));
         assert_eq!(form(&nest(["(3,4):(-4,-1)", "(3,4):(-4,-1)"])), (12, 1, vec![]));
     }
@@ -280,10 +280,10 @@ mod tests {
     fn operands_that_disagree_are_taken_by_the_block() {
         let transpose = nest(["(256,256):(256,1)", "(256,256):(1,256)"]);
         assert_eq!((form(&transpose), transpose.row.by), ((64, 64, vec![4, 4]), [1024, 4]));
-        // Two of three agree: rows are theirs.
+        // Two of the three operands agree: rows follow their order.
         let most = nest(["(256,256):(256,1)", "(256,256):(256,1)", "(256,256):(1,256)"]);
         assert_eq!((form(&most), most.row.by), ((64, 64, vec![4, 4]), [4, 4, 1024]));
-        // Short axes continue in others.
+        // Short axes are continued by others.
         let short = nest(["(8,8,8,8):(512,64,8,1)", "(8,8,8,8):(1,8,64,512)"]);
         assert_eq!(form(&short), (1, 1024, vec![4]));
     }
@@ -297,8 +297,8 @@ mod tests {
             (form(&transposed), transposed.row.by, staged.steps),
             ((64, 256, vec![2, 8]), [2048, 2048, 4], [4; 3])
         );
-        // An operand in the order of the destination is not staged, and none is if one of them may
-        // not be copied.
+        // An operand in the order of the destination is not staged, and no operand is staged if one
+        // of them may not be copied.
         assert_eq!(plain([rows, columns, columns], [true; 3]).staged.unwrap().table[1], [320, 2048, 2048]);
         assert_eq!(plain([rows, rows, columns], [true, false, false]).staged, None);
         assert_eq!(plain([columns, columns], [true; 2]).staged, None);
@@ -308,7 +308,7 @@ mod tests {
 
     #[test]
     fn threads_share_what_moves_the_destination() {
-        // Sums of rows: several rows at a time, in the order in which they lie.
+        // Sums of rows: several rows at a time, in the order of memory.
         let rows = nest(["(100,9000):(9000,1)", "(100,9000):(1,0)"]);
         assert_eq!((rows.row.by, rows.distinct, rows.moving), ([4, 0], true, 1));
         assert_eq!(form(&rows), (ROW, ROWS, vec![100_usize.div_ceil(ROWS), 9000_usize.div_ceil(ROW)]));

@@ -1,15 +1,15 @@
-//! Running the loops around patches.
+//! Runs the loops around patches.
 //!
 //! Law: `run` is called with patches that together have every index once.
 //!
 //! # Invariant
 //!
-//! For each operand the caller gives a pointer and an addressing, each of whose places is an
-//! element that may be read, and, in the last operand, written. Indices that have one place in the
-//! last operand differ only in coordinates along which its layout has stride 0. Nobody else uses
-//! these places meanwhile.
+//! For each operand the caller gives a pointer and an addressing. Every offset of the addressing
+//! leads to an element that may be read, and, in the last operand, written. Indices that have the
+//! same offset in the last operand differ only in coordinates along which its layout has stride 0.
+//! Nobody else uses these elements meanwhile.
 //!
-//! So patches of one thread may write an element again, and those of different threads do not:
+//! So patches of one thread may write an element again, but those of different threads do not:
 //! threads divide the loops along which the written operand moves.
 //!
 //! Reason for unsafe code: operands of several types and any layout are visited by pointer, without
@@ -24,14 +24,13 @@ use crate::memory::LINE;
 use crate::simd::{Instructions, prefetch};
 use crate::threads::Threads;
 
-/// An operand: its first element, the size of its elements, and where they lie.
+/// An operand: its first element, the size of its elements in bytes, and its addressing.
 #[derive(Clone, Copy)]
 pub(crate) struct VisitOperand<'a> {
     pub(crate) base: *mut u8,
     pub(crate) element: usize,
     pub(crate) side: &'a Addressing,
-    /// Whether its elements are numbers, all of whose bytes are initialised, which may be read from
-    /// a copy.
+    /// Whether its elements are numbers without uninitialised bytes, which may be read from a copy.
     pub(crate) plain: bool,
 }
 
@@ -52,7 +51,7 @@ impl Bases<1> {
     }
 }
 
-/// Rows of elements of `N` operands, one at each line of the table.
+/// Rows of elements of `N` operands, one row at each line of the table.
 pub(crate) struct Patch<'a, const N: usize> {
     bases: [*mut u8; N],
     table: &'a [[isize; N]],
@@ -63,14 +62,14 @@ pub(crate) struct Patch<'a, const N: usize> {
     prefetched: [usize; N],
 }
 
-/// How many rows ahead they are prefetched.
+/// How many rows ahead are prefetched.
 const AHEAD: usize = 12;
 
-/// The least elements that are worth another thread.
+/// The smallest number of elements that is worth another thread.
 const SHARE: usize = 1 << 16;
-/// Parts for each thread, so that one that is held up leaves work to the others.
+/// The number of parts for each thread, so that a delayed thread leaves work to the others.
 const PARTS: usize = 4;
-/// The most parts of a domain that is reduced to one element.
+/// The largest number of parts of a domain that is reduced to one element.
 const MOST: i64 = 64;
 
 /// Calls `run` for patches that cover the domain of operands of one size. The last operand is
@@ -102,7 +101,7 @@ pub(crate) unsafe fn visit<const N: usize>(
             let inner = iterations(staying);
             shared(iterations(moving), &|first, end| nest.run(bases, first * inner, end * inner, run));
         }
-        // Without axes, an element that is written again is written by one thread.
+        // Without common axes, an element may be written again, so one thread writes all of them.
         Err(_) => {
             let stays = |leaf: &Leaf| leaf.stride == 0 && leaf.extent > 1;
             let again = sides.last().is_some_and(|to| to.leaves().iter().any(stays));
@@ -112,9 +111,9 @@ pub(crate) unsafe fn visit<const N: usize>(
     }
 }
 
-/// Calls `run` for patches that cover the domain of an operand that is read, and one element that
-/// is `initial` at first. Each part of the domain has an element of its own. The parts are the same
-/// on any number of threads. Returns the elements.
+/// Calls `run` for patches that cover the domain of an operand that is read, and of one element for
+/// each part of the domain, which is `initial` at first. The parts are the same on any number of
+/// threads. Returns these elements.
 ///
 /// # Safety
 /// The invariant of this module; the addressing has the size of the operand and stride 0.
@@ -158,7 +157,7 @@ fn iterations<const N: usize>(loops: &[PatchLoop<N>]) -> i64 {
     loops.iter().fold(1, |count, each| count * each.step.extent as i64)
 }
 
-/// Where part `number` of `parts` begins.
+/// The beginning of part `number` of `parts`.
 fn part_start(count: i64, parts: usize, number: usize) -> i64 {
     (i128::from(count) * number as i128 / parts as i128) as i64
 }
@@ -229,12 +228,12 @@ impl<const N: usize> Nest<N> {
 }
 
 impl<const N: usize> Patch<'_, N> {
-    /// Where the rows begin, relative to each other ([`Patch::start`]).
+    /// The offsets of the rows from the first row ([`Patch::start`]).
     pub(crate) fn table(&self) -> &[[isize; N]] {
         self.table
     }
 
-    /// Whether the rows begin at different places of the written operand.
+    /// Whether the rows have different offsets in the written operand.
     pub(crate) fn distinct(&self) -> bool {
         self.distinct
     }
@@ -244,7 +243,7 @@ impl<const N: usize> Patch<'_, N> {
         self.count
     }
 
-    /// The bytes from each element of a row to the next, in every operand.
+    /// The distance between neighbouring elements of a row, in bytes, in every operand.
     pub(crate) fn steps(&self) -> [isize; N] {
         self.steps
     }
@@ -255,8 +254,9 @@ impl<const N: usize> Patch<'_, N> {
         stepped(self.bases, *line)
     }
 
-    /// A bit for each operand that does not move along a row while all others are contiguous, with
-    /// elements of this many bytes; none if rows are something else, or have one element.
+    /// The set, as bits, of the operands that are constant along a row while all others are
+    /// contiguous, with elements of these sizes in bytes. None if rows are different, or have one
+    /// element.
     #[inline(always)]
     pub(crate) fn contiguous(&self, elements: [usize; N]) -> Option<usize> {
         let mut stay = 0;
@@ -270,7 +270,7 @@ impl<const N: usize> Patch<'_, N> {
         (self.count > 1).then_some(stay)
     }
 
-    /// Calls `f` with the place of the first element of every row.
+    /// Calls `f` with the first element of every row.
     #[inline(always)]
     pub(crate) fn rows(&self, mut f: impl FnMut([*mut u8; N])) {
         if self.prefetched == [0; N] {

@@ -1,6 +1,6 @@
 //! Operands that are transposed into a buffer before a patch is visited.
 //!
-//! Law: a row of the patch finds the elements of a staged operand contiguous in the buffer, and
+//! Law: for a row of the patch, the elements of a staged operand are contiguous in the buffer, and
 //! they are those at the same indices.
 //!
 //! An operand that is contiguous along the lines of the table, and has long steps along the row,
@@ -16,27 +16,27 @@ use super::nest::Nest;
 use crate::memory::LINE;
 use crate::simd::{self, Instructions, Scratch, Stores, Stripe, StripeRows};
 
-/// The rows of a staged block, and the elements of such a row: at least a cache line of each
-/// operand, and long enough for the hardware prefetcher.
+/// The number of rows of a staged block, and of elements of such a row: at least a cache line of
+/// each operand, and long enough for the hardware prefetcher.
 pub(super) const STAGED_TABLE: usize = 256;
 pub(super) const STAGED_ROW: usize = 64;
-/// The least rows and elements that are worth staging.
+/// The smallest number of rows and of elements that is worth staging.
 const LEAST: usize = 8;
 
-/// Which operands are staged, and where.
+/// The operands that are staged, and their place in the buffer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Staged<const N: usize> {
     operands: Vec<StagedOperand>,
-    /// The table and the steps of the row, with the staged operands in the buffer.
+    /// The table of the patch with the staged operands in the buffer, and the steps of its row.
     pub(super) table: Vec<[isize; N]>,
     pub(super) steps: [isize; N],
-    /// The bytes of a row of the operands that are not staged.
+    /// The bytes of a row that are prefetched, for the operands that are not staged.
     pub(super) prefetched: [usize; N],
     bytes: usize,
 }
 
-/// A staged operand: the size of its elements, where it begins in the buffer, and where its rows
-/// begin from there.
+/// A staged operand: the size of its elements, its beginning in the buffer, and the offsets of its
+/// rows from there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct StagedOperand {
     operand: usize,
@@ -45,7 +45,7 @@ struct StagedOperand {
     lines: Vec<isize>,
 }
 
-/// Memory of a thread.
+/// The buffer of a thread.
 pub(super) struct Workspace {
     buffer: Vec<u8>,
     scratch: Scratch,
@@ -58,7 +58,7 @@ pub(super) fn in_registers(element: usize) -> bool {
 }
 
 impl<const N: usize> Staged<N> {
-    /// The operands whose elements may be read from a copy; none if staging helps none of them.
+    /// The operands whose elements may be read from a copy; None if staging helps none of them.
     pub(super) fn new(nest: &Nest<N>, elements: [usize; N], plain: [bool; N]) -> Option<Staged<N>> {
         let mut staged = Staged {
             operands: Vec::new(),
@@ -80,8 +80,8 @@ impl<const N: usize> Staged<N> {
                 && by != element as isize
                 && contiguous()
             {
-                // An odd number of lines apart, so that rows do not conflict in the sets of the L1
-                // cache.
+                // The pitch of rows is an odd number of lines, so that rows do not conflict in the
+                // sets of the L1 cache.
                 let pitch = (nest.row.extent * element).div_ceil(LINE) | 1;
                 let lines: Vec<isize> = (0..nest.table.len()).map(|k| (k * pitch * LINE) as isize).collect();
                 for (place, line) in staged.table.iter_mut().zip(&lines) {
@@ -102,9 +102,9 @@ impl<const N: usize> Staged<N> {
         Workspace { buffer, scratch, instructions: Instructions::detected() }
     }
 
-    /// Stages `count` elements of a row, `by` bytes apart, at this many lines of the table. Returns
-    /// where the operands begin now. `next` is where they begin in the patch that follows, to be
-    /// prefetched.
+    /// Stages `count` elements of a row, `by` bytes apart, at these lines of the table. Returns
+    /// where each operand now begins. `next` is where the operands begin in the following patch,
+    /// which is prefetched.
     ///
     /// # Safety
     /// These elements of the operands may be read.

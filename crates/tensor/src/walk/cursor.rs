@@ -1,8 +1,7 @@
-//! The place of a walk within a run.
+//! The position of a walk within a run.
 //!
-//! Law: a cursor gives the remaining offsets of its run, from the first on, or from the last on if
-//! it is one at the back. It knows its end and compares with it: one comparison and one addition
-//! for each offset.
+//! Law: a cursor yields the remaining offsets of its run, from the first on, or, at the back, from
+//! the last on. It compares with its end: one comparison and one addition for each offset.
 
 use super::runs::Run;
 
@@ -12,9 +11,10 @@ use super::runs::Run;
 /// remaining offsets, and do not change until they are used.
 #[derive(Clone, Copy)]
 pub(super) struct Cursor {
-    /// The next offset; with a table, what its numbers are XORed with.
+    /// The next offset; with a table, the number that is XORed with its entries.
     first: i64,
-    /// Of a layout: not 0, and no multiple of it up to the end wraps to 0.
+    /// The step, for a layout without an outer map. It is not 0, and no multiple of it up to the
+    /// end wraps to 0.
     step: i64,
     end: i64,
     table: *const i64,
@@ -24,7 +24,7 @@ pub(super) struct Cursor {
 impl Cursor {
     pub const NONE: Cursor = Cursor { first: 0, step: 0, end: 0, table: std::ptr::null(), last: std::ptr::null() };
 
-    /// At the beginning of a run.
+    /// The cursor at the beginning of a run.
     #[inline(always)]
     pub fn new(run: Run) -> Cursor {
         let end = run.first.wrapping_add(run.step.wrapping_mul(run.length));
@@ -45,7 +45,7 @@ impl Cursor {
     /// The first of the remaining offsets.
     ///
     /// # Safety
-    /// There is one.
+    /// At least one offset remains.
     #[inline(always)]
     pub unsafe fn take<const MAPPED: bool>(&mut self) -> i64 {
         if MAPPED {
@@ -60,11 +60,11 @@ impl Cursor {
         offset
     }
 
-    /// The next offset of a cursor at the back: of a map the last one, and of a layout, whose
-    /// cursor was [reversed](Cursor::reversed), the first.
+    /// The next offset of a cursor at the back. With a map it is the last offset. Without one the
+    /// cursor was [reversed](Cursor::reversed), so it is the first.
     ///
     /// # Safety
-    /// There is one.
+    /// At least one offset remains.
     #[inline(always)]
     pub unsafe fn take_back<const MAPPED: bool>(&mut self) -> i64 {
         if MAPPED {
@@ -77,8 +77,8 @@ impl Cursor {
         unsafe { self.take::<false>() }
     }
 
-    /// A cursor at the front as one at the back, and the other way round: a run of a layout from
-    /// its other end.
+    /// Turns a cursor at the front into one at the back, and the reverse. A run without a map
+    /// begins at its other end then.
     #[inline(always)]
     pub fn reversed<const MAPPED: bool>(self) -> Cursor {
         if MAPPED {
@@ -88,7 +88,7 @@ impl Cursor {
         Cursor { first, end, step: self.step.wrapping_neg(), ..self }
     }
 
-    /// How many offsets are left.
+    /// The number of remaining offsets.
     #[inline(always)]
     pub fn length<const MAPPED: bool>(&self) -> i64 {
         if MAPPED {
@@ -97,7 +97,7 @@ impl Cursor {
         self.end.wrapping_sub(self.first).checked_div(self.step).unwrap_or(0)
     }
 
-    /// Leaves out the first offsets, no more than there are.
+    /// Skips the first `count` offsets; at least that many remain.
     pub fn skip<const MAPPED: bool>(&mut self, count: i64) {
         if MAPPED {
             self.table = self.table.wrapping_add(count as usize);
@@ -106,7 +106,7 @@ impl Cursor {
         }
     }
 
-    /// The remaining offsets as a run; then none remain.
+    /// Takes the remaining offsets as a run; then none remain.
     pub fn finish<const MAPPED: bool>(&mut self) -> Run {
         let length = self.length::<MAPPED>();
         let run = Run { first: self.first, step: self.step, table: self.table, length };
@@ -114,15 +114,15 @@ impl Cursor {
         run
     }
 
-    /// The run of a layout, as long as `span`, whose first offset is `by` behind the end of this
-    /// one.
+    /// The cursor at a run of length `span` whose first offset is `by` after the end of this one,
+    /// for a layout without an outer map.
     #[inline(always)]
     pub fn after(&self, by: i64, span: i64) -> Cursor {
         let first = self.end.wrapping_add(by);
         Cursor { first, end: first.wrapping_add(span), ..*self }
     }
 
-    /// The same place in a clone of the table.
+    /// The cursor at the same position in a clone of the table.
     pub fn moved(self, from: *const i64, to: *const i64) -> Cursor {
         if self.table.is_null() {
             return self;

@@ -1,29 +1,29 @@
-//! The runs that a walk is made of.
+//! The runs that make up a walk.
 //!
-//! Law: the offsets of a walk, in the order of the indices, are those of its runs, one run after
-//! another. A run of a layout has one step, and its offset `i` is `first + i * step`; or it has a
-//! table, and its offset is `first + table[i]`. A run of a map has a table, and its offset `i` is
-//! `first ^ table[i]`.
+//! Law: the offsets of a walk, in index order, are those of its runs, one run after another. A run
+//! of a layout without an outer map either has one step, so that its offset `i` is `first + i *
+//! step`; or it has a table, so that its offset is `first + table[i]`. A run of a map has a table,
+//! and its offset `i` is `first ^ table[i]`.
 //!
-//! Functions that are called once a run are cold and, as `extern "C"`, do not unwind. So the loop
-//! around them keeps its variables in registers, and saves them for the call alone.
+//! Functions that are called once for each run are cold and, as `extern "C"`, do not unwind. So the
+//! loop around them keeps its variables in registers, and saves them only for the call.
 //!
-//! Runs are counted by an odometer, whose digits are the modes above them. It has two hands, one
-//! for each end of what is left.
+//! Runs are counted by an odometer, a mixed-radix counter whose digits are the modes above the run.
+//! It has two hands (positions), one for each end of the remaining runs.
 
 use smallvec::SmallVec;
 use tilewright_layout::{Composed, Layout, Leaf, OuterMap, Xor};
 
 use super::tables::{Aligned, Each, MOST, TableBlock, added_block, linear_block, value};
 
-/// Some offsets, from the first or from the last on.
+/// Consecutive offsets of a walk.
 ///
-/// Invariant, of a run with a table: it has `length` numbers, and stays as it is until the run is
-/// used up.
+/// Invariant, for a run with a table: the table has `length` numbers, and does not change until the
+/// run is used up.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(super) struct Run {
-    /// The first offset; with a table, what its numbers are added to or XORed with.
+    /// The first offset; with a table, the number that is added to or XORed with its entries.
     pub first: i64,
     pub step: i64,
     pub table: *const i64,
@@ -34,7 +34,7 @@ impl Run {
     pub const NONE: Run = Run { first: 0, step: 0, table: std::ptr::null(), length: 0 };
 }
 
-/// Runs of one length, and how far apart they begin: the first, and this many more.
+/// Runs of the same length at equal distances: the first, and the number of further ones.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(super) struct RunRows {
@@ -43,7 +43,7 @@ pub(super) struct RunRows {
     pub pitch: i64,
 }
 
-/// A mode of the odometer, and the index in it of each hand.
+/// A mode of the odometer, and each hand's index in it.
 #[derive(Clone, Copy)]
 struct Digit {
     leaf: Leaf,
@@ -51,34 +51,34 @@ struct Digit {
     back: i64,
 }
 
-/// How offsets are made of the places that the odometer counts.
+/// How the odometer's values become offsets.
 #[derive(Clone)]
 enum Through {
-    /// They are the offsets. A table has what is added to that of a run.
+    /// They are the offsets. If there is a table, its entries are added to a run's offset.
     Nothing,
-    /// Through a map that is linear over bits. A run begins at the place, `bias` on. The table has
-    /// what is added to that, through the map.
+    /// Through a map that is linear over bits. A run begins `bias` after the value. The table holds
+    /// the map's values of the differences.
     Table { map: OuterMap, bias: i64 },
     /// A map that is linear over bits, and runs within the aligned blocks of a table.
     Aligned(Aligned),
-    /// Through a map that is evaluated at every place. The table has a half for each end.
+    /// Through a map that is evaluated at every index. The table has a half for each end.
     Each(Each),
 }
 
-/// The runs between the first and the last, which are taken off as they are needed.
+/// The runs between the first and the last, which are removed one by one.
 #[derive(Clone)]
 pub(super) struct Middle {
-    /// The indices that are left: whole runs.
+    /// The range of remaining indices, in whole runs.
     at: i64,
     end: i64,
-    /// How many elements a run has, how many all runs of the fastest digit have, and how many the
-    /// last of those: it may be shorter.
+    /// The number of elements of a run, of all runs of the fastest digit, and of the last of those,
+    /// which may be shorter.
     whole: i64,
     row: i64,
     last: i64,
     step: i64,
     digits: SmallVec<[Digit; 8]>,
-    /// Where the run of either hand begins. That of the back is computed when it is first needed.
+    /// The beginning of the run of each hand. That of the back is computed when it is first needed.
     front: i64,
     back: i64,
     back_known: bool,
@@ -86,7 +86,7 @@ pub(super) struct Middle {
     table: Vec<i64>,
 }
 
-/// The leaves with more than one position. Leaves that continue each other are merged.
+/// The leaves with an extent above 1, with leaves that continue each other merged.
 fn merged(leaves: &[Leaf]) -> SmallVec<[Leaf; 8]> {
     let mut modes: SmallVec<[Leaf; 8]> = SmallVec::new();
     for leaf in leaves.iter().filter(|leaf| leaf.extent > 1) {
@@ -127,7 +127,7 @@ impl Middle {
         }
     }
 
-    /// The runs of a layout; or the run, where there is one.
+    /// The runs of a layout; as an error the only run, if there is just one.
     #[inline(never)]
     pub fn of_layout(leaves: &[Leaf]) -> Result<Box<Middle>, Run> {
         let leaves = &*merged(leaves);
@@ -144,8 +144,8 @@ impl Middle {
         Ok(Box::new(Middle { step: run.stride, ..middle }))
     }
 
-    /// The runs of a composed layout: tables, where the map is linear over bits and the places
-    /// allow it.
+    /// The runs of a composed layout. They use tables if the map is linear over bits and the inner
+    /// layout allows it.
     #[inline(never)]
     pub fn of_composed(composed: &Composed) -> Box<Middle> {
         let (map, offset, leaves) = (composed.outer(), *composed.offset(), &*merged(composed.inner().leaves()));
@@ -162,25 +162,25 @@ impl Middle {
         Box::new(middle)
     }
 
-    /// The runs of a layout with XOR strides that is no composed one.
+    /// The runs of a layout with XOR strides that cannot be written as a composed one.
     #[inline(never)]
     pub fn of_xor(layout: &Layout<Xor>) -> Box<Middle> {
         Middle::of_each(Each::of_xor(layout), layout.size())
     }
 
-    /// The runs of places that are evaluated one by one.
+    /// The runs of a layout that is evaluated at every index.
     fn of_each(each: Each, size: i64) -> Box<Middle> {
         let whole = size.min(MOST);
         Box::new(Middle::new(size, whole, 0, &[], Through::Each(each), vec![0; 2 * whole as usize]))
     }
 
-    /// Says how many elements the last run of a row has.
+    /// Sets the number of elements of the last run of a row.
     fn shorten(&mut self, last: i64) {
         self.row -= self.whole - last;
         self.last = last;
     }
 
-    /// Replaces short runs by longer ones with a table, where walking to the end then costs less.
+    /// Replaces short runs by longer ones with a table, if walking to the end then costs less.
     pub fn tabulate(&mut self) {
         // Contiguous elements are taken by vector instructions, several at once.
         let few = if self.step == 1 { 8 } else { 48 };
@@ -199,18 +199,18 @@ impl Middle {
         self.shorten(last);
     }
 
-    /// How many elements are left.
+    /// The number of remaining elements.
     #[inline]
     pub fn left(&self) -> i64 {
         self.end - self.at
     }
 
-    /// The numbers that runs point to.
+    /// The table to which runs point.
     pub fn table(&self) -> *const i64 {
         self.table.as_ptr()
     }
 
-    /// The run of so many elements that begins at a place.
+    /// The run of `length` elements that begins at a value of the odometer.
     #[inline]
     fn run(&self, place: i64, length: i64) -> Run {
         let first = match &self.through {
@@ -222,7 +222,7 @@ impl Middle {
         Run { first, step: self.step, table, length }
     }
 
-    /// The run of the next indices, evaluated one by one, in the half of the table of that end.
+    /// The run of the next indices, evaluated one by one, in the given half of the table.
     fn evaluate(&mut self, at: i64, length: i64, half: i64) -> Option<Run> {
         let Through::Each(each) = &self.through else { return None };
         let table = self.table.as_mut_ptr().wrapping_add((half * self.whole) as usize);
@@ -232,7 +232,7 @@ impl Middle {
         Some(Run { first: 0, step: 0, table, length })
     }
 
-    /// How many elements the run of a hand has, given the index of the hand in the fastest digit.
+    /// The number of elements of the run of a hand, given the hand's index in the fastest digit.
     #[inline]
     fn length(&self, hand: impl Fn(&Digit) -> i64) -> i64 {
         match self.digits.first() {
@@ -241,9 +241,9 @@ impl Middle {
         }
     }
 
-    /// The first run of those that are left, and cut off them; an empty one where there is none.
+    /// Removes and returns the first remaining run; an empty one if there is none.
     ///
-    /// The half of the table at the front has no run any more.
+    /// The half of the table at the front must not be in use.
     #[cold]
     #[inline(never)]
     pub extern "C" fn first_run(&mut self) -> Run {
@@ -265,9 +265,9 @@ impl Middle {
         run
     }
 
-    /// The last run of those that are left, and cut off them; an empty one where there is none.
+    /// Removes and returns the last remaining run; an empty one if there is none.
     ///
-    /// The half of the table at the back has no run any more.
+    /// The half of the table at the back must not be in use.
     #[cold]
     #[inline(never)]
     pub extern "C" fn last_run(&mut self) -> Run {
@@ -302,10 +302,10 @@ impl Middle {
         run
     }
 
-    /// The runs of one length that are left in the fastest digit, and cut off; without elements
-    /// where there are none.
+    /// Removes and returns the runs of one length that remain in the fastest digit; without
+    /// elements if there are none.
     ///
-    /// Of a layout.
+    /// Only for layouts without an outer map.
     #[cold]
     #[inline(never)]
     pub extern "C" fn rows(&mut self) -> RunRows {
@@ -322,7 +322,7 @@ impl Middle {
         let ends_early = self.last != self.whole && at + 1 < digit.leaf.extent;
         let mut count = digit.leaf.extent - at - i64::from(ends_early);
         if self.back_known {
-            // The last of them may have been taken from the back.
+            // The last of them may have been removed from the back.
             count = count.min((self.end - self.at) / self.whole);
         }
         self.at += count * length;
@@ -336,8 +336,8 @@ impl Middle {
         RunRows { run, more: count - 1, pitch }
     }
 
-    /// Leaves out the runs before that of the element after `count` others, of which there are
-    /// more; how many are left out of that run.
+    /// Skips the runs before that of element number `count`, which must remain. Returns how many
+    /// elements to skip within that run.
     pub fn skip(&mut self, count: i64) -> i64 {
         let index = self.at + count;
         if matches!(self.through, Through::Each(_) | Through::Aligned(_)) {
@@ -350,9 +350,9 @@ impl Middle {
         within
     }
 
-    /// Moves a hand to the run that contains an index. Returns where the run begins.
+    /// Moves a hand to the run that contains an index. Returns the beginning of the run.
     fn move_hand(&mut self, index: i64, hand: impl Fn(&mut Digit) -> &mut i64) -> i64 {
-        // Where the run of index 0 begins.
+        // The beginning of the run of index 0.
         let mut place = self
             .digits
             .iter()
@@ -370,8 +370,8 @@ impl Middle {
         place
     }
 
-    /// Moves the front hand to the next index of a digit, or, if it has none, of the digit after
-    /// it.
+    /// Moves the front hand to the next index of a digit. If the digit has none, moves to the next
+    /// index of the digit after it.
     #[inline]
     fn advance(&mut self, digit: usize) {
         for digit in self.digits.iter_mut().skip(digit) {

@@ -1,19 +1,19 @@
-//! Tables of offsets through maps.
+//! Tables of the offsets of maps.
 //!
 //! Law: for a map `f` that is linear over bits, `f(p + q) = f(p) ^ f(q)` where `p` and `q` have no
 //! bit in common. So where the modes of a layout, and the offset before them, have no bits in
 //! common, the offsets are those of one block of the fastest modes, XORed with one number for each
 //! block. A table is made once, and the map is evaluated once a block.
 //!
-//! Where only the fastest mode steps by a power of two, the same holds within aligned blocks of its
-//! places. Elsewhere the map is evaluated at every place, and the next offsets are listed.
+//! If only the fastest mode steps by a power of two, the same is true within aligned blocks of its
+//! positions. Otherwise the map is evaluated at every position, and the next offsets are listed.
 
 use smallvec::SmallVec;
 use tilewright_layout::{Layout, Leaf, OuterMap, Swizzle, Xor};
 
 use super::runs::Run;
 
-/// The most numbers of a table.
+/// The largest number of entries of a table.
 pub(super) const MOST: i64 = 512;
 
 /// The fastest modes of a layout as a table, and the modes above them.
@@ -21,20 +21,21 @@ pub(super) struct TableBlock {
     /// The offsets of the block, from its least place on.
     pub table: Vec<i64>,
     pub modes: SmallVec<[Leaf; 8]>,
-    /// How far the least place of a block lies from its first.
+    /// The distance from the first position of a block to its smallest one.
     pub bias: i64,
-    /// How many elements the last block along the first mode has: it may be shorter.
+    /// The number of elements of the last block along the first mode, which may be shorter.
     pub last: i64,
 }
 
-/// The most numbers that the table of a layout of this size should have: about twice the square
-/// root of the size, where making the table costs as much as stepping from block to block. A table
-/// beyond the L1 cache is no use.
+/// The largest number of entries that the table of a layout of this size should have: about twice
+/// the square root of the size, because making the table then costs as much as stepping from block
+/// to block. A table larger than the L1 cache is of no use.
 fn most(size: i64) -> i64 {
     (2 * size.isqrt()).clamp(8, MOST)
 }
 
-/// The block of a layout: of the offsets of a run, and the modes above it.
+/// The block of a layout: the offsets of a run, repeated over further modes, and the modes above
+/// it.
 pub(super) fn added_block(run: Vec<i64>, leaves: &[Leaf], size: i64) -> TableBlock {
     let (mut table, mut rest) = (run, leaves);
     let most = most(size);
@@ -61,8 +62,8 @@ pub(super) fn added_block(run: Vec<i64>, leaves: &[Leaf], size: i64) -> TableBlo
     TableBlock { table, modes, bias: 0, last }
 }
 
-/// The bits that the places of a mode have, counted from the least; none if they do not fit into
-/// a number.
+/// The bits that the positions of a mode use, counted from the smallest; None if they do not fit
+/// into a number.
 fn bits(leaf: &Leaf) -> Option<u64> {
     let step = leaf.stride.unsigned_abs();
     let greatest = i64::try_from(step.checked_mul(leaf.extent as u64 - 1)?).ok()? as u64;
@@ -78,13 +79,13 @@ fn is_linear(map: &OuterMap) -> bool {
     matches!(map, OuterMap::Swizzle(_) | OuterMap::Bits(_))
 }
 
-/// The block of a map at a layout of these merged leaves; none if the law does not hold, or a
+/// The block of a map over a layout with these merged leaves; None if the law does not hold, or the
 /// block would be small.
 pub(super) fn linear_block(map: &OuterMap, offset: i64, leaves: &[Leaf]) -> Option<TableBlock> {
     if !is_linear(map) {
         return None;
     }
-    // The least place, as modes may run backwards, and the bits that are taken.
+    // The smallest position, because modes may run backwards, and the bits in use.
     let mut least = offset;
     let mut taken = 0;
     for leaf in leaves {
@@ -114,7 +115,7 @@ pub(super) fn linear_block(map: &OuterMap, offset: i64, leaves: &[Leaf]) -> Opti
     let length = table.len() as i64;
     let mut modes: SmallVec<[Leaf; 8]> = SmallVec::from_slice(rest);
     let mut last = length;
-    // Of the first mode that is too long, a part whose indices have bits of their own.
+    // If the first mode is too long, a part of it whose indices have bits of their own.
     if let Some(leaf) = modes.first_mut()
         && leaf.stride.unsigned_abs().count_ones() <= 1
     {
@@ -135,8 +136,8 @@ pub(super) fn linear_block(map: &OuterMap, offset: i64, leaves: &[Leaf]) -> Opti
     Some(TableBlock { table, modes, bias, last })
 }
 
-/// The table for one more mode: after the numbers that there are, for each further index the same
-/// together with what the index adds.
+/// Extends the table by one mode: for each further index, appends the first entries, combined with
+/// the index's addend.
 #[inline(always)]
 fn repeat(table: &mut Vec<i64>, added: impl Iterator<Item = i64>, extent: i64, both: impl Fn(i64, i64) -> i64) {
     let length = table.len();
@@ -147,13 +148,13 @@ fn repeat(table: &mut Vec<i64>, added: impl Iterator<Item = i64>, extent: i64, b
     }
 }
 
-/// The table for one more mode, of a map that is linear over bits.
+/// Extends the table by one mode, for a map that is linear over bits.
 fn extend(table: &mut Vec<i64>, map: &OuterMap, leaf: &Leaf) {
     let (length, step) = (table.len(), leaf.stride.unsigned_abs() as i64);
     if step.count_ones() > 1 {
         repeat(table, (1..leaf.extent).map(|index| value(map, step * index)), leaf.extent, |old, added| old ^ added);
     } else {
-        // Bit by bit of the index: as many numbers again, XORed with what the bit adds.
+        // Bit by bit of the index: doubles the entries by XOR with the bit's value.
         table.resize(length * leaf.extent as usize, 0);
         let (mut done, mut bit) = (length, 0);
         while done < table.len() {
@@ -170,7 +171,7 @@ fn extend(table: &mut Vec<i64>, map: &OuterMap, leaf: &Leaf) {
     }
 }
 
-/// What a map that is linear over bits has at a place where it has a value.
+/// The value of a map that is linear over bits, at a position where it has a value.
 #[inline]
 pub(super) fn value(map: &OuterMap, place: i64) -> i64 {
     match map {
@@ -185,21 +186,21 @@ pub(super) fn value(map: &OuterMap, place: i64) -> i64 {
     }
 }
 
-/// A map that is linear over bits, where the fastest mode steps by a power of two. Its places
-/// within an aligned block differ in the same bits alone. So the table has what these bits become,
-/// and a run ends where the next block begins.
+/// A map that is linear over bits, over a layout whose fastest mode steps by a power of two. The
+/// positions within an aligned block differ in the same bits only. So the table holds the values of
+/// these bits, and a run ends at the beginning of the next block.
 #[derive(Clone)]
 pub(super) struct Aligned {
     map: OuterMap,
     places: PlaceTable,
-    /// The fastest mode, the power of two that it steps by, and how many places a block has.
+    /// The fastest mode, the logarithm of its step, and the number of positions of a block.
     run: Leaf,
     step: u32,
     block: i64,
 }
 
 impl Aligned {
-    /// The map over a layout of these merged leaves, and its table; none if the law does not
+    /// The map over a layout with these merged leaves, and its table; None if the law does not
     /// hold, or runs would be short.
     pub fn new(map: &OuterMap, offset: i64, leaves: &[Leaf]) -> Option<(Aligned, Vec<i64>)> {
         let run = *leaves.first()?;
@@ -211,7 +212,7 @@ impl Aligned {
         if !is_linear(map) || least < 0 || !step.is_power_of_two() || run.extent < 16 {
             return None;
         }
-        // No longer than the places of one run: of a matrix, no higher bit need have a value.
+        // A block is not longer than a run, because a matrix need not have values for higher bits.
         let (block, step) = (1_i64 << most(size).min(run.extent).ilog2(), step.trailing_zeros());
         let mut table = vec![0];
         extend(&mut table, map, &Leaf { extent: block, stride: 1_i64.checked_shl(step)? });
@@ -221,7 +222,7 @@ impl Aligned {
         Some((Aligned { map: map.clone(), places: PlaceTable::new(offset, leaves), run, step, block }, table))
     }
 
-    /// What comes of the bits above the block and below the step, and the place in the table.
+    /// The value of the bits above the block and below the step, and the index in the table.
     fn within(&self, place: i64) -> (i64, i64) {
         let bits = (self.block - 1) << self.step;
         let at = (place & bits) >> self.step;
@@ -229,7 +230,7 @@ impl Aligned {
         (value(&self.map, place & !bits), at)
     }
 
-    /// The run that begins at an index, of no more elements than are left.
+    /// The run that begins at an index, with at most the remaining elements.
     pub fn first(&self, table: &[i64], index: i64, left: i64) -> Run {
         let (place, digit) = self.places.of(index);
         let (first, at) = self.within(place);
@@ -237,7 +238,7 @@ impl Aligned {
         Run { first, step: 0, table: table.as_ptr().wrapping_add(at as usize), length }
     }
 
-    /// The run that ends before an index, of no more elements than are left.
+    /// The run that ends before an index, with at most the remaining elements.
     pub fn last(&self, table: &[i64], end: i64, left: i64) -> Run {
         let (place, digit) = self.places.of(end - 1);
         let (first, at) = self.within(place);
@@ -246,7 +247,7 @@ impl Aligned {
     }
 }
 
-/// The places of a layout by their indices.
+/// The positions of a layout, found by index.
 #[derive(Clone)]
 struct PlaceTable {
     offset: i64,
@@ -258,7 +259,7 @@ impl PlaceTable {
         PlaceTable { offset, leaves: SmallVec::from_slice(leaves) }
     }
 
-    /// The place of an index, and the index in the fastest mode.
+    /// The position of an index, and the index in the fastest mode.
     fn of(&self, index: i64) -> (i64, i64) {
         let (mut rest, mut place) = (index, self.offset);
         for leaf in &self.leaves {
@@ -268,12 +269,12 @@ impl PlaceTable {
         (place, self.leaves.first().map_or(0, |leaf| index % leaf.extent))
     }
 
-    /// Lists what a function makes of the places from an index on.
+    /// Lists a function's values at the positions from an index on.
     #[inline(always)]
     fn list(&self, index: i64, offsets: &mut [i64], see: impl Fn(i64) -> i64) {
         let (mut place, mut at) = self.of(index);
         let run = self.leaves.first().map_or(Leaf { extent: 1, stride: 0 }, |leaf| *leaf);
-        // The runs are counted by the indices of the other modes.
+        // Counts the runs by the indices of the other modes.
         let mut digits: SmallVec<[i64; 8]> = SmallVec::new();
         let mut rest = index / run.extent;
         for leaf in self.leaves.iter().skip(1) {
@@ -288,7 +289,7 @@ impl PlaceTable {
                 *offset = see(place.wrapping_add(i.wrapping_mul(run.stride)));
             }
             unseen = later;
-            // To the beginning of the next run.
+            // Moves to the beginning of the next run.
             place = place.wrapping_sub(at.wrapping_mul(run.stride));
             at = 0;
             for (digit, leaf) in digits.iter_mut().zip(self.leaves.iter().skip(1)) {
@@ -304,7 +305,7 @@ impl PlaceTable {
     }
 }
 
-/// A map that is evaluated at every place.
+/// A map that is evaluated at every index.
 #[derive(Clone)]
 pub(super) struct Each {
     map: Asked,
@@ -315,7 +316,7 @@ pub(super) struct Each {
 enum Asked {
     Swizzle(Swizzle),
     Map(OuterMap),
-    /// Of indices.
+    /// An XOR layout, which maps indices.
     Xor(Box<Layout<Xor>>),
 }
 
@@ -337,19 +338,19 @@ impl Each {
     pub fn fill(&self, index: i64, offsets: &mut [i64]) {
         match &self.map {
             Asked::Swizzle(swizzle) => {
-                // As `Swizzle::apply`, with what does not change prepared once, so that the
-                // compiler may make vectors.
+                // Computes `Swizzle::apply` with its constants hoisted, so that the compiler may
+                // vectorize it.
                 let (mask, distance) =
                     (((1_i64 << swizzle.bits()) - 1) << swizzle.base(), swizzle.shift().unsigned_abs());
                 if swizzle.shift() >= 0 {
-                    // The shift brings the sign no further down than above the mask.
+                    // The shift copies the sign only into bits above the mask.
                     self.places.list(index, offsets, |place| place ^ ((place as u64 >> distance) as i64 & mask));
                 } else {
                     self.places.list(index, offsets, |place| place ^ ((place & mask) << distance));
                 }
             }
-            // A map has a value at every place of the layout that it was composed with, where that
-            // is one of a view.
+            // A map has a value at every position of the layout with which it was composed, if that
+            // belongs to a view.
             Asked::Map(map) => self.places.list(index, offsets, |place| map.eval(&place).unwrap_or(i64::MAX)),
             Asked::Xor(layout) => {
                 self.places.list(index, offsets, |index| layout.eval(&index).map_or(i64::MAX, number));

@@ -8,11 +8,11 @@
 
 use super::{CHAINS, KernelTile, MicroKernel};
 
-/// The micro-kernel: `M` vectors by `N` columns of sums. A step loads `M` vectors of A and
+/// The micro-kernel: `M` vectors by `N` columns of sums. Each step loads `M` vectors of A and
 /// multiplies each by `N` broadcast words of B.
 ///
-/// `STRIDED` says whether columns of B have a stride, `EDGE` whether A is read no further than its
-/// rows.
+/// `STRIDED` says whether columns of B have a stride. `EDGE` says that no rows of A beyond the
+/// tile's are read.
 ///
 /// # Safety
 ///
@@ -55,9 +55,9 @@ pub(in crate::gemm) unsafe fn micro_kernel<
                 (a, b) = (a.wrapping_offset(a_step), b.wrapping_offset(b_step));
             };
         }
-        // The tile of C is prefetched column by column between the steps. All of it at once would
-        // hold up the loads of A. A column that does not begin at a cache line ends in one more
-        // line.
+        // The tile of C is prefetched column by column between the steps, because prefetching it at
+        // once would delay the loads of A. A column that does not begin at a cache line ends in one
+        // more line.
         let part = tile.k / (N + 2) / 2;
         let mut pairs = tile.k / 2;
         for j in 0..=N {
@@ -119,8 +119,8 @@ pub(in crate::gemm) unsafe fn micro_kernel<
     }
 }
 
-/// Multiplies and adds in registers alone, in [`CHAINS`] chains of this many steps: the most that
-/// the instructions can do. Returns how many words that were.
+/// Multiplies and adds in registers alone, in [`CHAINS`] chains of this many steps: the peak rate
+/// of the instructions. Returns the number of words.
 ///
 /// # Safety
 ///

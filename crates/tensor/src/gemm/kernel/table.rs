@@ -3,8 +3,8 @@
 //!
 //! **Law.** Entry `[m - 1][n - 1]` of a table is the kernel of `m` vectors by `n` columns.
 
-/// The table of the register tiles of a [`MicroKernel`](super::MicroKernel), as `KERNELS`, in the
-/// module that it stands in.
+/// The table of the register tiles of a [`MicroKernel`](super::MicroKernel), as the static
+/// `KERNELS` in the enclosing module.
 ///
 /// `$features` are the target features that every entry enables. `$shapes` is the macro that gives
 /// the numbers of vectors and columns to [`kernel_table`]; `strided` says whether there are kernels
@@ -61,8 +61,8 @@ macro_rules! kernel_table {
 }
 pub(in crate::gemm) use kernel_table;
 
-/// The functions of a [`MicroKernel`](super::MicroKernel) that differ from kernel to kernel by
-/// their instructions alone: those that move vectors.
+/// The functions of a [`MicroKernel`](super::MicroKernel) that are the same for all kernels but for
+/// the instructions: those that load and store vectors.
 macro_rules! moves {
     (
         $vector:ty, $mask:ty, $word:ty, $element:ty,
@@ -111,8 +111,8 @@ macro_rules! moves {
 }
 pub(in crate::gemm) use moves;
 
-/// The micro-kernel of instructions whose words are floats, and so the elements of C: the module
-/// that holds it. Only the instructions that take some lanes differ in the order of their operands.
+/// The module of a micro-kernel whose words, like its elements of C, are floats. Kernels differ in
+/// their instructions only; masked instructions also differ in the order of their operands.
 macro_rules! float_kernels {
     (
         $(#[$doc:meta])* $module:ident: $features:literal, $word:ty, $lanes:literal lanes of $vector:ty, $mask:ty,

@@ -1,9 +1,9 @@
 //! How numbers become the words that lanes of an instruction multiply.
 //!
-//! **Law.** A word stands for [`Packing::GROUP`] numbers that follow one another along K; what is
-//! missing at the end of a row is zero. The product of a word of A and one of B, as the instruction
-//! computes it, is the sum of the products of their numbers. With [`Offset`] it is more, and
-//! [`write_corrections`] says by how much.
+//! **Law.** A word holds [`Packing::GROUP`] numbers that are consecutive along K; missing numbers
+//! at the end of a row are zero. The product of a word of A and one of B, as the instruction
+//! computes it, is the sum of the products of their numbers. With [`Offset`] it is larger, and
+//! [`write_corrections`] compensates for the difference.
 //!
 //! Reason for unsafe code: corrections are written to packed memory, which Rust knows by its
 //! address.
@@ -13,21 +13,21 @@ use std::marker::PhantomData;
 
 use half::{bf16, f16};
 
-/// How numbers become words.
+/// How numbers are packed into words.
 pub(in crate::gemm) trait Packing {
     /// A number of the operand.
     type Source: Copy + Default;
-    /// What a lane of the micro-kernel reads.
+    /// A word: what a lane of the micro-kernel reads.
     type Word: Copy + Default;
-    /// The numbers in a word.
+    /// The number of numbers in a word.
     const GROUP: usize;
-    /// Whether a word is its numbers, byte for byte.
+    /// Whether the bytes of a word are those of its numbers.
     const SAME: bool;
-    /// The word of the first [`Packing::GROUP`] of four numbers.
+    /// The word made of the first [`Packing::GROUP`] of four numbers.
     fn word(numbers: [Self::Source; 4]) -> Self::Word;
 }
 
-/// Numbers as they are.
+/// Words that are the numbers themselves.
 pub(in crate::gemm) struct Same<T>(PhantomData<T>);
 
 impl<T: Copy + Default> Packing for Same<T> {
@@ -41,8 +41,7 @@ impl<T: Copy + Default> Packing for Same<T> {
     }
 }
 
-/// Numbers as wider ones, which hold them exactly: those of 16 bits in single precision, bytes in
-/// 32 bits.
+/// Words that are wider numbers with the same value: `f32` for 16-bit floats, 32 bits for bytes.
 pub(in crate::gemm) struct Widened<T>(PhantomData<T>);
 
 impl Packing for Widened<bf16> {
@@ -61,9 +60,9 @@ impl Packing for Widened<f16> {
     type Word = f32;
     const GROUP: usize = 1;
     const SAME: bool = false;
-    /// Without a branch, so that a loop over it becomes a loop over vectors. The magnitude, shifted
-    /// to where single precision has it, is too small by the difference of the exponents' biases,
-    /// 2^112. Multiplying by that is exact, also for subnormal numbers.
+    /// Has no branch, so that a loop over it is vectorized. The magnitude is shifted to its
+    /// position in single precision. It is then too small by the difference of the exponent biases,
+    /// a factor of 2^112. Multiplying by that is exact, also for subnormal numbers.
     #[inline(always)]
     fn word([number, ..]: [f16; 4]) -> f32 {
         let bits = u32::from(number.to_bits());
@@ -85,7 +84,7 @@ impl Packing for Widened<i8> {
     }
 }
 
-/// Two numbers of 16 bits in a word.
+/// Two 16-bit numbers in a word.
 pub(in crate::gemm) struct Pairs;
 
 impl Packing for Pairs {
@@ -99,7 +98,7 @@ impl Packing for Pairs {
     }
 }
 
-/// Two bytes in a word, widened to 16 bits with their signs.
+/// Two bytes in a word, sign-extended to 16 bits.
 pub(in crate::gemm) struct WidenedPairs;
 
 impl Packing for WidenedPairs {
@@ -113,8 +112,8 @@ impl Packing for WidenedPairs {
     }
 }
 
-/// Four bytes in a word, each with 128 added, and so unsigned: the form that one operand of the dot
-/// product of bytes has.
+/// Four bytes in a word, with 128 added to each to make it unsigned: one operand of the dot product
+/// of bytes must be unsigned.
 pub(in crate::gemm) struct Offset;
 
 impl Packing for Offset {
@@ -142,8 +141,8 @@ impl Packing for Signed {
     }
 }
 
-/// Writes below a slice of words of four signed bytes -128 times the sum of the bytes of each
-/// column, which corrects their products with bytes that are [`Offset`] by 128.
+/// Writes -128 times the sum of the bytes of each column below a slice of words of four signed
+/// bytes. That corrects their products with bytes to which [`Offset`] adds 128.
 ///
 /// # Safety
 ///

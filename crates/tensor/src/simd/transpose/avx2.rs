@@ -2,11 +2,11 @@
 //!
 //! Law: that of [`super::stripe`].
 //!
-//! A strip is 16 bytes of each row of a stripe, which is `N = 16 / E` elements, and its lines are
-//! made in two halves. Register `r` of a half holds in its lane `l` the elements of row `N * l + r`
-//! of that half, so that within each lane the `N` registers are `N` rows of `N` elements. They are
-//! transposed there ([`super::network`]). Register `c` then is half of line `c`, with all its rows
-//! in order.
+//! A strip is 16 bytes of each row of a stripe, which are `N = 16 / E` elements. Its lines are made
+//! in two halves. Lane `l` of register `r` of a half holds the elements of row `N * l + r` of that
+//! half, so that within each lane the `N` registers are `N` rows of `N` elements. They are
+//! transposed within the lanes ([`super::network`]). After that, register `c` is half of line `c`,
+//! with all its rows in order.
 
 use core::arch::x86_64::*;
 
@@ -21,8 +21,8 @@ use crate::simd::{Instructions, copy_run};
 /// The bytes of half a line.
 const HALF: usize = LINE / 2;
 
-/// Transposes strips of elements of `$bytes` bytes, `$n` of them in 16: the bytes of each row are
-/// those of `$width`.
+/// Transposes strips of elements of `$bytes` bytes, `$n` of them in 16. `$width` has as many bytes
+/// as a row of a strip.
 macro_rules! strips {
     ($name:ident, $bytes:literal of $width:ident, $n:tt, $low:ident, $high:ident) => {
         /// # Safety

@@ -3,13 +3,14 @@
 //! Law: that of [`super::stripe`].
 //!
 //! A strip is 16 bytes of each of `64 / E` rows, which are four groups of `N = 16 / E`. Lane `l` of
-//! register `r` has those of row `r` of group `l`, so that within each lane the `N` registers are
-//! `N` rows of `N` elements. They are transposed there ([`super::network`]). Register `c` then is
-//! line `c`, with all its rows in order.
+//! register `r` holds the bytes of row `r` of group `l`, so that within each lane the `N` registers
+//! are `N` rows of `N` elements. They are transposed within the lanes ([`super::network`]). After
+//! that, register `c` is line `c`, with all its rows in order.
 //!
-//! A line that was kept and the one that follows it are joined by a permutation of both. Its
-//! indices are read from a table of consecutive numbers, at the element at which the line begins.
-//! For bytes only AVX-512 VBMI has this permutation; without it, the two are joined in memory.
+//! A line that was kept and the one that follows it are joined by a permutation of both. The
+//! indices of the permutation are read from a table of consecutive numbers, beginning at the
+//! element at which the line begins. For bytes only AVX-512 VBMI has this permutation; without it,
+//! the two are joined in memory.
 
 use core::arch::x86_64::*;
 
@@ -21,7 +22,7 @@ use super::stripe::{
 use crate::memory::LINE;
 use crate::simd::{Instructions, copy_run};
 
-/// Consecutive numbers for the elements of two lines: indices of permutations.
+/// Consecutive numbers for the elements of two lines, from which permutation indices are read.
 #[repr(align(64))]
 struct LineOrder<T, const N: usize>([T; N]);
 
@@ -67,7 +68,8 @@ unsafe fn stage(rows: &[*const u8], at: usize, bytes: usize, staged: &mut Staged
             let load = |line: usize| _mm512_loadu_si512(from.wrapping_add(line * LINE).cast());
             let store = |line: usize, what: __m512i| _mm512_store_si512(to.wrapping_add(line * LINE).cast(), what);
             if bytes == STAGED_BYTES {
-                // No loop here: the compiler would make a call for each row.
+                // Unrolled by hand, because the compiler would turn a loop into a call for each
+                // row.
                 let [a, b, c, d] = [load(0), load(1), load(2), load(3)];
                 store(0, a);
                 store(1, b);
@@ -102,7 +104,7 @@ macro_rules! strip {
     }};
 }
 
-/// The lines of a square: what there is of 64 bytes of each row.
+/// The lines of a square: the available part of 64 bytes of each row.
 macro_rules! square {
     ($from:ident, $n:tt, $low:ident, $high:ident) => {{
         let present = first($from.bytes);
@@ -157,7 +159,7 @@ macro_rules! lines {
             let transposed = $lines!(from, $n, $low, $high);
             macro_rules! write {
                 ($k:literal) => {{
-                    // One prefetch at a time: many at once would hold up the loads.
+                    // One prefetch at a time, because many at once would delay the loads.
                     for rows in coming {
                         prefetch::<$bytes>(Instructions::Avx512, rows[$k].wrapping_add(ahead));
                     }

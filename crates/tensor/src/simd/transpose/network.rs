@@ -3,11 +3,11 @@
 //! Law: element `i` of register `j` becomes element `j` of register `i`, in each lane.
 //!
 //! One stage interleaves registers `k` and `k + N/2` into `2k` and `2k + 1`. It moves the highest
-//! bit of the register's number to the lowest bit of the element's. After `log2(N)` stages the two
-//! numbers have changed places.
+//! bit of the register number to the lowest bit of the element number. After `log2(N)` stages the
+//! two numbers are exchanged.
 //!
-//! These are macros, because every register must have a name: an array in a loop would lie in
-//! memory.
+//! These are macros, because every register must be a variable of its own: the compiler would keep
+//! an array in memory.
 
 /// One stage for 2, 4, 8 or 16 registers.
 macro_rules! stage {
@@ -71,7 +71,8 @@ macro_rules! transposed {
     }};
 }
 
-/// A call for each register: an array of the results, or of nothing.
+/// Evaluates an expression for each register number, and returns an array of the results, or
+/// nothing.
 macro_rules! registers {
     (2, $call:ident) => {
         [$call!(0), $call!(1)]

@@ -1,11 +1,11 @@
-//! Transposes of rows whose parts are permuted.
+//! Transposes of rows whose pieces are permuted.
 //!
 //! Law: that of [`transpose_permuted`].
 //!
-//! A row is read, or written, in the order in which its bytes have the places `p ^ mask`. The high
-//! bits of the mask say which line of 64 bytes it is, and its low bits permute the parts of the
-//! line. They are put in order in a register, on their way to or from a small buffer. Between the
-//! two is a transpose like any other.
+//! Byte `p` of a row is at offset `p ^ mask` of the row in memory. The high bits of the mask select
+//! the line of 64 bytes, and its low bits permute the pieces of the line. A register puts the
+//! pieces in order, on their way to or from a small buffer. Between these two steps the transpose
+//! is an ordinary one.
 
 #[cfg(target_arch = "x86_64")]
 mod avx512;
@@ -15,15 +15,16 @@ use super::transpose;
 use crate::memory::LINE;
 use crate::simd::{Instructions, copy_bytes, copy_run, stream_units};
 
-/// Columns that are transposed at a time: their lines, and the rows that they come from, stay in
-/// the L1 cache.
+/// The number of columns that are transposed at a time. Their lines, and the rows that they come
+/// from, stay in the L1 cache.
 const COLUMNS: usize = 128;
-/// The bytes of the lines of this many columns, and of as many elements of the rows of a stripe.
+/// The bytes of the lines of this many columns, which is also the bytes of as many elements of a
+/// stripe's rows.
 const HALF: usize = COLUMNS * LINE;
 /// The bytes of the buffer.
 pub(crate) const PERMUTED_BUFFER: usize = 2 * HALF;
 
-/// Where the lines of the columns are in the buffer.
+/// The byte offsets of the columns' lines in the buffer.
 static PLACES: [isize; COLUMNS] = {
     let mut places = [0; COLUMNS];
     let mut k = 0;
@@ -34,33 +35,33 @@ static PLACES: [isize; COLUMNS] = {
     places
 };
 
-/// A stripe of a tile: rows that make a line of each column.
+/// A stripe of a tile: the rows that make one line of each column.
 #[derive(Clone, Copy)]
 pub(crate) struct Pieces<'a> {
     pub(crate) src: *const u8,
-    /// Where rows begin, and the masks that are flipped in the places of their bytes.
+    /// The byte offsets of the rows, and the masks of their bytes.
     pub(crate) rows: (&'a [isize], &'a [usize]),
-    /// Rows that come later, to be prefetched.
+    /// Later rows, which are prefetched.
     pub(crate) next: (*const u8, &'a [isize]),
-    /// The bytes of a row before its first element here.
+    /// The number of bytes of a row before its first element in this stripe.
     pub(crate) first: usize,
     pub(crate) dst: *mut u8,
-    /// The same for columns.
+    /// The byte offsets of the columns, and the masks of their bytes.
     pub(crate) columns: (&'a [isize], &'a [usize]),
-    /// The place of the first row within columns.
+    /// The offset of the first row within the columns, in bytes.
     pub(crate) at: usize,
-    /// What is flipped besides, in all rows and in all columns.
+    /// The bits that are flipped in all rows, and in all columns.
     pub(crate) flips: [usize; 2],
-    /// The bytes of the parts that are permuted in rows and in columns: a power of two, a line if
-    /// they are larger, 0 where none are.
+    /// The bytes of the pieces that are permuted in rows and in columns: a power of two; a line if
+    /// the pieces are larger; 0 if none are permuted.
     pub(crate) parts: [usize; 2],
-    /// Whether lines are written with non-temporal stores: they are whole, and begin with lines of
-    /// memory.
+    /// Whether lines are written with non-temporal stores: they are whole, and begin at cache lines
+    /// of memory.
     pub(crate) streams: bool,
 }
 
 impl Pieces<'_> {
-    /// Whether every part that is permuted has at least this many bytes.
+    /// Whether every permuted piece has at least this many bytes.
     fn coarse(&self, least: usize) -> bool {
         self.parts.iter().all(|part| *part == 0 || *part >= least)
     }
@@ -102,7 +103,7 @@ pub(crate) unsafe fn transpose_permuted(
     unsafe { by_parts(pieces, unit, instructions, (scratch, buffer)) }
 }
 
-/// The same by way of the buffer.
+/// Transposes as [`transpose_permuted`], through the buffer.
 ///
 /// # Safety
 ///
@@ -115,8 +116,8 @@ unsafe fn by_parts(
 ) {
     let (sources, row_masks) = pieces.rows;
     let (lines, staged) = (buffer.cast::<CacheLine>(), buffer.wrapping_add(HALF));
-    // Rows are staged while others are transposed, so a part of them is as long as the prefetch
-    // distance.
+    // Rows are staged while others are transposed, so rows are staged in parts as long as the
+    // prefetch distance.
     let (permutes, by) = (pieces.parts[0] != 0, prefetch_distance(instructions, unit));
     let most = if permutes { COLUMNS.min(by / unit) } else { COLUMNS };
     let (row, total) = (most * unit, pieces.first + pieces.columns.0.len() * unit);
@@ -124,7 +125,7 @@ unsafe fn by_parts(
     let chunks = pieces.columns.0.chunks(most).zip(pieces.columns.1.chunks(most));
     for (number, (columns, masks)) in chunks.enumerate() {
         let (first, run) = (pieces.first + number * row, columns.len() * unit);
-        // What is prefetched while these columns are transposed.
+        // The lines to prefetch while these columns are transposed.
         let ((from, coming), ahead) = match first + run.max(by) {
             later if later < total => ((pieces.src, sources), later),
             _ if total <= by => (pieces.next, first),
@@ -157,7 +158,7 @@ unsafe fn by_parts(
     }
 }
 
-/// Elements of 16 bytes: a line of four rows for each column.
+/// Gathers elements of 16 bytes: a line of four rows for each column.
 ///
 /// # Safety
 /// This many elements of each row may be read, and the lines be written.
@@ -175,7 +176,7 @@ unsafe fn gather(rows: &StripeRows, next: &StripeRows, columns: usize, lines: *m
     }
 }
 
-/// Parts of the rows of a stripe: `run` bytes from `first` on, at the places `p ^ mask ^ flip`.
+/// Parts of the rows of a stripe: `run` bytes from `first` on, at offsets `p ^ mask ^ flip`.
 struct RowParts<'a> {
     src: *const u8,
     sources: &'a [isize],
@@ -186,7 +187,7 @@ struct RowParts<'a> {
 }
 
 impl RowParts<'_> {
-    /// Copies them in order, to rows `row` bytes apart.
+    /// Copies the parts in order, to rows that are `row` bytes apart.
     ///
     /// # Safety
     /// The law of [`transpose_permuted`], with parts of `part` bytes; room for the rows.
@@ -204,7 +205,7 @@ impl RowParts<'_> {
         }
     }
 
-    /// Calls `copy` with each row, its mask, and where it goes.
+    /// Calls `copy` with each row, its mask, and its destination.
     #[inline(always)]
     fn each(&self, staged: *mut u8, row: usize, mut copy: impl FnMut(*const u8, usize, *mut u8)) {
         for (j, (source, mask)) in self.sources.iter().zip(self.masks).enumerate() {
@@ -212,7 +213,7 @@ impl RowParts<'_> {
         }
     }
 
-    /// The same in parts of `PART` bytes.
+    /// Copies as [`RowParts::stage`], in pieces of `PART` bytes.
     ///
     /// # Safety
     /// As [`RowParts::stage`].
@@ -227,7 +228,7 @@ impl RowParts<'_> {
     }
 }
 
-/// The lines of columns, which go to the places `at + p ^ mask ^ flip` of each.
+/// The lines of columns, which are written to offsets `at + p ^ mask ^ flip` of each column.
 struct Lines<'a> {
     lines: *const CacheLine,
     columns: &'a [isize],
@@ -240,7 +241,7 @@ struct Lines<'a> {
 }
 
 impl Lines<'_> {
-    /// Writes them.
+    /// Writes the lines.
     ///
     /// # Safety
     /// The law of [`transpose_permuted`], with parts of `part` bytes.
@@ -267,7 +268,7 @@ impl Lines<'_> {
         }
     }
 
-    /// The same in parts of `PART` bytes.
+    /// Writes as [`Lines::write`], in pieces of `PART` bytes.
     ///
     /// # Safety
     /// As [`Lines::write`].
@@ -289,7 +290,7 @@ impl Lines<'_> {
         });
     }
 
-    /// Calls `write` with each line, its place, and the mask within it.
+    /// Calls `write` with each line, its destination, and the mask within it.
     #[inline(always)]
     fn each(&self, mut write: impl FnMut(*const u8, *mut u8, usize)) {
         for (k, (column, mask)) in self.columns.iter().zip(self.masks).enumerate() {

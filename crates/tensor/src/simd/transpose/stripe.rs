@@ -1,37 +1,37 @@
-//! Transposes of one stripe after another.
+//! Transposes, stripe by stripe.
 //!
-//! A *stripe* is as many rows of the source as make a cache line of the destination, 64 bytes, and
-//! a run of elements of each. **Law.** Element `i` of row `j`, of `E` bytes, goes to `dst +
+//! A *stripe* is a run of elements of each of a number of source rows: as many rows as make a cache
+//! line of the destination, 64 bytes. **Law.** Element `i` of row `j`, of `E` bytes, goes to `dst +
 //! columns[i] + j * E`.
 //!
-//! This order is good for memory that is in no cache. The rows are read on from where the stripe
-//! before ended, and they are few, so the hardware prefetcher follows all of them. Every line of
-//! the destination is written whole, at once, with non-temporal stores.
+//! This order is good for memory that is in no cache. Each stripe continues the rows where the
+//! previous one ended, and the rows are few, so the hardware prefetcher follows all of them. Every
+//! line of the destination is written whole, at once, with non-temporal stores.
 //!
 //! A stripe is transposed strip by strip, some bytes of each row at a time. A stripe of narrow
 //! elements has many rows. They are first *staged*: blocks of [`STAGED_BYTES`] bytes of each are
-//! copied to a buffer where they are adjacent. In the source they may lie a power of two apart, or
-//! nearly so. Then they conflict in the sets of the L1 cache, and each line would be loaded again
-//! for every part of it that is read. A stripe of wide elements has few rows, which are read in
-//! place, whole lines at a time.
+//! copied to a buffer where they are adjacent. In the source their distance may be a power of two,
+//! or nearly so. They would then conflict in the sets of the L1 cache, and each line would be
+//! loaded again for every part of it that is read. A stripe of wide elements has few rows, which
+//! are read in place, whole lines at a time.
 //!
-//! Where lines of the destination do not begin with lines of memory, the lines of a stripe are
-//! *kept* for the stripe that follows. It writes the end of those and the beginning of its own,
-//! which together are one line of memory. Only at the beginning and the end of a row of the
-//! destination a part of a line is written.
+//! If the lines of a stripe do not begin at cache lines of memory, they are *kept* for the next
+//! stripe. That stripe writes the end of the kept lines and the beginning of its own, which
+//! together are one cache line of memory. Partial lines are written only at the beginning and the
+//! end of a row of the destination.
 
 use crate::memory::LINE;
 use crate::simd::{Instructions, copy_run};
 
-/// The bytes of a lane, within which registers are transposed, and those of a row in a strip.
+/// The bytes of a lane, within which registers are transposed, and the bytes of a row in a strip.
 pub(super) const UNIT: usize = 16;
 /// The bytes of each row that are staged at a time: several lines, so that each line is read once
-/// although rows do not begin with lines.
+/// although rows do not begin at cache lines.
 pub(super) const STAGED_BYTES: usize = 256;
-/// The most rows of a stripe, and elements of 16 bytes: those of a stripe of bytes.
+/// The largest number of rows of a stripe, which a stripe of one-byte elements has.
 const MAX_ROWS: usize = LINE;
 
-/// A line.
+/// A cache line.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 pub(crate) struct CacheLine(pub(super) [u8; LINE]);
@@ -40,7 +40,7 @@ impl CacheLine {
     pub(crate) const ZERO: CacheLine = CacheLine([0; LINE]);
 }
 
-/// A line that was kept and the one that follows it.
+/// A kept line and the line that follows it.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub(super) struct LinePair {
@@ -48,11 +48,11 @@ pub(super) struct LinePair {
     pub(super) line: CacheLine,
 }
 
-/// Staged rows, each [`STAGED_BYTES`] bytes after the one before it.
+/// Staged rows, [`STAGED_BYTES`] bytes apart.
 #[repr(align(64))]
 pub(super) struct StagedRows(pub(super) [u8; MAX_ROWS * STAGED_BYTES]);
 
-/// The memory of a transpose: staged rows, and the lines of a strip.
+/// The scratch memory of a transpose: staged rows, and the lines of a strip.
 pub(crate) struct Scratch {
     pub(super) staged: StagedRows,
     pub(super) lines: [LinePair; UNIT],
@@ -68,7 +68,7 @@ impl Scratch {
 }
 
 /// The addresses of the rows of a stripe, of which there are `64 / E`. Rows past the end repeat the
-/// last one, and nothing of them is written.
+/// last one, and are not written.
 #[derive(Clone, Copy)]
 pub(crate) struct StripeRows(pub(super) [*const u8; MAX_ROWS]);
 
@@ -94,34 +94,34 @@ impl StripeRows {
 /// How the lines of a stripe are written.
 #[derive(Clone, Copy)]
 pub(crate) enum Stores {
-    /// With ordinary stores, as far as there are rows.
+    /// Ordinary stores, as far as there are rows.
     Ordinary,
-    /// With non-temporal stores. Lines are whole, and begin with lines of memory.
+    /// Non-temporal stores. Lines are whole, and begin at cache lines of memory.
     Streaming,
-    /// With non-temporal stores, each line joined with the one that was kept before it. Then it is
-    /// kept.
+    /// Non-temporal stores. Each line is joined with the kept line before it, and is then kept
+    /// itself.
     ///
     /// *Invariant*: there is a kept line for each column.
     Kept(*mut CacheLine),
-    /// At the beginning or the end of a row of the destination, where lines are written in part.
+    /// Stores at the beginning or the end of a row of the destination, where lines are partial.
     ///
     /// *Invariant*: there is a kept line for each column.
     Edge(*mut CacheLine, Edge),
 }
 
-/// What is different at the beginning or the end of a row of the destination.
+/// The exceptions at the beginning or the end of a row of the destination.
 #[derive(Clone, Copy)]
 pub(crate) struct Edge {
     /// Whether the lines are only kept, and not written.
     pub(crate) only_kept: bool,
-    /// Whether no lines were kept before them.
+    /// Whether no lines were kept before these.
     pub(crate) begins: bool,
-    /// Whether no lines come after them, so that they are written to their ends.
+    /// Whether no lines follow, so that these are written to their ends.
     pub(crate) ends: bool,
 }
 
 impl Stores {
-    /// Where the lines are kept, if they are, and the edge, if there is one.
+    /// The memory of kept lines, if lines are kept, and the edge, if there is one.
     #[inline(always)]
     pub(super) fn kept(self) -> (*mut CacheLine, Option<Edge>) {
         match self {
@@ -132,29 +132,28 @@ impl Stores {
     }
 }
 
-/// The kinds of stores as numbers, for which functions are made: the first three for lines that are
-/// all whole,
+/// The kinds of stores as constant parameters of functions. The first three are for whole lines,
 pub(super) const ORDINARY: u8 = 0;
 pub(super) const STREAMING: u8 = 1;
 pub(super) const KEPT: u8 = 2;
-/// and this one for lines that are written in part.
+/// and this one is for partial lines.
 pub(super) const PARTS: u8 = 3;
 
 /// A stripe.
 #[derive(Clone, Copy)]
 pub(crate) struct Stripe<'a> {
     pub(crate) rows: &'a StripeRows,
-    /// The rows of the stripe that is [`stripes_ahead`] stripes further on, to be prefetched.
+    /// The rows of the stripe that is [`stripes_ahead`] stripes ahead, to be prefetched.
     pub(crate) next: &'a StripeRows,
     pub(crate) dst: *mut u8,
     pub(crate) columns: &'a [isize],
-    /// The bytes of a line for which there are rows.
+    /// The number of bytes of a line for which there are rows.
     pub(crate) bytes: usize,
     pub(crate) stores: Stores,
 }
 
-/// Writes a line that is not whole, or begins within a line of memory, with ordinary stores: only
-/// the bytes that belong to it.
+/// Writes a partial line, or one that does not begin at a cache line of memory, with ordinary
+/// stores: only the bytes that belong to it.
 ///
 /// # Safety
 ///
@@ -180,8 +179,8 @@ pub(super) unsafe fn write_edge(to: *mut u8, LinePair { kept, line }: &LinePair,
 }
 
 impl LinePair {
-    /// The line of memory that begins `past` bytes before the second line: the end of the kept
-    /// line, and the beginning of the other.
+    /// The cache line of memory that begins `past` bytes before the second line: the end of the
+    /// kept line, and the beginning of the other.
     ///
     /// # Safety
     ///
@@ -193,8 +192,8 @@ impl LinePair {
     }
 }
 
-/// Where a strip is read: this many bytes of each row from `at` on. If they were staged, these are
-/// the staged rows, and `staged` is the first one of them at `at`.
+/// The source of a strip: this many bytes of each row from `at` on. If they were staged, the rows
+/// are the staged ones, and `staged` is the first of them at `at`.
 #[derive(Clone, Copy)]
 pub(super) struct From<'a, const ROWS: usize> {
     pub(super) rows: &'a [*const u8; ROWS],
@@ -203,8 +202,8 @@ pub(super) struct From<'a, const ROWS: usize> {
     pub(super) staged: *const u8,
 }
 
-/// Whether rows of elements of this many bytes are staged before they are transposed. Few rows, of
-/// wide elements, are better read in place, as evenly as lines are written.
+/// Whether rows of elements of this many bytes are staged before they are transposed. Wide elements
+/// have few rows, which are better read in place, as evenly as lines are written.
 pub(super) const fn stages(instructions: Instructions, bytes: usize) -> bool {
     match instructions {
         Instructions::Avx512 | Instructions::Avx2 => bytes < WIDE,
@@ -225,8 +224,8 @@ pub(super) unsafe fn stage(rows: &[*const u8], at: usize, bytes: usize, staged: 
     }
 }
 
-/// How many bytes ahead along its row a line is prefetched: further where rows are staged, because
-/// then all lines of a block are read at once.
+/// The prefetch distance along a row, in bytes. It is larger if rows are staged, because then all
+/// lines of a block are read at once.
 pub(super) const fn prefetch_distance(instructions: Instructions, bytes: usize) -> usize {
     match bytes {
         _ if stages(instructions, bytes) => 12 * LINE,
@@ -236,16 +235,16 @@ pub(super) const fn prefetch_distance(instructions: Instructions, bytes: usize) 
 }
 
 /// How many stripes ahead rows are prefetched, for rows of `columns` elements of `bytes` bytes.
-/// Long rows are prefetched along themselves, and the next stripe only at their ends.
+/// Long rows are prefetched along the row, and the next stripe only at their ends.
 pub(crate) fn stripes_ahead(instructions: Instructions, bytes: usize, columns: usize) -> usize {
     (prefetch_distance(instructions, bytes) / (bytes * columns).next_multiple_of(LINE)).max(1)
 }
 
 /// Elements of at least this many bytes have few rows in a stripe, whose lines may be prefetched
-/// into the L1 cache. The lines of more rows would conflict in its sets.
+/// into the L1 cache. The lines of more rows would conflict in the sets of that cache.
 const WIDE: usize = 4;
 
-/// Prefetches the line in which a place lies. A prefetch is no access, so it may lie anywhere.
+/// Prefetches the line of an address. A prefetch is not an access, so any address is allowed.
 #[inline(always)]
 pub(crate) fn prefetch<const ELEMENT: usize>(instructions: Instructions, place: *const u8) {
     #[cfg(target_arch = "x86_64")]
@@ -262,9 +261,9 @@ pub(crate) fn prefetch<const ELEMENT: usize>(instructions: Instructions, place: 
     let _ = (instructions, place);
 }
 
-/// What is prefetched while the strip that begins at column `first` is transposed: a later line of
-/// some of the rows, or the first lines of those that come next. The strips of a line share its
-/// rows.
+/// The lines to prefetch while the strip that begins at column `first` is transposed: a later line
+/// of some of the rows, or the first lines of the next rows. The strips of a line share the rows
+/// among them.
 #[inline(always)]
 pub(super) fn ahead<'a, const ELEMENT: usize, const STRIP: usize>(
     instructions: Instructions,
@@ -286,11 +285,11 @@ pub(super) fn ahead<'a, const ELEMENT: usize, const STRIP: usize>(
     (rows.get(share(strip)..share(strip + 1)).unwrap_or_default(), place)
 }
 
-/// The stripes of elements of 1, 2, 4 and 8 bytes with the instructions of a processor: for each
-/// size a function that transposes a strip, and for all of them one that stages rows, and one that
-/// writes a line with non-temporal stores. `$writes` says whether strips write their lines
-/// themselves, except for edges, and `$joins` whether they join them with kept lines; otherwise
-/// they return their lines.
+/// The functions that transpose stripes of elements of 1, 2, 4 and 8 bytes with the instructions of
+/// one processor. The parameters are one function for each size that transposes a strip, one that
+/// stages rows, and one that writes a line with non-temporal stores. `$writes` says whether strips
+/// write their lines themselves, except for edges, and `$joins` whether they join them with kept
+/// lines; otherwise they return their lines.
 macro_rules! stripes {
     ($instructions:ident, $attribute:meta: $($name:ident of $bytes:literal by $strip:ident of $width:ident, joins $joins:literal),*; $stage:ident, $stream:ident, writes $writes:literal) => {
         /// Transposes a stripe of elements of `bytes` bytes: 1, 2, 4 or 8.
@@ -313,7 +312,7 @@ macro_rules! stripes {
             }
         }
         $(
-            /// One size of elements, and one way of writing lines.
+            /// Transposes with one size of elements and one kind of stores.
             ///
             /// # Safety
             ///
@@ -323,7 +322,7 @@ macro_rules! stripes {
                 const INSTRUCTIONS: Instructions = Instructions::$instructions;
                 const STAGES: bool = stages(INSTRUCTIONS, $bytes);
                 const ROWS: usize = LINE / $bytes;
-                // Columns that are staged at a time, and those of a strip.
+                // The number of columns that are staged at a time, and of those in a strip.
                 const COLUMNS: usize = if STAGES { STAGED_BYTES } else { LINE } / $bytes;
                 const STRIP: usize = $width / $bytes;
                 let (kept, edge) = stripe.stores.kept();
@@ -332,7 +331,7 @@ macro_rules! stripes {
                 let places: [*const u8; ROWS] = std::array::from_fn(|row| staged.0.as_ptr().wrapping_add(row * STAGED_BYTES));
                 for (block, columns) in stripe.columns.chunks(COLUMNS).enumerate() {
                     let (begin, here) = (block * COLUMNS, columns.len() * $bytes);
-                    // Strips that read whole units read what is shorter from staged rows.
+                    // Strips that read whole units read shorter ends from staged rows.
                     let is_staged = STAGES || !$writes && here < LINE;
                     if is_staged {
                         let rows = rows.get(..stripe.bytes / $bytes).unwrap_or_default();
@@ -345,8 +344,8 @@ macro_rules! stripes {
                         let from = From { rows, at, bytes: columns.len() * $bytes, staged: staged.0.as_ptr().wrapping_add(within) };
                         let coming = ahead::<$bytes, STRIP>(INSTRUCTIONS, stripe, first);
                         let kept = kept.wrapping_add(first);
-                        // Kept lines are read a while before they are joined: a load cannot be
-                        // forwarded from two stores that are still under way.
+                        // Kept lines are read some time before they are joined, because a load
+                        // cannot be forwarded from two stores that are not finished.
                         if STORES == KEPT && !$joins || edge.is_some() {
                             for (k, lines) in lines.iter_mut().enumerate().take(columns.len()) {
                                 // SAFETY: the invariant of the stores: there is a kept line for

@@ -1,4 +1,4 @@
-//! Transposes of rows whose parts are permuted, with AVX-512.
+//! Transposes of rows whose pieces are permuted, with AVX-512.
 //!
 //! Law: that of [`super::transpose_permuted`]. The squares are those of
 //! [`crate::simd::transpose::avx512`], except that each register that is read or written is
@@ -12,10 +12,10 @@ use crate::simd::Instructions;
 use crate::simd::transpose::network::{registers, stage, transposed};
 use crate::simd::transpose::stripe::{StripeRows, prefetch, prefetch_distance};
 
-/// The least bytes of a part that is permuted in a register.
+/// The smallest number of bytes of a piece that is permuted in a register.
 pub(super) const LEAST: usize = 4;
 
-/// A line whose parts have the places `p ^ mask`.
+/// A line with its bytes at the offsets `p ^ mask`.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn permuted(line: __m512i, mask: usize) -> __m512i {
@@ -33,7 +33,7 @@ macro_rules! network {
     };
 }
 
-/// A call for each register of a group.
+/// Evaluates a macro for each register of a group.
 macro_rules! group {
     (1, $call:ident) => {
         [$call!(0)]
@@ -90,7 +90,7 @@ macro_rules! squares {
                         network!($n, rows, $low, $high)
                     }};
                 }
-                // Four variables: the compiler would copy an array of them.
+                // Four variables, because the compiler would copy an array of them.
                 let (a, b, c, d) = (group_of!(0), group_of!(1), group_of!(2), group_of!(3));
                 for k in 0..$n {
                     let ab = [_mm512_shuffle_i32x4::<0x44>(a[k], b[k]), _mm512_shuffle_i32x4::<0xee>(a[k], b[k])];
@@ -103,7 +103,7 @@ macro_rules! squares {
                     ];
                     for (lane, line) in four.into_iter().enumerate() {
                         let number = lane * $n + k;
-                        // One prefetch at a time: many at once would hold up the loads.
+                        // One prefetch at a time, because many at once would delay the loads.
                         prefetch::<$bytes>(Instructions::Avx512, coming[number].wrapping_add(ahead));
                         let (Some(column), Some(mask)) = (columns.get(number), column_masks.get(number)) else {
                             continue;
