@@ -1,4 +1,4 @@
-//! Figures on a page: from panels to a scene.
+//! Page layout of figures: from panels to a scene.
 //!
 //! Law: a cell is as wide as the widest text of its grid needs. Borders are nested: a thin line
 //! between cells, a heavier one where a leaf of a mode wraps, the heaviest around everything. Grids
@@ -21,28 +21,29 @@ use crate::measure::{fitted, text_width, wrapped};
 use crate::scene::{Anchor, Frame, Point, Scene, Step, Stroke, TextStyle, Tile};
 use crate::theme::{self, Paint};
 
-/// How many cells of one grid are drawn on a page.
+/// The largest number of cells of one grid that are drawn on a page.
 pub const MAX_CELLS: i64 = 20_000;
-/// How many rows of one grid, or columns of one with few rows, are drawn on a page.
+/// The largest number of rows of one grid, or of columns of a grid with few rows, that are drawn on
+/// a page.
 pub const MAX_SIDE: i64 = 256;
-/// How many rows or columns are drawn where not all are.
+/// The number of rows or columns that are drawn of a grid that is not shown in full.
 const CUT_SIDE: usize = 64;
-/// The most columns of one grid that are side by side on a page.
+/// The largest number of columns of one grid that are side by side on a page.
 pub const MAX_COLUMNS: i64 = 128;
-/// How many columns a band has at most, and how many rows a grid that is broken into bands.
+/// The largest number of columns of a band, and of rows of a grid that is broken into bands.
 const BAND: i64 = 32;
 const BAND_ROWS: i64 = 4;
-/// The width, in CSS pixels, beyond which figures that stand side by side are broken into lines.
+/// The width, in CSS pixels, beyond which figures side by side are broken into lines.
 pub const MAX_LINE: f64 = 1600.0;
-/// The most lines of a heading.
+/// The largest number of lines of a heading.
 const HEADING_LINES: usize = 4;
-/// The longest side of an image.
+/// The longest side of an image, in CSS pixels.
 const IMAGE_SIDE: f64 = 512.0;
-/// The ticks of a side of an image, and the least distance of those of columns: a side that is too
-/// short for them has only the first.
+/// The number of ticks on a side of an image, and the smallest distance between the ticks of
+/// columns. A side that is too short for this distance has only the first tick.
 const IMAGE_TICKS: usize = 4;
 const TICK_ROOM: f64 = 24.0;
-/// The width to which captions are wrapped, at least.
+/// The smallest width to which captions are wrapped.
 const CAPTION_WIDTH: f64 = 360.0;
 /// The height of a line of ticks, and of a line of text.
 const TICK_LINE: f64 = 14.0;
@@ -53,7 +54,7 @@ pub(crate) fn fits(rows: i64, columns: i64) -> bool {
     rows.max(columns) <= MAX_SIDE && rows.saturating_mul(columns) <= MAX_CELLS
 }
 
-/// How many rows and columns of a grid are drawn on a page.
+/// The number of rows and columns of a grid that are drawn on a page.
 fn limits(rows: i64, columns: i64) -> [usize; 2] {
     if !fits(rows, columns) {
         return [CUT_SIDE; 2];
@@ -64,8 +65,8 @@ fn limits(rows: i64, columns: i64) -> [usize; 2] {
 }
 
 impl Figure<'_> {
-    /// The side of a pixel of the images, which have one scale: so images that share an axis are
-    /// aligned.
+    /// The side of a pixel of the images. All images have the same scale, so that images that share
+    /// an axis are aligned.
     fn pixel(&self) -> f64 {
         let sides = self.panels().filter_map(|panel| match &panel.body {
             Body::Image { image, .. } => Some(image.width().max(image.height()) as f64),
@@ -134,7 +135,7 @@ impl Figure<'_> {
         scene
     }
 
-    /// The columns of the table in lines: all in one, or broken where that would be wider than
+    /// The columns of the table in lines: all in one, or in several if one would be wider than
     /// [`MAX_LINE`] and the figure may be broken.
     fn lines(&self, panels: &[Vec<Option<Drawn<'_>>>], gap: f64) -> Vec<ColumnGroup> {
         let count = panels.iter().map(Vec::len).max().unwrap_or(0);
@@ -167,32 +168,32 @@ impl Figure<'_> {
     }
 }
 
-/// Columns of the table of a figure that stand side by side.
+/// Columns of a figure's table that are side by side.
 struct ColumnGroup {
     columns: Range<usize>,
-    /// Where the body of each begins.
+    /// The left edge of the body of each.
     lefts: Vec<f64>,
     width: f64,
 }
 
-/// How wide the ticks to the left of a column of the table are, and how wide the rest of it.
+/// The width of the ticks to the left of a column of the table, and the width of the rest.
 fn sides(panels: &[Vec<Option<Drawn<'_>>>], column: usize) -> (f64, f64) {
     let parts = || panels.iter().filter_map(|row| Some((row, row.get(column)?.as_ref()?)));
     let gutter = parts().map(|(_, part)| part.left).fold(0.0, f64::max);
     let widths = parts().map(|(row, part)| {
-        // A first line may run on above a neighbour that has none.
+        // A heading's first line may extend above a neighbour without a first line.
         let free = row.get(column + 1).and_then(Option::as_ref).is_some_and(Drawn::leaves_first_line);
         part.width.max(if free { part.rest } else { part.words })
     });
     (gutter, widths.fold(0.0, f64::max))
 }
 
-/// Gives grids in a column of the table with equally many columns cells of one width, and those in
-/// a row with equally many rows cells of one height.
+/// Gives grids in one column of the table that have equally many columns the same cell width, and
+/// grids in one row that have equally many rows the same cell height.
 fn align(panels: &mut [Vec<Option<Drawn<'_>>>]) {
     let mut longest: HashMap<(bool, usize, i64), f64> = HashMap::new();
-    // The alignment keys of the sides of a panel: columns align with panels below, rows with panels
-    // beside.
+    // The alignment keys of a panel: its columns align with panels below, its rows with panels
+    // beside it.
     let keys = |row: usize, column: usize, cells: &Cells| {
         let [columns, rows] = cells.steps();
         [((true, column, columns.0), columns.1), ((false, row, rows.0), rows.1)]
@@ -248,7 +249,7 @@ fn draw_legend(scene: &mut Scene, legend: &Legend, top: f64, width: f64) -> f64 
     }
 }
 
-/// A panel with the room that it needs around its body.
+/// A panel with the space that it needs around its body.
 struct Drawn<'a> {
     heading: Vec<String>,
     note: Vec<String>,
@@ -260,9 +261,9 @@ struct Drawn<'a> {
     width: f64,
     height: f64,
     below: f64,
-    /// The width of heading and note.
+    /// The width of the heading and the note.
     words: f64,
-    /// The rest of the heading after the first line.
+    /// The lines of the heading after the first.
     rest: f64,
 }
 
@@ -292,11 +293,11 @@ impl<'a> Drawn<'a> {
         let heading = headed(&panel.heading, room / theme::OTHER_FONTS);
         let note = wrapped(&panel.note, 10.5, false, room / theme::OTHER_FONTS);
         let named = if heading.is_empty() { 0.0 } else { heading.len() as f64 * TEXT_LINE + theme::STEP / 2.0 };
-        // A diagram has no ticks that would keep the heading off.
+        // A diagram has no ticks between itself and the heading, so the heading gets extra space.
         let named = if named > 0.0 && matches!(body, ArrangedPart::Scene(_)) { named + theme::STEP } else { named };
         let noted = if panel.note.is_empty() { 0.0 } else { note.len() as f64 * TEXT_LINE + theme::STEP };
         let widest = note.iter().map(|line| text_width(line, 10.5, false)).fold(0.0, f64::max);
-        // A heading stands above the body, a note below it.
+        // The heading is above the body, and the note below it.
         let longest = heading.iter().map(|line| text_width(line, theme::TEXT, true)).fold(0.0, f64::max);
         let words = longest.max(widest) * theme::OTHER_FONTS;
         let later = heading.iter().skip(1).map(|line| text_width(line, theme::TEXT, true)).fold(widest, f64::max);
@@ -317,13 +318,13 @@ impl<'a> Drawn<'a> {
         }
     }
 
-    /// Whether its heading begins with an empty line.
+    /// Whether the first line of its heading is empty.
     fn leaves_first_line(&self) -> bool {
         self.heading.first().is_some_and(String::is_empty)
     }
 
-    /// Draws it with the top left corner of its body at a place, and its heading aligned with those
-    /// of its neighbours, `above` the body.
+    /// Draws the panel with the top left corner of its body at a point, and its heading `above` the
+    /// body, aligned with those of its neighbours.
     fn draw(&self, scene: &mut Scene, at: Point, above: f64) {
         for (line, text) in self.heading.iter().enumerate() {
             let style = if line == 0 && !self.minor { TextStyle::heading() } else { TextStyle::plain() };
@@ -360,7 +361,7 @@ impl<'a> Drawn<'a> {
         }
     }
 
-    /// Draws the arrow that leads to it, at the middle of the panels on both sides.
+    /// Draws the arrow that leads to this panel, at the middle height of the panels on both sides.
     fn arrow(&self, scene: &mut Scene, at: Point, gap: f64, height: f64) {
         let y = at.y + height / 2.0;
         let tip = at.x - self.left - theme::STEP;
@@ -369,7 +370,8 @@ impl<'a> Drawn<'a> {
     }
 }
 
-/// The lines of a heading: one is broken where it is too long, of several each is shortened.
+/// The lines of a heading: a single line that is too long is broken; of several lines each is
+/// shortened.
 fn headed(heading: &str, room: f64) -> Vec<String> {
     if heading.lines().count() > 1 {
         return heading.lines().map(|line| fitted(line, theme::TEXT, true, room)).collect();
@@ -385,8 +387,8 @@ fn headed(heading: &str, room: f64) -> Vec<String> {
     lines
 }
 
-/// Ticks at the quarters of a side of an image: where, as a part of the side, and which cell begins
-/// there.
+/// Ticks at the quarters of a side of an image: the position, as a fraction of the side, and the
+/// number of the cell that begins there.
 fn image_ticks(pixels: usize, block: i64) -> impl Iterator<Item = (f64, String)> {
     (0..IMAGE_TICKS).map(move |number| {
         let pixel = pixels * number / IMAGE_TICKS;
@@ -404,7 +406,7 @@ fn border(scene: &mut Scene, frame: Frame, stroke: Stroke) {
     scene.path(&steps, None, Some(stroke));
 }
 
-/// The line of a weight: 0 between cells, more where leaves start again.
+/// The line for a weight: 0 is a line between cells; more is the number of leaves that restart.
 fn line_of(weight: usize) -> Stroke {
     match u32::try_from(weight).unwrap_or(u32::MAX).min(4) {
         0 => Stroke::new(Paint::Rule, theme::HAIRLINE),

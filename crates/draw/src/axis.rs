@@ -1,7 +1,7 @@
 //! The sides of a grid.
 //!
 //! Law: a side has a position for every index of a mode, fastest leaf first. Each leaf has its own
-//! ticks, and there is a line where a leaf wraps: the heavier, the more leaves wrap.
+//! ticks. A line is drawn where a leaf wraps; the more leaves wrap, the heavier it is.
 
 use tilewright_layout::Tree;
 
@@ -34,7 +34,7 @@ impl Axis {
         if extents.is_empty() { Axis::flat(1) } else { Axis { extents, ..Axis::flat(1) } }
     }
 
-    /// A side without hierarchy.
+    /// A side with a single leaf.
     pub fn flat(extent: i64) -> Axis {
         Axis { extents: vec![extent.max(1)], unit: 1, begin: 0, ticked: true, names: Vec::new(), title: None }
     }
@@ -52,14 +52,14 @@ impl Axis {
         Axis { names: names.clone(), ..Axis::flat(i64::try_from(names.len()).unwrap_or(1)) }
     }
 
-    /// The side of the modes of a shape one after another, the first fastest.
+    /// The side of several modes of a shape, the first mode fastest.
     pub fn of_modes<'a>(modes: impl IntoIterator<Item = &'a Tree<i64>>) -> Axis {
         let leaves = modes.into_iter().flat_map(Tree::leaves).copied();
         let extents: Vec<i64> = leaves.filter(|extent| *extent > 1).collect();
         if extents.is_empty() { Axis::flat(1) } else { Axis { extents, ..Axis::flat(1) } }
     }
 
-    /// The same side with ticks that count `unit` for each step of the fastest leaf.
+    /// The same side with ticks that increase by `unit` for each step of the fastest leaf.
     #[must_use]
     pub fn counted_by(self, unit: i64) -> Axis {
         Axis { unit, ..self }
@@ -83,13 +83,14 @@ impl Axis {
         Axis { title: Some(title.into()), ..self }
     }
 
-    /// What its ticks count, if it says so.
+    /// The title, which says what the ticks count; None if there is none.
     pub fn title(&self) -> Option<&str> {
         self.title.as_deref()
     }
 
     /// The same side with another number of positions: its slowest leaf ends earlier or continues,
-    /// the faster ones repeat as before. If it ends within a faster leaf, it has no hierarchy.
+    /// and the faster ones repeat as before. If the side ends within a faster leaf, it becomes
+    /// flat.
     #[must_use]
     pub(crate) fn cut_to(self, len: i64) -> Axis {
         let run = self.run(self.levels().saturating_sub(1));
@@ -117,7 +118,7 @@ impl Axis {
         self.extents.iter().fold(1, |len: i64, extent| len.saturating_mul(*extent))
     }
 
-    /// Whether there are no positions: never.
+    /// Whether there are no positions, which is never so.
     pub fn is_empty(&self) -> bool {
         false
     }
@@ -149,18 +150,18 @@ impl Axis {
         name.filter(|_| level == 0).cloned().unwrap_or_else(|| self.tick(position, level).to_string())
     }
 
-    /// The positions whose ticks of a leaf may be the widest.
+    /// The positions of a leaf whose ticks may be the widest.
     pub(crate) fn widest(&self, level: usize) -> Vec<i64> {
         let last = self.len() - 1;
         match self.names.len() {
-            // The slowest leaf ends at the last position, each other at its own last index; the
-            // first may be shifted.
+            // The slowest leaf ends at the last position, and each other leaf at its own last
+            // index. The first index may be shifted.
             0 => vec![0, (self.run(level + 1) - 1).min(last), last],
             _ => (0..=last).collect(),
         }
     }
 
-    /// How many positions a step of a leaf takes.
+    /// The number of positions of one step of a leaf.
     pub(crate) fn run(&self, level: usize) -> i64 {
         self.extents.iter().take(level).fold(1, |run: i64, extent| run.saturating_mul(*extent))
     }

@@ -1,9 +1,9 @@
 //! Colours: from lightness, chroma and hue to bytes.
 //!
-//! Law: [`oklch`] gives the colour of that lightness and hue with the greatest chroma up to the one
-//! asked for that the bytes can express. OKLCH (Ottosson, 2020) is even to the eye: colours of one
-//! lightness look equally bright whatever their hue, so a set of fills keeps one weight and one
-//! colour of text.
+//! Law: [`oklch`] gives the colour of that lightness and hue with the largest chroma that the bytes
+//! can express, up to the requested one. OKLCH (Ottosson, 2020) is perceptually uniform: colours of
+//! one lightness look equally bright whatever their hue, so that all fills of a set look equally
+//! heavy and have the same colour of text.
 
 /// A colour: red, green and blue, each 0 to 255, in sRGB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -16,7 +16,7 @@ impl Rgb {
         [self.0, self.1, self.2].into_iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
     }
 
-    /// How bright it is, 0 to 1: the relative luminance of WCAG 2.
+    /// The relative luminance of WCAG 2, 0 to 1.
     pub fn luminance(self) -> f64 {
         let Rgb(r, g, b) = self;
         0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b)
@@ -58,7 +58,7 @@ pub fn oklch(lightness: f64, chroma: f64, hue: f64) -> Rgb {
     let (mut low, mut high) = (0.0, chroma);
     let mut best = inside(lightness, chroma, direction);
     if best.is_none() {
-        // Less chroma is always nearer to the grey of this lightness, which can be expressed.
+        // Less chroma is nearer to the grey of this lightness, which can always be expressed.
         best = inside(lightness, 0.0, direction);
         for _ in 0..12 {
             let middle = (low + high) / 2.0;
@@ -75,10 +75,10 @@ pub fn oklch(lightness: f64, chroma: f64, hue: f64) -> Rgb {
     }
 }
 
-/// Red, green and blue in light, if bytes can express them: half a step beyond either end still
+/// Linear red, green and blue, if bytes can express them: up to half a step beyond either end
 /// rounds to the end.
 fn inside(lightness: f64, chroma: f64, (sine, cosine): (f64, f64)) -> Option<[f64; 3]> {
-    /// The light of half a step below black and above white.
+    /// The linear values half a step below black and half a step above white.
     const ENDS: std::ops::RangeInclusive<f64> = -0.5 / 255.0 / 12.92..=1.004_466_356;
     let (a, b) = (chroma * cosine, chroma * sine);
     let cube = |x: f64| x * x * x;
@@ -93,7 +93,7 @@ fn inside(lightness: f64, chroma: f64, (sine, cosine): (f64, f64)) -> Option<[f6
     channels.iter().all(|channel| ENDS.contains(channel)).then_some(channels)
 }
 
-/// The byte of a channel of light.
+/// The byte of a linear channel.
 fn byte(linear: f64) -> u8 {
     let value = if linear <= 0.003_130_8 { 12.92 * linear } else { 1.055 * linear.powf(1.0 / 2.4) - 0.055 };
     (value * 255.0).round().clamp(0.0, 255.0) as u8

@@ -1,42 +1,42 @@
-//! Why there is no picture.
+//! The errors of this crate.
 
 use std::fmt;
 
 use tilewright_layout::LayoutError;
 
-/// Why there is no picture.
+/// Why a picture does not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DrawError {
-    /// The layout refuses it.
+    /// The layout algebra refuses the operation.
     Layout(Box<LayoutError>),
-    /// A thread-value layout leads outside its tile.
+    /// A thread-value layout with offsets outside its tile.
     Outside {
-        /// The thread and the value.
+        /// The thread.
         thread: i64,
         /// The value.
         value: i64,
-        /// Where it leads.
+        /// The offset of this thread and value.
         offset: i64,
-        /// The number of positions of the tile.
+        /// The number of elements of the tile.
         size: i64,
     },
-    /// Another number of modes than the picture has.
+    /// A layout with another number of modes than the picture needs.
     Rank {
-        /// The layout that has them.
+        /// Which layout it is.
         what: &'static str,
-        /// How many there are.
+        /// Its number of modes.
         rank: usize,
-        /// How many the picture has.
+        /// The number of modes that the picture needs, in words.
         wanted: &'static str,
     },
-    /// More than a picture looks at.
+    /// A quantity above the limit of a picture.
     TooLarge {
         /// The quantity that is too large.
         what: &'static str,
-        /// How large it is.
+        /// Its value.
         value: i64,
-        /// The most.
+        /// The limit.
         limit: i64,
     },
     /// A file name whose extension names no format.
@@ -44,38 +44,38 @@ pub enum DrawError {
         /// The extension.
         extension: String,
     },
-    /// A format that this build leaves out.
+    /// A format that is not part of this build.
     NotBuilt {
         /// The format.
         format: &'static str,
     },
-    /// An index past the end of what is drawn.
+    /// An index past the end.
     PastEnd {
         /// The index.
         index: i64,
-        /// How many there are.
+        /// The number of indices.
         extent: i64,
     },
-    /// A scale that is no positive number.
+    /// A scale that is not a positive number.
     Scale {
         /// The scale, as text.
         scale: String,
     },
-    /// A character of a text that the fonts of the format lack, or that is written to the left.
+    /// A character that the fonts of the format lack, or that is written from right to left.
     Letter {
         /// The character.
         letter: char,
         /// The format.
         format: &'static str,
     },
-    /// A width of rows of memory that is not drawn.
+    /// A number of addresses in a row of memory that is not supported.
     Row {
-        /// How many.
+        /// The number.
         width: i64,
-        /// The most.
+        /// The largest number.
         most: i64,
     },
-    /// Sizes that should agree and do not.
+    /// Two sizes that must be equal.
     Size {
         /// The object with the first size.
         what: &'static str,
@@ -83,7 +83,7 @@ pub enum DrawError {
         size: i64,
         /// The object with the second size.
         other: &'static str,
-        /// The second.
+        /// The second size.
         wanted: i64,
     },
 }

@@ -1,9 +1,9 @@
 //! Figures: panels side by side and below one another, with a title, a caption and a legend.
 //!
-//! Law: panels are arranged in a table; the bodies of one row begin at one height and those of one
-//! column at one distance from the left, so that shared axes are aligned. A figure is drawn on a
-//! page through a [`Scene`] (`arrange.rs`) or in the terminal (`terminal.rs`); both show the same
-//! panels in the same order.
+//! Law: panels are arranged in a table. The bodies in a row begin at the same height, and those in
+//! a column at the same distance from the left, so that shared axes are aligned. A figure is drawn
+//! on a page through a [`Scene`] (`arrange.rs`) or in the terminal (`terminal.rs`); both show the
+//! same panels in the same order.
 
 use crate::axis::Axis;
 use crate::document::Document;
@@ -24,11 +24,11 @@ pub enum Body<'a> {
         /// The number of cells per pixel, downward and to the right.
         block: (i64, i64),
     },
-    /// Anything else.
+    /// A scene: for example a diagram.
     Scene(Scene),
 }
 
-/// One picture of a figure, with its heading and a remark below.
+/// One picture of a figure, with its heading and a note below.
 #[derive(Debug)]
 pub struct Panel<'a> {
     /// The heading.
@@ -37,10 +37,9 @@ pub struct Panel<'a> {
     pub note: String,
     /// The picture.
     pub body: Body<'a>,
-    /// Whether an arrow leads to it from the panel to its left.
+    /// Whether an arrow leads to it from the panel on its left.
     pub follows: bool,
-    /// Whether it is one more part of what a panel above it names, so that its heading is a lesser
-    /// one.
+    /// Whether it continues a panel above, so that its heading is less prominent.
     pub minor: bool,
 }
 
@@ -50,7 +49,7 @@ impl<'a> Panel<'a> {
         Panel { heading: heading.into(), note: String::new(), body, follows: false, minor: false }
     }
 
-    /// A panel of a grid.
+    /// A panel with a grid.
     pub fn grid(
         heading: impl Into<String>,
         rows: Axis,
@@ -60,19 +59,19 @@ impl<'a> Panel<'a> {
         Panel::new(heading, Body::Grid(Grid::new(rows, columns, cell)))
     }
 
-    /// The same with a remark below.
+    /// The same panel with a note below.
     #[must_use]
     pub fn noted(self, note: impl Into<String>) -> Panel<'a> {
         Panel { note: note.into(), ..self }
     }
 
-    /// The same with an arrow from the panel to its left.
+    /// The same panel with an arrow from the panel on its left.
     #[must_use]
     pub fn following(self) -> Panel<'a> {
         Panel { follows: true, ..self }
     }
 
-    /// The same with an outline around each region of its grid.
+    /// The same panel with an outline around each region of its grid.
     #[must_use]
     pub fn outlined(mut self, paint: Paint) -> Panel<'a> {
         if let Body::Grid(grid) = self.body {
@@ -87,7 +86,7 @@ impl<'a> Panel<'a> {
 pub enum Legend {
     /// Fills and their names.
     Names(Vec<(Paint, String)>),
-    /// From the smallest to the largest value.
+    /// The text of the smallest and of the largest value of a colour ramp.
     Ramp(String, String),
 }
 
@@ -96,15 +95,15 @@ pub enum Legend {
 pub struct Figure<'a> {
     /// The title.
     pub title: String,
-    /// More about it.
+    /// The caption, below the title.
     pub caption: String,
-    /// The texts of what is drawn.
+    /// The texts of the layouts that are drawn.
     pub source: Vec<String>,
-    /// Rows of panels; a place may be empty.
+    /// Rows of panels; None is an empty position.
     pub table: Vec<Vec<Option<Panel<'a>>>>,
     /// The meaning of colours.
     pub legend: Option<Legend>,
-    /// The columns of the table before which a line of panels may be broken where the page is too
+    /// The columns of the table before which a line of panels may be broken if the page is too
     /// narrow for all.
     pub breaks: Vec<usize>,
 }
@@ -147,15 +146,15 @@ impl<'a> Figure<'a> {
         Figure { legend: Some(legend), ..self }
     }
 
-    /// The same with the text of something that is drawn.
+    /// The same figure with the text of one more layout that is drawn.
     #[must_use]
     pub fn of_source(mut self, source: impl Into<String>) -> Figure<'a> {
         self.source.push(source.into());
         self
     }
 
-    /// The panels of another figure to the right of these, or below them where the page is too
-    /// narrow for both.
+    /// Adds the panels of another figure to the right of these, or below if the page is too narrow
+    /// for both.
     ///
     /// ```
     /// use tilewright_draw::{Figure, Map, Style, offsets};
@@ -177,7 +176,8 @@ impl<'a> Figure<'a> {
         self
     }
 
-    /// Puts the panels of another figure to the right of these; returns in which column they begin.
+    /// Puts the panels of another figure to the right of these. Returns the column in which they
+    /// begin.
     fn joined(&mut self, other: Figure<'a>) -> usize {
         let width = self.table.iter().map(Vec::len).max().unwrap_or(0);
         let height = self.table.len().max(other.table.len());
@@ -197,7 +197,7 @@ impl<'a> Figure<'a> {
         width
     }
 
-    /// The panels of what becomes of these: to the right, with an arrow, or below where both are
+    /// Adds the panels of the next step: to the right, with an arrow, or below if both figures are
     /// wide. A line is not broken at an arrow.
     #[must_use]
     pub fn followed_by(mut self, mut next: Figure<'a>) -> Figure<'a> {
@@ -221,7 +221,7 @@ impl<'a> Figure<'a> {
         self
     }
 
-    /// The panels of another figure below these.
+    /// Adds the panels of another figure below these.
     #[must_use]
     pub fn above(mut self, other: Figure<'a>) -> Figure<'a> {
         self.table.extend(other.table);
@@ -260,7 +260,7 @@ impl<'a> Figure<'a> {
         crate::tikz::tikz(&self.scene(), &self.document(theme))
     }
 
-    /// The figure as a PNG file, with `scale` pixels to a CSS pixel, or fewer if it would become
+    /// The figure as a PNG file, with `scale` pixels for each CSS pixel, or fewer if it would be
     /// very large.
     #[cfg(feature = "png")]
     pub fn png(&self, theme: Theme, scale: f64) -> Vec<u8> {

@@ -1,9 +1,10 @@
-//! The fonts of PNG and PDF.
+//! The fonts of PNG and PDF files.
 //!
-//! Law: a character is drawn in the first font that has it: Inter for ASCII and the few signs
-//! beside it, DejaVu Sans for Latin, Greek and Cyrillic letters, arrows, mathematics and boxes. One
-//! that no font has would be a box; [`Figure::file`](crate::Figure::file) refuses it. A word is not
-//! mixed: if Inter lacks one of its letters, all of it is in DejaVu Sans. Figures have one width.
+//! Law: a character is drawn in the first font that has it: Inter for ASCII and a few related
+//! signs, DejaVu Sans for Latin, Greek and Cyrillic letters, arrows, mathematics and boxes. A
+//! character that no font has would be drawn as a box, so [`Figure::file`](crate::Figure::file)
+//! refuses it. A word has one font: if Inter lacks one of its letters, all of it is in DejaVu Sans.
+//! All digits have the same width.
 
 use ttf_parser::{Face, GlyphId};
 
@@ -22,7 +23,7 @@ pub(crate) enum Weight {
     Strong,
     /// The font of other letters and signs.
     Other,
-    /// The same, heavier.
+    /// The same font, bold.
     OtherStrong,
 }
 
@@ -40,7 +41,7 @@ impl Weight {
     }
 }
 
-/// The fonts, read.
+/// The parsed fonts.
 pub(crate) struct Fonts {
     faces: [Option<Face<'static>>; 4],
 }
@@ -52,7 +53,7 @@ pub(crate) struct Glyph {
     pub id: GlyphId,
     #[cfg(feature = "pdf")]
     pub character: char,
-    /// How far it is from the start of the line, for a size of 1.
+    /// The distance from the start of the line, for a font size of 1.
     pub x: f64,
 }
 
@@ -71,14 +72,14 @@ impl Fonts {
         }
     }
 
-    /// Whether a font has a character, and it stands where the line puts it: letters that are
-    /// written to the left do not.
+    /// Whether a font has a character and can place it: characters that are written from right to
+    /// left are not placed.
     pub(crate) fn has(&self, character: char) -> bool {
         let leftward = matches!(character, '\u{590}'..='\u{8ff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}');
         !leftward && self.faces.iter().flatten().any(|face| face.glyph_index(character).is_some())
     }
 
-    /// The first character that is to be drawn and that no font has.
+    /// The first character of a scene that no font has; None if there is none.
     pub(crate) fn lacking(&self, scene: &Scene) -> Option<char> {
         let shown = scene.items().iter().flat_map(|item| match item {
             Item::Tile(tile) => [tile.label, tile.second],
@@ -158,8 +159,8 @@ impl OutlineBuilder for Outline {
     }
 
     fn quad_to(&mut self, x1: f32, y1: f32, x: f32, y: f32) {
-        // A quadratic curve equals the cubic one whose controls are two thirds of the way to its
-        // own.
+        // A quadratic curve equals the cubic curve whose control points are two thirds of the way
+        // to its own control point.
         let (from, control, to) = (self.at, self.point(x1, y1), self.point(x, y));
         let toward = |a: Point| Point::new(a.x + (control.x - a.x) * 2.0 / 3.0, a.y + (control.y - a.y) * 2.0 / 3.0);
         self.at = to;

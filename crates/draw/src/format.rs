@@ -26,9 +26,9 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format that the extension of a file's name asks for.
+    /// The format for the extension of a file name.
     ///
-    /// Errors: there is no such format.
+    /// Errors: no format has this extension.
     ///
     /// ```
     /// use tilewright_draw::Format;
@@ -64,7 +64,7 @@ impl fmt::Display for Format {
 }
 
 impl Figure<'_> {
-    /// The figure as the bytes of a file; `scale` is the pixels of a PNG to a CSS pixel.
+    /// The figure as the bytes of a file; `scale` is the number of PNG pixels for each CSS pixel.
     ///
     /// Errors: the format is left out of this build; the scale is not a number from 0.05 to 16; a
     /// text has a character that the fonts of PNG and PDF lack.
@@ -107,7 +107,7 @@ impl Figure<'_> {
     }
 }
 
-/// Refuses a character that the fonts in the file lack.
+/// An error if the fonts in the file lack a character of a scene.
 #[cfg(any(feature = "png", feature = "pdf"))]
 fn legible(scene: &crate::scene::Scene, format: &'static str) -> Result<(), DrawError> {
     match crate::font::Fonts::new().lacking(scene) {

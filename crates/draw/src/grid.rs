@@ -1,7 +1,7 @@
 //! Grids: cells in rows and columns, computed when they are drawn.
 //!
-//! Law: the cell in row `i` and column `j` is what the grid's function says of `(i, j)`, and only
-//! cells that are shown are computed. Rows go downward, columns to the right.
+//! Law: the grid's function computes the cell in row `i` and column `j` from `(i, j)`, and only for
+//! cells that are shown. Rows go downward, columns to the right.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ pub struct Cell {
     pub title: String,
     /// The fill.
     pub fill: Paint,
-    /// Whether its text may be overlooked.
+    /// Whether its text is less important.
     pub faint: bool,
     /// The thread that it belongs to, which can be isolated.
     pub link: Option<u32>,

@@ -1,8 +1,8 @@
-//! A web page.
+//! Web pages of figures.
 //!
-//! Law: the page is the SVG picture and nothing from elsewhere. A click on something that belongs
-//! to a thread leaves only what belongs to it, and lists it below; another click, or Escape, brings
-//! the rest back; the arrow keys go from thread to thread.
+//! Law: the page consists of the SVG picture and needs nothing from elsewhere. A click on something
+//! that belongs to a thread shows only what belongs to that thread, and lists it below. Another
+//! click, or Escape, shows everything again. The arrow keys go from thread to thread.
 
 use crate::document::Document;
 use crate::scene::Scene;
@@ -77,7 +77,7 @@ pub fn html(scene: &Scene, document: &Document) -> String {
     page
 }
 
-/// The beginning of a page, up to the inside of its style.
+/// The beginning of a page, up to the content of its style element.
 pub(crate) fn head(page: &mut String, document: &Document) {
     page.push_str("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     page.push_str("<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>");

@@ -1,8 +1,8 @@
 //! Pictures of pixels, and PNG files of them.
 //!
-//! A picture that would have too many cells becomes an image: one pixel a cell, or a block of
-//! cells. PNG is written here in full (signature, header, one deflated block of rows, end), so that
-//! SVG and HTML can carry an image without any feature of this crate.
+//! A picture that would have too many cells becomes an image: one pixel for each cell, or for each
+//! block of cells. The PNG encoder here is complete (signature, header, one deflate stream of rows,
+//! end), so that SVG and HTML can contain an image without any feature of this crate.
 
 use miniz_oxide::deflate::compress_to_vec_zlib;
 
@@ -17,7 +17,7 @@ pub struct Image {
 }
 
 impl Image {
-    /// The picture of this width with these pixels, row by row; a last row that is not full is
+    /// The image of this width with these pixels, row by row. If the last row is not full, it is
     /// filled up with [`Paint::Void`].
     pub fn new(width: usize, mut pixels: Vec<Paint>) -> Image {
         let width = width.max(1);
@@ -25,12 +25,12 @@ impl Image {
         Image { width, pixels }
     }
 
-    /// How many pixels are in a row.
+    /// The number of pixels in a row.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     pub fn height(&self) -> usize {
         self.pixels.len() / self.width
     }
@@ -44,7 +44,7 @@ impl Image {
     /// Red, green and blue of each pixel, row by row.
     pub fn bytes(&self, mode: Mode) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.pixels.len() * 3);
-        // Neighbours are often alike, and a colour takes long to compute.
+        // Neighbours often have the same colour, and computing a colour takes long.
         let mut last: Option<(Paint, Rgb)> = None;
         let mut known = std::collections::HashMap::new();
         for paint in &self.pixels {
@@ -64,12 +64,12 @@ impl Image {
     }
 }
 
-/// The PNG file of rows of pixels of 8 bits: three samples a pixel, or four with opacity.
+/// The PNG file of rows of 8-bit pixels: three samples for each pixel, or four with opacity.
 pub(crate) fn png(width: usize, samples: usize, bytes: &[u8]) -> Vec<u8> {
     let stride = width * samples;
     let rows = bytes.chunks_exact(stride.max(1));
     let height = rows.len();
-    // Each row stores the difference to the row above: repeating rows become zeros.
+    // Each row stores the difference from the row above: repeating rows become zeros.
     let mut filtered = Vec::with_capacity(bytes.len() + height);
     let mut above = vec![0_u8; stride];
     for row in rows {
@@ -119,7 +119,7 @@ const fn table() -> [u32; 256] {
     table
 }
 
-/// Bytes as text of base 64.
+/// Appends bytes in base 64.
 pub(crate) fn base64(bytes: &[u8], out: &mut String) {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     for chunk in bytes.chunks(3) {

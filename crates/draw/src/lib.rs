@@ -1,6 +1,6 @@
 //! Pictures of layouts.
 //!
-//! A picture is made in three steps, each a value that can be looked at:
+//! A picture is made in three steps, each a value that can be inspected:
 //!
 //! 1. a **[`Figure`]** says what is shown: panels in a table, each a [`Grid`] of cells that are
 //!    computed when they are drawn, an [`Image`] of pixels, or a [`Scene`]; with a title, a caption
@@ -45,10 +45,10 @@
 //! # }
 //! ```
 //!
-//! The module [`explain`] chooses among them for a value or a call of the language, and tests the
+//! The module [`explain`] chooses among them for a value or a call of the notation, and tests the
 //! laws of operations.
 //!
-//! A [`Page`] puts words, formulas and figures into one HTML file.
+//! A [`Page`] puts text, formulas and figures into one HTML file.
 //!
 //! A scene knows nothing of layouts, so diagrams of nodes, arrows and nesting trees
 //! ([`Scene::nesting`]) are drawn by the same formats: build a [`Scene`] and give it to
@@ -56,11 +56,11 @@
 //!
 //! # Promises
 //!
-//! Every cell is computed by evaluating the layout at the cell's own index. What is large becomes
-//! an image or is cut, and says so; there is always a picture, within stated limits ([`MAX_CELLS`],
-//! [`MAX_SIDE`], [`MAX_COLUMNS`], [`MAX_LINE`], [`MAX_INDICES`]). Files hold everything they need:
-//! no font, script or style from elsewhere. Text is readable on every fill: its contrast is at
-//! least 4.5 to 1.
+//! Every cell is computed by evaluating the layout at the cell's own index. A large layout becomes
+//! an image or is cut, and the picture says so. There is always a picture, within stated limits
+//! ([`MAX_CELLS`], [`MAX_SIDE`], [`MAX_COLUMNS`], [`MAX_LINE`], [`MAX_INDICES`]). Files hold
+//! everything they need: no font, script or style from elsewhere. Text is readable on every fill:
+//! its contrast is at least 4.5 to 1.
 
 mod arrange;
 mod axis;

@@ -14,7 +14,7 @@ pub struct Map {
     shape: Tree<i64>,
     size: i64,
     layout: AnyLayout,
-    /// An evaluator for integer strides, for many values.
+    /// An evaluator for integer strides, which makes many evaluations fast.
     evaluator: Option<Evaluator>,
 }
 
@@ -43,7 +43,7 @@ impl From<i64> for Target {
 }
 
 impl Target {
-    /// The offset; none for a coordinate.
+    /// The offset; None for a coordinate.
     pub fn offset(&self) -> Option<i64> {
         match self {
             Target::Offset(offset) => Some(*offset),
@@ -53,7 +53,7 @@ impl Target {
 }
 
 impl Map {
-    /// The function that a layout of any kind is; none if not all of its numbers are known.
+    /// The map of a layout of any kind; None if the layout has parameters.
     ///
     /// ```
     /// use tilewright_draw::Map;
@@ -90,12 +90,12 @@ impl Map {
         self.layout.kind() == Kind::Coordinate
     }
 
-    /// Whether values are added by XOR.
+    /// Whether values are combined by XOR.
     pub fn adds_by_xor(&self) -> bool {
         self.layout.kind() == Kind::Xor
     }
 
-    /// The layout, if it is one of plain strides.
+    /// The layout, if it is an integer layout.
     pub fn layout(&self) -> Option<&Layout> {
         self.layout.integer()
     }
@@ -162,12 +162,12 @@ impl Map {
 fn target(layout: &AnyLayout, value: AnyTree) -> Target {
     match (layout.kind(), value) {
         (Kind::Coordinate, AnyTree::Integer(tree)) => Target::Coordinate(tree),
-        // The numbers of a map are known, so that its values are.
+        // The map has no parameters, so its values are numbers.
         (_, value) => Target::Offset(value.integer().and_then(|tree| tree.leaves().first().copied()).unwrap_or(0)),
     }
 }
 
-/// Layouts of which all numbers are known.
+/// A layout without parameters, of one kind of stride.
 macro_rules! known {
     ($($kind:ty),+) => {
         $(

@@ -1,9 +1,10 @@
-//! How wide a text is.
+//! The width of a text.
 //!
 //! Widths are those of the embedded font ([`crate::theme`] names it first), so that measured text
-//! fits in every format; a reader's own font may differ a little, and cells leave room for that.
+//! fits in every format. A font of the reader's system may differ a little, and cells leave space
+//! for that.
 
-/// The advance of each printable ASCII character, in thousandths of the size.
+/// The advance of each printable ASCII character, in thousandths of the font size.
 const ADVANCES: [u16; 95] = [
     281, 288, 466, 633, 642, 982, 644, 300, 365, 365, 501, 662, 288, 460, 288, 360, 648, 648, 648, 648, 648, 648, 648,
     648, 648, 648, 288, 302, 662, 662, 662, 511, 966, 690, 654, 730, 722, 601, 590, 746, 743, 269, 571, 672, 565, 903,
@@ -12,8 +13,8 @@ const ADVANCES: [u16; 95] = [
     333, 426, 662,
 ];
 
-/// The widest advances of the letters of Latin, Greek and Cyrillic from U+00A0 on, of sixteen
-/// characters each, in hundredths of the size.
+/// The largest advances of the Latin, Greek and Cyrillic letters from U+00A0 on, one for each
+/// sixteen characters, in hundredths of the font size.
 const LETTERS: [u8; 73] = [
     100, 99, 104, 81, 100, 69, 80, 80, 93, 74, 94, 112, 78, 106, 84, 100, 104, 81, 149, 81, 104, 149, 81, 80, 84, 104,
     82, 84, 100, 100, 88, 81, 116, 57, 50, 50, 63, 50, 0, 0, 0, 0, 0, 0, 0, 98, 97, 95, 89, 67, 84, 94, 105, 95, 110,
@@ -28,13 +29,14 @@ const SIGNS: [u8; 47] = [
 /// The assumed width of any other character.
 const OTHER: u64 = 1050;
 
-/// How much wider a text with other letters is than the same in the first font, at most.
+/// The largest factor by which a text with other letters is wider than the same text in the first
+/// font.
 const WIDER: f64 = 1.3;
 
-/// How much wider the heavier weight is, at most.
+/// The largest factor by which the bold weight is wider.
 const STRONG: f64 = 1.05;
 
-/// The width of a text of a size, in the same unit.
+/// The width of a text at a font size, in the same unit.
 ///
 /// ```
 /// use tilewright_draw::text_width;
@@ -49,8 +51,8 @@ pub fn text_width(text: &str, size: f64, strong: bool) -> f64 {
     if strong { width * STRONG } else { width }
 }
 
-/// The advance of a character, in thousandths of the size: its own, or the widest of its
-/// neighbours.
+/// The advance of a character, in thousandths of the font size: its own, or the largest of its
+/// group.
 fn advance(c: char) -> u64 {
     let code = u32::from(c);
     let ascii = usize::try_from(code).ok().and_then(|code| ADVANCES.get(code.checked_sub(32)?));
@@ -60,7 +62,8 @@ fn advance(c: char) -> u64 {
     };
     match (c, ascii) {
         (_, Some(width)) => u64::from(*width),
-        // Its row has the sign for ten thousandths, which is twice as wide.
+        // The group of this character contains the sign for ten thousandths, which is twice as
+        // wide.
         ('…', None) => 920,
         _ => among(&LETTERS, 0xa0).or_else(|| among(&SIGNS, 0x2010)).unwrap_or(OTHER),
     }
@@ -85,8 +88,8 @@ pub(crate) fn fitted(text: &str, size: f64, strong: bool, width: f64) -> String 
 }
 
 /// The text in lines of at most a width, broken between words. A word that is longer than a line,
-/// as a layout may be, is broken too: after a comma, colon or parenthesis where it has one,
-/// otherwise anywhere.
+/// as a layout may be, is broken too: after a comma, colon or parenthesis if it has one, otherwise
+/// anywhere.
 pub(crate) fn wrapped(text: &str, size: f64, strong: bool, width: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for paragraph in text.lines() {
@@ -112,14 +115,14 @@ pub(crate) fn wrapped(text: &str, size: f64, strong: bool, width: f64) -> Vec<St
     lines
 }
 
-/// A word that is longer than a width, in what fits and the rest; none if it fits or cannot be
-/// shortened.
+/// A word that is longer than a width, split into the part that fits and the rest; None if it fits
+/// or cannot be split.
 fn broken(word: &str, size: f64, strong: bool, width: f64) -> Option<(&str, &str)> {
     let (mut taken, mut fits, mut after_mark) = (0.0, 0, 0);
     for (at, c) in word.char_indices() {
         let end = at + c.len_utf8();
         taken += text_width(word.get(at..end)?, size, strong);
-        // Every line takes at least one character.
+        // Every line has at least one character.
         if taken > width && at > 0 {
             let cut = if after_mark > fits / 2 { after_mark } else { fits };
             return Some((word.get(..cut)?, word.get(cut..)?));
@@ -179,7 +182,7 @@ mod tests {
             let fits = |line: &String| line.chars().count() == 1 || text_width(line, 10.0, true) <= f64::from(width);
             assert!(lines.iter().all(fits), "{width}: {lines:?}");
         }
-        // A line begins where a mode or a stride does.
+        // A line begins at a mode or a stride.
         assert_eq!(wrapped(word, 10.0, false, 60.0), ["((2,2),(2,4)):", "((1,4),(2,8))"]);
     }
 

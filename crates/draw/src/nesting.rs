@@ -1,7 +1,7 @@
-//! Nesting trees: the profile of a tuple as lines that join its leaves.
+//! Nesting trees: the profile of a tuple, drawn as lines that join its leaves.
 //!
-//! Law: every node of the profile that is a tuple becomes one bracket, which joins exactly its
-//! modes, in order; deeper tuples stand nearer to the leaves.
+//! Law: every inner node of the profile becomes one bracket, which joins exactly its modes, in
+//! order. The brackets of deeper tuples are nearer to the leaves.
 
 use tilewright_layout::Tree;
 
@@ -21,7 +21,7 @@ pub enum Side {
 }
 
 impl Side {
-    /// How far a point is out, and where it is across.
+    /// The distance of a point outward, and its position across.
     fn split(self, at: Point) -> (f64, f64) {
         match self {
             Side::Left => (-at.x, at.y),
@@ -42,8 +42,8 @@ impl Side {
 }
 
 impl Scene {
-    /// Draws the nesting of `leaves`, a tree whose leaves are places, on one side of them: each
-    /// tuple a bracket `step` further out than the deepest of its modes. Returns the place of the
+    /// Draws the nesting of `leaves`, a tree whose leaves are points, on one side of them. Each
+    /// tuple becomes a bracket `step` further out than its deepest mode. Returns the point of the
     /// root.
     ///
     /// ```

@@ -1,4 +1,5 @@
-//! Numbers as text, without the cost of formatting: a picture has many thousands of them.
+//! Appends numbers to a text without the cost of formatting, because a picture has many thousands
+//! of them.
 
 /// Appends an integer.
 pub(crate) fn push_integer(out: &mut String, value: i64) {
@@ -8,9 +9,9 @@ pub(crate) fn push_integer(out: &mut String, value: i64) {
     push_digits(out, value.unsigned_abs());
 }
 
-/// Appends a length, rounded to hundredths, without zeros at the end. What is no number becomes 0.
+/// Appends a length, rounded to hundredths, without trailing zeros. NaN becomes 0.
 pub(crate) fn push_length(out: &mut String, value: f64) {
-    // A float becomes the nearest integer toward zero; no number becomes 0.
+    // The cast of a float truncates, and turns NaN into 0.
     let hundredths = (value.abs() * 100.0 + 0.5) as u64;
     if value < 0.0 && hundredths > 0 {
         out.push('-');
@@ -43,8 +44,8 @@ static DIGITS: &str = match std::str::from_utf8(&BELOW_1000) {
     Err(_) => "",
 };
 
-/// Appends the last `PLACES` digits of a number, at most three. How many is known when this is
-/// compiled, so it is a move of this many bytes.
+/// Appends the last `PLACES` digits of a number, at most three. The count is known at compile time,
+/// so the copy is one move.
 #[inline]
 fn push_places<const PLACES: usize>(out: &mut String, value: u64) {
     let end = 3 * (value % 1000) as usize + 3;

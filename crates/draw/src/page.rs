@@ -1,9 +1,9 @@
-//! Web pages of words, formulas and pictures.
+//! Web pages of text, formulas and pictures.
 //!
-//! Law: one file, nothing outside it, light or dark as the reader prefers. Words and formulas take
-//! their colours from the roles of the pictures ([`Paint`]), so that a page is of one piece. A part
-//! stands below the one before it; its formulas and its pictures stand side by side where there is
-//! room.
+//! Law: a page is one file that needs nothing else, light or dark as the reader prefers. Text and
+//! formulas take their colours from the roles of the pictures ([`Paint`]), so that a page looks
+//! uniform. The parts are below one another; formulas and pictures of a part are side by side if
+//! there is space.
 
 use crate::document::Document;
 use crate::figure::Figure;
@@ -45,7 +45,7 @@ enum Words {
     Wrong,
 }
 
-/// A web page of words, formulas and pictures, part by part.
+/// A web page of text, formulas and pictures, part by part.
 ///
 /// ```
 /// use tilewright_draw::{Map, Page, Style, Theme, offsets};
@@ -72,7 +72,7 @@ impl Page {
         Page { title: title.into(), theme, parts: vec![PagePart::default()] }
     }
 
-    /// Begins a part; what is added goes there.
+    /// Begins a part, to which everything is added from now on.
     pub fn part(&mut self, heading: impl Into<String>) {
         self.parts.push(PagePart { heading: heading.into(), ..PagePart::default() });
     }
@@ -93,12 +93,12 @@ impl Page {
         self.words(Words::Formulas, lines);
     }
 
-    /// Adds lines that say what comes out.
+    /// Adds lines with a result.
     pub fn value(&mut self, lines: impl Into<String>) {
         self.words(Words::Value, lines);
     }
 
-    /// Adds lines that say what is wrong.
+    /// Adds lines with an error.
     pub fn wrong(&mut self, lines: impl Into<String>) {
         self.words(Words::Wrong, lines);
     }

@@ -1,8 +1,9 @@
-//! PDF.
+//! PDF files.
 //!
-//! Law: one page, just as large as the picture; text is text in the embedded fonts, can be searched
-//! and copied, and looks the same everywhere. A CSS pixel is three quarters of a point; a picture
-//! beyond the largest page is made smaller. The file holds those glyphs of a font that it shows.
+//! Law: a file has one page of exactly the size of the picture. Text is stored as text in the
+//! embedded fonts, can be searched and copied, and looks the same everywhere. A CSS pixel is three
+//! quarters of a point; a picture that exceeds the largest page is scaled down. The file contains
+//! only the glyphs of a font that it shows.
 
 use std::collections::BTreeMap;
 
@@ -92,7 +93,7 @@ pub fn pdf(scene: &Scene, document: &Document) -> Vec<u8> {
     pdf.finish()
 }
 
-/// The glyphs of a font that are shown: their numbers in the file, and for each of these the glyph
+/// The glyphs of a font that are shown: their numbers in the file, and for each number the glyph
 /// and its character.
 #[derive(Default)]
 struct FontSubset {
@@ -100,7 +101,7 @@ struct FontSubset {
     glyphs: BTreeMap<u16, (GlyphId, char)>,
 }
 
-/// Numbers for the objects of the file.
+/// A counter for the numbers of the file's objects.
 struct Ids(i32);
 
 impl Ids {
@@ -160,7 +161,7 @@ fn embed(pdf: &mut Pdf, ids: &mut Ids, id: Ref, font: Weight, face: &Face<'stati
         map.pair(*number, *character);
     }
     pdf.cmap(characters, &map.finish());
-    // The fonts are known and can be cut; a test shows it.
+    // The fonts are known and can be reduced to a subset, which a test checks.
     let cut = subset(font.bytes(), 0, &shown.numbers).unwrap_or_default();
     let body = compress_to_vec_zlib(&cut, 6);
     let length = i32::try_from(cut.len()).unwrap_or(i32::MAX);
@@ -175,7 +176,7 @@ struct PdfWriter {
     frame: Frame,
     scale: f64,
     mode: Mode,
-    /// The fill that is set.
+    /// The current fill.
     fill: Option<Rgb>,
 }
 
@@ -184,7 +185,7 @@ impl PdfWriter {
         ((x - self.frame.x) * self.scale) as f32
     }
 
-    /// PDF counts upward.
+    /// The y axis of PDF points upward.
     fn y(&self, y: f64) -> f32 {
         ((self.frame.y + self.frame.height - y) * self.scale) as f32
     }
@@ -250,7 +251,7 @@ impl Pen for PdfWriter {
         let left = anchor.left(at.x, width * size);
         self.fill_with(rgb);
         let y = self.y(baseline(at, size));
-        // A change of font begins a new piece.
+        // A change of font begins a new run.
         for run in glyphs.chunk_by(|a, b| a.font == b.font) {
             let Some(first) = run.first() else { continue };
             let mut codes = Vec::with_capacity(2 * run.len());

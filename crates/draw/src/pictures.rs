@@ -1,7 +1,7 @@
 //! The kinds of pictures.
 //!
 //! Law: every cell is computed by evaluating the layout at the cell's own index. Nothing is drawn
-//! from what a layout is expected to be.
+//! from assumptions about a layout.
 
 mod bits;
 mod composition;
@@ -39,46 +39,46 @@ pub enum Label {
     Coordinate,
     /// The index of the cell.
     Index,
-    /// Nothing.
+    /// No text.
     Nothing,
 }
 
 /// How the cells of a grid are filled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Shade {
-    /// Eight greys, by the offset modulo eight.
+    /// Eight greys, by the offset modulo 8.
     #[default]
     Grey,
-    /// From the smallest to the largest offset.
+    /// A colour ramp from the smallest to the largest offset.
     Heat,
     /// A colour of the palette for each offset modulo 32: the bank of a 4-byte element.
     Palette,
-    /// Not at all.
+    /// No fill.
     Plain,
 }
 
-/// Where a picture is looked at.
+/// The medium on which a picture is viewed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Medium {
-    /// On a page or screen of pixels. Large grids become images.
+    /// A page or a screen of pixels. Large grids become images.
     #[default]
     Page,
-    /// In a terminal. Large grids are cut.
+    /// A terminal. Large grids are cut.
     Terminal,
 }
 
-/// How pictures are made.
+/// The style of pictures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Style {
     /// The text of cells.
     pub label: Label,
-    /// How grids of offsets are filled.
+    /// The fill of the cells of grids of offsets.
     pub shade: Shade,
     /// The colours that distinguish threads, tiles and banks.
     pub palette: Palette,
-    /// Where it is looked at.
+    /// The medium.
     pub medium: Medium,
 }
 
-/// How many indices of a layout a picture looks at that must see all of them.
+/// The largest number of indices of a layout for a picture that must evaluate all of them.
 pub const MAX_INDICES: i64 = 1 << 24;

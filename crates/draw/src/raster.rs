@@ -1,8 +1,8 @@
-//! PNG.
+//! PNG files.
 //!
 //! Law: the pixels are those of the scene at a scale, drawn with smooth edges and the embedded
-//! fonts, on the ground of the theme. A picture of more than [`MAX_PIXELS`] pixels is made smaller:
-//! there is always a file.
+//! fonts, on the background of the theme. A picture of more than [`MAX_PIXELS`] pixels is scaled
+//! down, so that there is always a file.
 
 use std::collections::HashMap;
 
@@ -16,12 +16,12 @@ use crate::scene::{Anchor, Frame, Pen, Point, Scene, Step, Stroke};
 use crate::svg::{baseline, padded};
 use crate::theme::{Mode, Paint};
 
-/// The most pixels of a file.
+/// The largest number of pixels of a file.
 pub const MAX_PIXELS: f64 = 33_554_432.0;
-/// The longest side of a file.
+/// The longest side of a file, in pixels.
 const MAX_SIDE: f64 = 16_000.0;
 
-/// The PNG file of a scene, with `scale` pixels to a CSS pixel, or fewer if it would become very
+/// The PNG file of a scene, with `scale` pixels for each CSS pixel, or fewer if it would be very
 /// large.
 ///
 /// ```
@@ -41,7 +41,7 @@ pub fn png(scene: &Scene, mode: Mode, scale: f64) -> Vec<u8> {
     let mut painter = Painter { map, mode, frame, scale, fonts: Fonts::new(), glyphs: HashMap::new() };
     painter.map.fill(color(Paint::Paper.rgb(mode)));
     painter.scene(scene);
-    // Everything is opaque, so colours need no division by their opacity.
+    // Everything is opaque, so that colours need no division by their opacity.
     let mut bytes = Vec::with_capacity(painter.map.data().len() / 4 * 3);
     for pixel in painter.map.data().chunks_exact(4) {
         bytes.extend(pixel.iter().take(3));
@@ -85,7 +85,8 @@ impl Pen for Painter {
         self.mode
     }
 
-    /// A rectangle whose sides lie between pixels, so that neighbours leave no seam.
+    /// Fills a rectangle whose sides are aligned to pixel boundaries, so that neighbours leave no
+    /// seam.
     fn fill(&mut self, frame: Frame, rgb: Rgb) {
         let (left, top) = (self.x(frame.x).round(), self.y(frame.y).round());
         let (right, bottom) = (self.x(frame.x + frame.width).round(), self.y(frame.y + frame.height).round());

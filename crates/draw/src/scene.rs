@@ -1,4 +1,4 @@
-//! A scene: what is drawn and where, before it is a file.
+//! A scene: the items of a picture and their positions, before it is written to a file.
 //!
 //! Law: a scene is a list of items, drawn in order, the later on top. Lengths are CSS pixels, x to
 //! the right and y downward, colours are roles ([`Paint`]), the y of a text is the middle of its
@@ -42,14 +42,14 @@ pub enum Item {
     Tile(Tile),
     /// A straight line.
     Line {
-        /// Its begin.
+        /// Its start.
         from: Point,
         /// Its end.
         to: Point,
         /// Its role and width.
         stroke: Stroke,
     },
-    /// Straight and curved lines, and the area between them.
+    /// A path: straight and curved lines, and the area that they enclose.
     Path {
         /// The steps, in [`Scene::steps`].
         steps: Range<usize>,
@@ -60,7 +60,7 @@ pub enum Item {
     },
     /// A line of text.
     Text {
-        /// Where its anchor is, and the middle of its capitals.
+        /// The position of its anchor, and of the middle height of its capitals.
         at: Point,
         /// The text.
         text: Span,
@@ -69,12 +69,12 @@ pub enum Item {
     },
     /// A picture of pixels, each a role, without smoothing.
     Image {
-        /// Where it is.
+        /// Its position and size.
         frame: Frame,
         /// The index in [`Scene::images`].
         image: usize,
     },
-    /// The items up to the matching [`Item::Close`] belong together.
+    /// The beginning of a group: the items up to the matching [`Item::Close`] belong together.
     Open {
         /// The tooltip of all of them.
         title: Span,
@@ -85,8 +85,8 @@ pub enum Item {
     Close,
 }
 
-/// Items and their positions, in order, the later ones on top. Lengths are CSS pixels, y downward;
-/// colours are roles.
+/// Items in drawing order, later ones on top. Lengths are CSS pixels, y downward; colours are
+/// roles.
 #[derive(Debug, Clone, Default)]
 pub struct Scene {
     text: String,
@@ -112,7 +112,7 @@ impl Scene {
         self.text.get(span.range()).unwrap_or_default()
     }
 
-    /// All texts end to end, where spans point into.
+    /// All texts end to end; spans are ranges of it.
     pub(crate) fn all_text(&self) -> &str {
         &self.text
     }
@@ -127,18 +127,18 @@ impl Scene {
         &self.images
     }
 
-    /// The least rectangle that holds everything, borders and the widths of texts included; at the
-    /// origin and empty for an empty scene.
+    /// The smallest rectangle that contains everything, including borders and the widths of texts.
+    /// For an empty scene it is empty, at the origin.
     pub fn bounds(&self) -> Frame {
         self.bounds.unwrap_or_default()
     }
 
-    /// How many tiles there are.
+    /// The number of tiles.
     pub fn tiles(&self) -> usize {
         self.items.iter().filter(|item| matches!(item, Item::Tile(_))).count()
     }
 
-    /// Keeps a text; the empty span if the scene holds more text than can be counted.
+    /// Stores a text; the empty span if the scene would contain more text than 32 bits can count.
     pub fn span(&mut self, text: &str) -> Span {
         let (start, end) = (self.text.len(), self.text.len() + text.len());
         match (u32::try_from(start), u32::try_from(end)) {
@@ -163,11 +163,11 @@ impl Scene {
         self.items.push(Item::Tile(Tile { label, second, title, ..tile }));
     }
 
-    /// Keeps the texts of a tile that is added later: its label, its second line and its
-    /// tooltip. They lie end to end; returns where each ends.
+    /// Stores the texts of a tile that is added later: its label, its second line and its tooltip,
+    /// end to end. Returns the end of each.
     pub(crate) fn texts(&mut self, texts: [&str; 3]) -> [u32; 3] {
         texts.map(|text| {
-            // A scene that can hold no more text goes on without it.
+            // If the scene can store no more text, the tile has none.
             if u32::try_from(self.text.len() + text.len()).is_ok() {
                 self.text.push_str(text);
             }
@@ -175,18 +175,18 @@ impl Scene {
         })
     }
 
-    /// Where the next text begins.
+    /// The beginning of the next text.
     pub(crate) fn text_end(&self) -> u32 {
         u32::try_from(self.text.len()).unwrap_or(u32::MAX)
     }
 
-    /// Makes room for the texts of this many tiles.
+    /// Reserves memory for the texts of this many tiles.
     pub(crate) fn expect(&mut self, tiles: usize) {
         self.text.reserve(48 * tiles);
     }
 
-    /// Adds the tiles of a grid that covers `frame`, with where their texts end, of which the first
-    /// begins at `begin`.
+    /// Adds the tiles of a grid that covers `frame`, each with the ends of its texts; the texts
+    /// begin at `begin`.
     pub(crate) fn grid(
         &mut self,
         frame: Frame,
@@ -194,7 +194,7 @@ impl Scene {
         tiles: impl ExactSizeIterator<Item = (Tile, [u32; 3])>,
     ) {
         self.cover(frame);
-        // With room for the lines and ticks around them.
+        // Also reserves memory for the lines and ticks around them.
         self.items.reserve(tiles.len() + tiles.len() / 8);
         for (tile, ends) in tiles {
             let [label, second, title] = ends.map(|end| {
@@ -247,7 +247,7 @@ impl Scene {
         self.images.push(image);
     }
 
-    /// Adds what `draw` adds as one group, with its tooltip and the thread that it belongs to.
+    /// Adds the items that `draw` adds as one group, with its tooltip and its thread.
     pub fn group(&mut self, title: &str, link: Option<u32>, draw: impl FnOnce(&mut Scene)) {
         let title = self.span(title);
         self.items.push(Item::Open { title, link });
@@ -255,7 +255,7 @@ impl Scene {
         self.items.push(Item::Close);
     }
 
-    /// Adds another scene, moved.
+    /// Adds the items of another scene, moved.
     pub fn insert(&mut self, other: &Scene, by: Point) {
         let moved = |point: Point| Point::new(point.x + by.x, point.y + by.y);
         let framed = |frame: Frame| Frame::new(frame.x + by.x, frame.y + by.y, frame.width, frame.height);

@@ -1,9 +1,9 @@
-//! SVG.
+//! SVG files.
 //!
-//! Law: one file, nothing outside it. Colours are CSS custom properties by role, so that a page can
-//! set them; they are declared light, and dark where the reader prefers that. Each rule names the
-//! light colour first, for programs that know no custom properties. Text is text, the picture has a
-//! title and a description, and what belongs to a thread has `data-t`.
+//! Law: a file needs nothing else. Colours are CSS custom properties by role, so that a page can
+//! set them; they are declared light, and dark if the reader prefers that. Each rule names the
+//! light colour first, for programs without support for custom properties. Text is stored as text,
+//! the picture has a title and a description, and items that belong to a thread have `data-t`.
 
 mod escape;
 mod style;
@@ -87,7 +87,7 @@ fn place(out: &mut String, frame: Frame) {
     }
 }
 
-/// Appends how a line looks.
+/// Appends the style of a line.
 fn push_stroke(out: &mut String, stroke: Stroke) {
     out.push_str(" class=\"l-");
     stroke.paint.write_name(out);
@@ -104,7 +104,7 @@ struct Writer<'a> {
     scene: &'a Scene,
     texts: Texts<'a>,
     out: &'a mut String,
-    /// The size of text in the run of tiles that is open.
+    /// The font size of the current run of tiles; None if no run is open.
     run: Option<f64>,
     tiles: Tiles,
     theme: Theme,
@@ -252,8 +252,8 @@ impl Writer<'_> {
     }
 }
 
-/// The baseline of a text whose capitals have their middle at `at`; capitals are 0.728 of the size
-/// high.
+/// The baseline of a text whose capitals have their middle at `at`. Capitals are 0.728 times the
+/// font size high.
 pub(crate) fn baseline(at: Point, size: f64) -> f64 {
     at.y + 0.364 * size
 }

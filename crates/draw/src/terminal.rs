@@ -1,9 +1,9 @@
-//! Text: pictures in the terminal.
+//! Pictures as text in the terminal.
 //!
-//! Law: the text alone has all information; colour repeats it, so a picture reads the same in a
-//! pipe. Rows are mode 0, downward; columns are mode 1, rightward; ticks are outside. If a picture
-//! does not fit the window, the middle is omitted, marked by dots. No line is wider than the
-//! window, unless the window holds fewer than three columns of cells.
+//! Law: the text alone contains all information; colour repeats it, so a picture reads the same in
+//! a pipe. Rows are mode 0, downward; columns are mode 1, to the right; ticks are outside. If a
+//! picture does not fit the window, its middle is omitted and marked by dots. No line is wider than
+//! the window, unless the window is too narrow for three columns of cells.
 
 mod canvas;
 mod grid;
@@ -17,7 +17,7 @@ use crate::theme::{Mode, Paint};
 pub(crate) use canvas::{ACROSS, DOWN};
 pub use ink::{Colours, Ink};
 
-/// How much room there is: characters across, and rows of cells.
+/// The size of the window: characters across, and rows of cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
     /// Characters across.
@@ -35,7 +35,7 @@ pub(crate) fn width_of(text: &str) -> usize {
     text.chars().count()
 }
 
-/// One line: pieces of text, each in one look.
+/// One line: pieces of text, each with its look.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Line(Vec<(String, Ink)>);
 
@@ -49,14 +49,14 @@ impl Line {
     }
 }
 
-/// Lines of text, each piece in one look.
+/// Lines of text, each piece with its look.
 #[derive(Debug, Clone, Default)]
 pub struct Picture {
     lines: Vec<Line>,
 }
 
 impl Picture {
-    /// A grid, with what does not fit the window left out.
+    /// A grid, with the part omitted that does not fit the window.
     ///
     /// ```
     /// use tilewright_draw::terminal::{Colours, Picture, Window};
@@ -87,7 +87,7 @@ impl Picture {
         self
     }
 
-    /// This picture and another to its right, top lines level.
+    /// This picture with another to its right, their top lines at the same height.
     #[must_use]
     pub fn beside(mut self, gap: usize, right: Picture) -> Picture {
         let width = self.width().saturating_add(gap);
@@ -101,7 +101,7 @@ impl Picture {
         self
     }
 
-    /// This picture and another below it.
+    /// This picture with another below it.
     #[must_use]
     pub fn above(mut self, below: Picture) -> Picture {
         self.lines.extend(below.lines);
@@ -151,7 +151,7 @@ impl Picture {
         picture
     }
 
-    /// An image in half blocks, or in shades where there is no colour.
+    /// An image in half blocks, or in shades if there is no colour.
     fn of_image(image: &Image, window: Window, colours: Colours) -> Picture {
         let columns = image.width().min(window.columns.saturating_sub(2).clamp(1, 200));
         let rows = image.height().min(window.rows.saturating_mul(2).clamp(2, 200));
@@ -176,7 +176,7 @@ impl Picture {
     }
 }
 
-/// A character as dark as a fill is on paper.
+/// A character that is as dark as a fill is on paper.
 fn shade(paint: Paint) -> char {
     let dark = 1.0 - paint.rgb(Mode::Light).luminance();
     let shades = [' ', '░', '▒', '▓', '█'];
@@ -185,8 +185,8 @@ fn shade(paint: Paint) -> char {
 }
 
 impl Figure<'_> {
-    /// The figure as a picture in the terminal: panels side by side where the window is wide
-    /// enough, else below one another.
+    /// The figure as a picture in the terminal: panels side by side if the window is wide enough,
+    /// else below one another.
     ///
     /// ```
     /// use tilewright_draw::terminal::{Colours, Window};
@@ -210,7 +210,8 @@ impl Figure<'_> {
             if at > 0 {
                 whole.push("", Ink::Plain);
             }
-            // Panels to the right of an empty place are indented as far as the place would reach.
+            // Panels to the right of an empty position are indented by the width that it would
+            // have.
             let mut band: Option<Picture> = None;
             let levels = row.iter().flatten().map(levels_of).max().unwrap_or(0);
             for (column, panel) in row.iter().enumerate() {
@@ -250,7 +251,7 @@ impl Figure<'_> {
                 whole.push("", Ink::Plain);
                 whole.lines.push(line);
             }
-            // Without colours the names of colours say nothing.
+            // Without colours, the names of colours are useless.
             Some(Legend::Names(names)) if colours != Colours::None => {
                 let mut line = Line::default();
                 for (paint, name) in names {
@@ -272,7 +273,7 @@ impl Figure<'_> {
         whole
     }
 
-    /// Nothing, as wide as the widest panel of a column.
+    /// An empty picture as wide as the widest panel of a column.
     fn blank(&self, column: usize, window: Window, colours: Colours) -> Picture {
         let panels = self.table.iter().filter_map(|row| row.get(column)?.as_ref());
         let width = panels.map(|panel| panel_picture(panel, 0, window, colours).width()).max().unwrap_or(0);
@@ -282,12 +283,12 @@ impl Figure<'_> {
     }
 }
 
-/// How many lines of ticks stand above the body of a panel.
+/// The number of lines of ticks above the body of a panel.
 fn levels_of(panel: &Panel<'_>) -> usize {
     if let Body::Grid(grid) = &panel.body { grid.columns.levels() } else { 0 }
 }
 
-/// A panel whose body begins as low as one with this many lines of ticks.
+/// A panel whose body begins as low as that of a panel with this many lines of ticks.
 fn panel_picture(panel: &Panel<'_>, levels: usize, window: Window, colours: Colours) -> Picture {
     let body = match &panel.body {
         Body::Grid(grid) => Picture::of_grid(grid, window),

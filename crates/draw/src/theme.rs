@@ -1,19 +1,19 @@
-//! The look of every picture: its colours by role, in a light and a dark form, its sizes and its
-//! type.
+//! The look of every picture: its colours by role, in a light and a dark form, its sizes, and its
+//! fonts.
 //!
-//! Law: a picture gives the *role* of something ([`Paint`]), never its colour; colours are chosen
-//! only here. Text on a fill is black or white, whichever has more contrast, so it can always be
-//! read.
+//! Law: a picture specifies the *role* of an item ([`Paint`]), never its colour; colours are chosen
+//! only here. Text on a fill is black or white, whichever has more contrast, so that it is always
+//! readable.
 
 use crate::colour::{Rgb, contrast_of, oklch};
 
-/// The side of a cell, and the least width of one.
+/// The side of a cell, which is also its smallest width. All lengths here are CSS pixels.
 pub const CELL: f64 = 28.0;
 /// The height of a cell with two lines of text.
 pub const TALL_CELL: f64 = 34.0;
-/// The room to the left and right of a cell's text.
+/// The space to the left and right of a cell's text.
 pub const CELL_PADDING: f64 = 5.0;
-/// The width of the place where rows or columns are left out.
+/// The width of the gap for omitted rows or columns.
 pub const GAP: f64 = 22.0;
 /// The distance between two pictures side by side, and around all.
 pub const SPACE: f64 = 28.0;
@@ -31,13 +31,14 @@ pub const TITLE_TEXT: f64 = 16.0;
 
 /// The line between cells.
 pub const HAIRLINE: f64 = 0.75;
-/// The border of a picture and of the innermost tiles; each level above is as much wider.
+/// The border of a picture and of the innermost tiles; each outer level is wider by the same
+/// amount.
 pub const BORDER: f64 = 1.25;
-/// The outline of what is pointed out.
+/// The outline of highlighted cells.
 pub const OUTLINE: f64 = 2.25;
 
-/// How much wider than measured a text may be where the reader's system has none of the better
-/// fonts.
+/// The largest factor by which a text may be wider than measured if the reader's system has none of
+/// the preferred fonts.
 pub const OTHER_FONTS: f64 = 1.12;
 
 /// The fonts of SVG and HTML, best first.
@@ -54,11 +55,10 @@ pub enum Mode {
     Dark,
 }
 
-/// The modes of a document: light, dark, or both.
+/// The modes of a document: light, dark, or the reader's preference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Theme {
-    /// The form that the reader's system prefers, where the format can ask (SVG and HTML); else
-    /// light.
+    /// The reader's preference, if the format can ask for it (SVG and HTML); otherwise light.
     #[default]
     Auto,
     /// Light only.
@@ -68,7 +68,7 @@ pub enum Theme {
 }
 
 impl Theme {
-    /// The form of a format that has only one.
+    /// The mode for a format that has only one.
     pub fn mode(self) -> Mode {
         match self {
             Theme::Auto | Theme::Light => Mode::Light,
@@ -80,13 +80,13 @@ impl Theme {
 /// The colours that distinguish threads, tiles or banks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Palette {
-    /// Four tones of each hue, and distant hues: groups of four threads have one hue, and no two
-    /// threads of a warp look alike.
+    /// Four tones of each hue, and distant hues: each group of four threads has one hue, and no two
+    /// threads of a warp have the same colour.
     #[default]
     Distinct,
     /// Hues in order.
     Rainbow,
-    /// CuTe's eight pastels, over and over.
+    /// CuTe's eight pastels, repeated.
     Pastel,
     /// A hue for each warp of 32 threads, and a tone for each eight lanes.
     Warp,
@@ -110,7 +110,7 @@ impl Palette {
         (Palette::White.name(), Palette::White),
     ];
 
-    /// The fill of number `index` out of `of`.
+    /// The fill with index `index` of `of`.
     pub fn paint(self, index: i64, of: i64) -> Paint {
         let of = u16::try_from(of.clamp(1, 1 << 15)).unwrap_or(1);
         let index = u16::try_from(index.rem_euclid(i64::from(of))).unwrap_or(0);
@@ -137,40 +137,40 @@ impl Palette {
 /// The role of a fill, a line or a text, which decides its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Paint {
-    /// The ground.
+    /// The background.
     #[default]
     Paper,
     /// Text.
     Ink,
-    /// Text that may be overlooked: ticks, captions.
+    /// Less important text: ticks, captions.
     Faint,
     /// Thin lines between cells.
     Rule,
     /// Borders of grids and of their tiles.
     Border,
-    /// A place that nothing covers.
+    /// A position that is empty.
     Void,
     /// Highlighted.
     Accent,
     /// Defects: overlaps, conflicts.
     Warn,
-    /// One of eight greys, far apart for neighbouring numbers.
+    /// One of eight greys, with a large contrast between neighbouring numbers.
     Grey(u8),
     /// A value between the smallest (0) and the largest (255).
     Heat(u8),
-    /// One of several equals, of a palette.
+    /// One of several distinct fills of a palette.
     Hue {
         /// The palette.
         palette: Palette,
         /// The index.
         index: u16,
-        /// How many there are.
+        /// The number of fills.
         of: u16,
     },
 }
 
 impl Paint {
-    /// The grey of an offset: by its remainder modulo eight.
+    /// The grey of an offset, by its remainder modulo 8.
     pub fn grey(offset: i64) -> Paint {
         Paint::Grey(u8::try_from(offset.rem_euclid(8)).unwrap_or(0))
     }
@@ -198,7 +198,7 @@ impl Paint {
             Paint::Void => of(Rgb(0xea, 0xec, 0xf0), Rgb(0x22, 0x29, 0x33)),
             Paint::Accent => of(Rgb(0x1f, 0x5f, 0xd6), Rgb(0x6c, 0xa8, 0xff)),
             Paint::Warn => of(Rgb(0xd0, 0x3a, 0x2b), Rgb(0xff, 0x7a, 0x66)),
-            // Light enough for dark text, or dark enough for light text, all of them.
+            // Each grey is light enough for dark text, or dark enough for light text.
             Paint::Grey(index) => match mode {
                 Mode::Light => oklch(0.985 - 0.46 * ramp(index), 0.008, 255.0),
                 Mode::Dark => oklch(0.235 + 0.36 * ramp(index), 0.012, 255.0),
@@ -229,7 +229,7 @@ impl Paint {
             let (left, right) = (contrast(a), contrast(b));
             if left >= right { (a, left) } else { (b, right) }
         };
-        // In the middle the softened black and white are a little too weak.
+        // For medium fills, the softened black and white do not have enough contrast.
         let (soft, enough) = more(Rgb(0x16, 0x1b, 0x22), Rgb(0xf4, 0xf6, 0xf9));
         if enough >= 4.5 { soft } else { more(Rgb(0, 0, 0), Rgb(255, 255, 255)).0 }
     }
@@ -259,7 +259,7 @@ impl Paint {
     }
 }
 
-/// The eight greys interleaved, so that neighbours differ: CuTe's black!00,40,20,60,10,50,30,70.
+/// The eight greys, interleaved so that neighbours differ: CuTe's black!00,40,20,60,10,50,30,70.
 fn ramp(index: u8) -> f64 {
     match index % 8 {
         0 => 0.0,
@@ -273,7 +273,7 @@ fn ramp(index: u8) -> f64 {
     }
 }
 
-/// A tone: of four, the palest first.
+/// A tone: the lightest of four first.
 fn tone(step: u16, hue: f64, mode: Mode) -> Rgb {
     let step = f64::from(step.min(3));
     match mode {
@@ -282,7 +282,8 @@ fn tone(step: u16, hue: f64, mode: Mode) -> Rgb {
     }
 }
 
-/// Hues for `of` groups: in order where they can be told apart, else each far from the one before.
+/// Hues for `of` groups: in order if neighbours can be distinguished, else each far from the
+/// previous one.
 fn spread(group: u16, of: u16) -> f64 {
     const GOLDEN: f64 = 137.507_764;
     let (group, count) = (f64::from(group), f64::from(of.max(1)));
@@ -311,7 +312,7 @@ fn spread_in_order(index: u16, of: u16) -> f64 {
     20.0 + 360.0 * f64::from(index) / f64::from(of.max(1))
 }
 
-/// CuTe's pastels, and deep forms of them.
+/// CuTe's pastels, and darker forms of them.
 fn pastel(index: u16, mode: Mode) -> Rgb {
     let (light, hue, step) = match index % 8 {
         0 => (Rgb(175, 175, 255), 280.0, 3),

@@ -1,11 +1,11 @@
-//! TikZ.
+//! TikZ pictures.
 //!
-//! Law: the text is a whole document that pdfLaTeX compiles with `tikz` alone. A cell has no node
-//! and no colour of its own: neighbouring cells do not overlap, so those of one fill become one
-//! path, and their texts, colour by colour, one box of kerned pieces. So memory grows by some dozen
-//! words a cell, and tens of thousands of cells stay within the capacity of a standard TeX. An
-//! image, which TikZ cannot hold, becomes runs of coloured rectangles, of at most 96 rows and
-//! columns.
+//! Law: the text is a complete document that pdfLaTeX compiles with only `tikz`. A cell has no node
+//! and no colour of its own. Cells do not overlap, so those with the same fill become one path.
+//! Their texts, colour by colour, become one box of kerned pieces. So memory grows by some dozen
+//! words for each cell, and tens of thousands of cells stay within the capacity of a standard TeX.
+//! TikZ cannot embed an image, so an image becomes runs of coloured rectangles, in at most 96 rows
+//! and columns.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -17,16 +17,16 @@ use crate::scene::{Anchor, Frame, Item, Point, Scene, Span, Step, Stroke, Tile};
 use crate::svg::{baseline, padded};
 use crate::theme::{Mode, Paint};
 
-/// How many rows and columns of an image are drawn.
+/// The largest number of rows and columns of an image that are drawn.
 const MAX_IMAGE: usize = 96;
 
-/// How much neighbouring pixels overlap.
+/// The overlap of neighbouring pixels.
 const SEAM: f64 = 0.4;
-/// The most pieces of text; beyond it, cells keep their first line, or none.
+/// The largest number of texts; beyond it, cells keep their first line, or none.
 const MAX_TEXTS: usize = 33_000;
 
-/// Rectangles are gathered (x, y, width, height) until they are filled; texts (x, y, text) are
-/// gathered in a box until it is placed.
+/// Rectangles (x, y, width, height) are collected until they are filled; texts (x, y, text) are
+/// collected in a box until it is placed.
 const MACROS: &str = r"\newcommand\twr[4]{\pgfpathrectangle{\pgfqpoint{#1bp}{#2bp}}{\pgfqpoint{#3bp}{#4bp}}}
 \newcommand\twf[1]{\pgfsetfillcolor{#1}\pgfusepath{fill}}
 \newsavebox\twbox
@@ -62,7 +62,7 @@ pub fn tikz(scene: &Scene, document: &Document) -> String {
     out.push_str("\\documentclass{article}\n\\usepackage{tikz}\n");
     out.push_str("\\renewcommand\\familydefault{\\sfdefault}\n\\pagestyle{empty}\n\\setlength\\parindent{0pt}\n");
     let frame = padded(scene.bounds());
-    // Lengths of TeX end at 16383 points: a larger picture is made smaller.
+    // TeX lengths end at 16383 points, so a larger picture is scaled down.
     let scale = (13_000.0 / frame.width.max(frame.height).max(1.0)).min(1.0);
     for (name, length) in [("paperwidth", frame.width), ("paperheight", frame.height)] {
         out.push('\\');
@@ -97,7 +97,7 @@ pub fn tikz(scene: &Scene, document: &Document) -> String {
     out
 }
 
-/// The definition of every colour in use, that of text on fills among them.
+/// Defines every colour in use, including those of text on fills.
 fn colours(out: &mut String, scene: &Scene, mode: Mode) {
     let mut seen: HashSet<Paint> = HashSet::new();
     let mut define = |paint: Paint| {
@@ -138,7 +138,7 @@ fn colours(out: &mut String, scene: &Scene, mode: Mode) {
     }
 }
 
-/// The rows of an image, of at most [`MAX_IMAGE`] rows and columns.
+/// The rows of an image, reduced to at most [`MAX_IMAGE`] rows and columns.
 fn reduced(image: &Image) -> Vec<Vec<Paint>> {
     let (height, width) = (image.height().min(MAX_IMAGE), image.width().min(MAX_IMAGE));
     let place = |at: usize, shown: usize, all: usize| at * all / shown.max(1);
@@ -156,7 +156,7 @@ struct TikzWriter<'a> {
     frame: Frame,
     scale: f64,
     mode: Mode,
-    /// How many lines of a cell's text are written.
+    /// The number of lines of a cell's text that are written.
     lines: usize,
 }
 
@@ -165,7 +165,7 @@ impl TikzWriter<'_> {
         (x - self.frame.x) * self.scale
     }
 
-    /// TeX counts upward.
+    /// The y axis of TikZ points upward.
     fn y(&self, y: f64) -> f64 {
         (self.frame.y + self.frame.height - y) * self.scale
     }
@@ -193,7 +193,7 @@ impl TikzWriter<'_> {
         paint.write_name(self.out);
     }
 
-    /// A rectangle that the next fill is of.
+    /// Adds a rectangle to the next fill.
     fn rectangle(&mut self, frame: Frame) {
         self.out.push_str("\\twr");
         self.argument(self.x(frame.x));
@@ -230,7 +230,7 @@ impl TikzWriter<'_> {
         self.out.push_str("}%\n");
     }
 
-    /// Plain tiles one after another: their fills, then their texts.
+    /// Plain tiles in sequence: their fills, then their texts.
     fn tiles(&mut self, tiles: &[&Tile]) {
         let scene = self.scene;
         let mut fills: BTreeMap<[u8; 3], (Paint, Vec<Frame>)> = BTreeMap::new();
@@ -319,7 +319,7 @@ impl TikzWriter<'_> {
         }
     }
 
-    /// The begin of a path: what is done with it.
+    /// The beginning of a path, with its options.
     fn draw(&mut self, fill: Option<Paint>, stroke: Option<Stroke>) {
         self.out.push_str("\\path[");
         if let Some(fill) = fill {
@@ -341,7 +341,7 @@ impl TikzWriter<'_> {
     fn path(&mut self, steps: &[Step], fill: Option<Paint>, stroke: Option<Stroke>) {
         self.draw(fill, stroke);
         for (at, step) in steps.iter().enumerate() {
-            // A line of a file is not to grow without bound.
+            // Limits the length of a line of the file.
             if at % 8 == 7 {
                 self.out.push('\n');
             }
@@ -381,7 +381,8 @@ impl TikzWriter<'_> {
                 let paint = run.first().copied().unwrap_or_default();
                 let Rgb(r, g, b) = paint.rgb(mode);
                 let fill = fills.entry([r, g, b]).or_insert_with(|| (paint, Vec::new()));
-                // A little too large, for programs that leave seams between neighbours.
+                // The rectangles are slightly too large, because some programs leave seams between
+                // neighbours.
                 fill.1.push(Frame::new(x, y, run.len() as f64 * width + SEAM, height + SEAM));
                 start += run.len();
             }
@@ -395,7 +396,7 @@ impl TikzWriter<'_> {
     }
 }
 
-/// Appends text with the signs that TeX reads as commands written out.
+/// Appends text with TeX's special characters escaped.
 fn push_tex(out: &mut String, text: &str) {
     for c in text.chars() {
         match c {
@@ -428,7 +429,7 @@ fn push_tex(out: &mut String, text: &str) {
             '–' => out.push_str("--"),
             c if c.is_control() => {}
             c if c.is_ascii() => out.push(c),
-            // What a standard TeX may not have is named.
+            // A character that a standard TeX may lack is written as its code point.
             c => {
                 out.push_str("U+");
                 out.push_str(&format!("{:04X}", u32::from(c)));

@@ -8,7 +8,7 @@ use crate::measure::text_width;
 use crate::scene::{Anchor, Frame, Point, Scene, Step, Stroke, TextStyle, Tile};
 use crate::theme::{self, Paint};
 
-/// One side of a grid on the page: the positions that are shown and where each begins.
+/// One side of a grid on the page: the positions that are shown, and where each begins.
 pub(super) struct ShownAxis {
     axis: Axis,
     shown: Vec<Option<i64>>,
@@ -28,12 +28,12 @@ impl ShownAxis {
         ShownAxis { axis: axis.clone(), shown, starts, cell }
     }
 
-    /// How many positions there are, and how long each is.
+    /// The number of positions, and the length of each.
     pub(super) fn step(&self) -> (i64, f64) {
         (self.axis.len(), self.cell)
     }
 
-    /// Makes each position so long.
+    /// Sets the length of each position.
     pub(super) fn stretch(&mut self, cell: f64) {
         *self = ShownAxis::new(&self.axis, std::mem::take(&mut self.shown), cell);
     }
@@ -77,28 +77,28 @@ impl ShownAxis {
     }
 }
 
-/// The cells of a grid that are shown, in one band or several: below one another where the grid has
-/// few rows, side by side where it has few columns.
+/// The cells of a grid that are shown, in one band or several. Bands are below one another if the
+/// grid has few rows, and side by side if it has few columns.
 pub(super) struct Cells {
     bands: Vec<Band>,
     beside: bool,
 }
 
-/// Columns of a grid that stand side by side, with their cells.
+/// Columns of a grid that are side by side, with their cells.
 struct Band {
     rows: ShownAxis,
     columns: ShownAxis,
     tiles: Vec<(Paint, bool, Option<u32>, u32)>,
-    /// Where the label, the second line and the title of each end in the texts of the scene, and
-    /// where the first begins.
+    /// The ends of each cell's label, second line and title in the texts of the scene, and the
+    /// beginning of the first.
     ends: Vec<[u32; 3]>,
     begin: u32,
     outline: Option<Paint>,
     level_widths: Vec<f64>,
 }
 
-/// The columns (or rows) that are shown, in bands where there are few rows (or columns) `across`. A
-/// band ends with a whole run of a mode where it can.
+/// The columns (or rows) that are shown, in bands if there are few rows (or columns) `across`. If
+/// possible, a band ends with a whole run of a mode.
 fn bands(axis: &Axis, across: i64, shown: Vec<Option<i64>>) -> Vec<Vec<Option<i64>>> {
     if across > BAND_ROWS || shown.len() <= CUT_SIDE {
         return vec![shown];
@@ -110,8 +110,8 @@ fn bands(axis: &Axis, across: i64, shown: Vec<Option<i64>>) -> Vec<Vec<Option<i6
 }
 
 impl Cells {
-    /// The cells of a grid. Their texts are in the scene that they will be drawn in: there are
-    /// many, and they are written once.
+    /// The cells of a grid. Their texts are written directly into the scene in which they are
+    /// drawn, because there are many.
     pub(super) fn of(grid: &Grid<'_>, scene: &mut Scene) -> Cells {
         let (height, width) = (grid.rows.len(), grid.columns.len());
         let [down, across] = limits(height, width);
@@ -125,13 +125,13 @@ impl Cells {
             parts.map(|columns| Band::of(grid, rows.clone(), columns, scene)).collect()
         };
         let mut cells = Cells { bands, beside };
-        // All bands have cells of one size.
+        // The cells of all bands have the same size.
         let [columns, rows] = cells.steps();
         cells.stretch(columns.1, rows.1);
         cells
     }
 
-    /// For columns and for rows: how many there are, and how long the longest is.
+    /// For columns and for rows: how many there are, and the length of the longest.
     pub(super) fn steps(&self) -> [(i64, f64); 2] {
         let longest = |side: fn(&Band) -> &ShownAxis| {
             let steps = self.bands.iter().map(|band| side(band).step());
@@ -140,7 +140,7 @@ impl Cells {
         [longest(|band| &band.columns), longest(|band| &band.rows)]
     }
 
-    /// Makes each column so wide and each row so high.
+    /// Sets the width of each column and the height of each row.
     pub(super) fn stretch(&mut self, across: f64, down: f64) {
         for band in &mut self.bands {
             band.columns.stretch(across);
@@ -156,7 +156,7 @@ impl Cells {
         self.bands.first().map_or(0.0, Band::header)
     }
 
-    /// The width and the height, without the ticks to the left of all and above the first.
+    /// The width and the height, without the ticks to the left of the first band and above it.
     pub(super) fn size(&self) -> (f64, f64) {
         if self.beside {
             let widths = self.bands.iter().map(|band| self.gutter() + band.columns.end() + theme::SPACE);
@@ -199,7 +199,8 @@ impl Band {
             for column in columns.iter().flatten() {
                 grid.fill(*row, *column, &mut cell);
                 tiles.push((cell.fill, cell.faint, cell.link, cell.region));
-                // Most labels are short numbers of one width; only longer ones need be measured.
+                // Most labels are short numbers of equal width; only longer ones need to be
+                // measured.
                 if cell.label.len() >= long || cell.second.len() > long {
                     long = long.max(cell.label.len());
                     let second = text_width(&cell.second, theme::SMALL_TEXT, false);
@@ -228,7 +229,7 @@ impl Band {
         (self.columns.levels() + usize::from(titles)) as f64 * TICK_LINE
     }
 
-    /// The room for the ticks of rows, and for their title above them.
+    /// The space for the ticks of rows, and for their title above them.
     fn gutter(&self) -> f64 {
         let title = self.rows.axis.title().map_or(0.0, |title| text_width(title, theme::SMALL_TEXT, false));
         let ticks = self.level_widths.iter().sum::<f64>();
@@ -251,7 +252,7 @@ impl Band {
         self.ticks(scene, at);
     }
 
-    /// Dots where something is left out.
+    /// Draws dots where rows or columns are omitted.
     fn gaps(&self, scene: &mut Scene, at: Point) {
         let style = TextStyle { size: theme::TEXT, ..TextStyle::small() }.anchored(Anchor::Middle);
         for (row, down) in self.rows.shown.iter().enumerate() {
@@ -268,7 +269,7 @@ impl Band {
         }
     }
 
-    /// The lines between cells, thin ones as one path, and heavier ones where leaves start again.
+    /// Draws the lines between cells: thin ones as one path, and heavier ones where leaves restart.
     fn lines(&self, scene: &mut Scene, at: Point) {
         let (right, bottom) = (at.x + self.columns.end(), at.y + self.rows.end());
         let mut all: Vec<(usize, Point, Point)> = Vec::new();
@@ -289,7 +290,7 @@ impl Band {
         border(scene, Frame::new(at.x, at.y, right - at.x, bottom - at.y), line_of(heaviest + 1));
     }
 
-    /// The outlines of regions: lines between cells of different ones.
+    /// Draws the outlines of regions: lines between cells of different regions.
     fn regions(&self, scene: &mut Scene, at: Point) {
         let Some(paint) = self.outline else { return };
         let (rows, columns) = (places(&self.rows), places(&self.columns));
@@ -300,13 +301,13 @@ impl Band {
         };
         let mut steps: Vec<Step> = Vec::new();
         let mut edge = |from: Point, to: Point| {
-            // A line that continues makes no new piece.
+            // A line that continues the previous one extends it.
             match steps.last_mut() {
                 Some(Step::Line(end)) if *end == from => *end = to,
                 _ => steps.extend([Step::Move(from), Step::Line(to)]),
             }
         };
-        // Cells in the row above the first and to the left of the first column belong to no region.
+        // Cells outside the grid belong to no region.
         for row in 0..=rows.len() {
             for (column, (left, right)) in columns.iter().enumerate() {
                 let above = row.checked_sub(1).map_or(0, |above| region(above, column));
@@ -357,7 +358,7 @@ impl Band {
     }
 }
 
-/// Where the cells of a side begin and end, without gaps.
+/// The beginning and the end of each cell along a side, without gaps.
 fn places(side: &ShownAxis) -> Vec<(f64, f64)> {
     let shown = side.shown.iter().enumerate().filter(|(_, position)| position.is_some());
     shown.map(|(at, _)| (side.start(at), side.start(at + 1))).collect()

@@ -1,7 +1,7 @@
-//! Whether two layouts are the same function, or whether an operation keeps its law.
+//! Checks whether two layouts are the same function, and whether an operation keeps its law.
 //!
-//! Law: "holds" means that a claim was tested at every index or proved by the algebra. Otherwise,
-//! the answer says how far the test came.
+//! Law: "holds" means that a claim was tested at every index or proved by the algebra. Otherwise
+//! the answer says how far the test went.
 
 use tilewright_layout::symbolic::Values;
 use tilewright_layout::{AnyLayout, BitMatrix, Layout, Named};
@@ -11,7 +11,7 @@ use crate::explain::launch;
 use crate::explain::law::{self, Verdict};
 use crate::explain::map::{self, Map};
 
-/// The result for a claim.
+/// The result of checking a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// The claim, as a formula.
@@ -25,13 +25,13 @@ pub struct Finding {
 pub enum Answer {
     /// It holds, with the evidence in words.
     Holds(String),
-    /// It fails: where, in words.
+    /// It fails, with a counterexample in words.
     Fails(String),
-    /// Nothing was found wrong: how far the search came, in words.
+    /// No counterexample was found; the text says how far the search went.
     Open(String),
 }
 
-/// Whether two values are the same: as functions of an index, where one of them is a function.
+/// Whether two values are equal: as functions of an index, if one of them is a function.
 ///
 /// ```
 /// use tilewright_draw::explain::check::{Answer, equal};
@@ -44,7 +44,7 @@ pub enum Answer {
 pub fn equal(a: &Value, b: &Value) -> Finding {
     let (x, y) = (map::of(a), map::of(b));
     let law = "left(i) = right(i)";
-    // A shape beside a layout is its compact layout.
+    // If one value is a layout, a shape means its compact layout.
     let functions = [&x, &y].into_iter().any(Option::is_some);
     if let Some(failure) = linear(a, b).filter(|_| a != b) {
         return Finding { law: law.to_owned(), answer: Answer::Fails(failure) };
@@ -62,8 +62,8 @@ pub fn equal(a: &Value, b: &Value) -> Finding {
     }
 }
 
-/// Where two maps over bits differ: in their inputs or outputs, or else first at a power of two,
-/// for they are linear. None for other values.
+/// The difference of two maps over bits: in their inputs or outputs, or else at the first power of
+/// two where they differ, which is enough because they are linear. None for other values.
 fn linear(a: &Value, b: &Value) -> Option<String> {
     let (x, y) = match (a, b) {
         (Value::Linear(x), Value::Linear(y)) => (x, y),
@@ -114,7 +114,7 @@ fn linear(a: &Value, b: &Value) -> Option<String> {
     None
 }
 
-/// Two values that are not functions are different.
+/// The finding for two values that are not functions and are different.
 fn different() -> Finding {
     Finding { law: "left = right".to_owned(), answer: Answer::Fails("the values differ".to_owned()) }
 }
@@ -122,8 +122,8 @@ fn different() -> Finding {
 const PROVED: &str = "for all values of its numbers, by the algebra";
 const REFUTED: &str = "the algebra shows that they differ";
 
-/// Whether two maps are the same function: at every index where that is done at once, else by the
-/// algebra.
+/// Whether two maps are the same function: at every index if that can be tested quickly, else by
+/// the algebra.
 fn same(a: &Map, b: &Map, values: [&Value; 2], law: &'static str) -> Finding {
     if a.size() <= law::MOST || a.size() != b.size() {
         return of_verdict(law::same(a, b, law));
@@ -154,9 +154,9 @@ fn same(a: &Map, b: &Map, values: [&Value; 2], law: &'static str) -> Finding {
     Finding { law: law.to_owned(), answer }
 }
 
-/// Whether two values are the same function, by the algebra; none if they are no functions.
+/// Whether two values are the same function, by the algebra; None if they are not functions.
 ///
-/// The error is why that is not decided.
+/// The error says why that is not decided.
 fn equivalent(a: &Value, b: &Value) -> Option<Result<bool, String>> {
     let mut environment = Environment::new();
     environment.bind("left", a.clone());
@@ -164,18 +164,21 @@ fn equivalent(a: &Value, b: &Value) -> Option<Result<bool, String>> {
     match evaluate("equivalent(left, right)", &mut environment) {
         Ok(Value::Bool(same)) => Some(Ok(same)),
         Ok(_) => None,
-        // Refusals of the algebra; the others are about arguments that are not functions.
+        // Refusals of the algebra are reported; the others are about arguments that are not
+        // functions.
         Err(error) if error.code.starts_with("E01") => Some(Err(error.message)),
         Err(_) => None,
     }
 }
 
-/// The first index at which two layouts of one size differ; none if they are the same function.
+/// The first index at which two layouts of the same size differ; None if they are the same
+/// function.
 ///
-/// Coalesced, both go on in one mode up to some index `p` and agree there. If their next strides
-/// differ, they differ at `p`. If only their next extents do, the shorter mode ends at some index:
-/// there the longer one takes one step more, and the other takes another, or the two modes would
-/// have been one.
+/// Both layouts are coalesced. Up to some index `p` each is in one mode, and they agree there. If
+/// the next strides differ, the layouts differ at `p`. If only the next extents differ, the shorter
+/// mode ends at some index. There the longer mode takes one more step of the common stride, and the
+/// other layout takes a different step, because otherwise coalescing would have merged its two
+/// modes.
 fn first_difference(a: &Layout, b: &Layout) -> Option<i64> {
     let (a, b) = (a.coalesce().ok()?, b.coalesce().ok()?);
     let mut reached = 1_i64;
@@ -191,7 +194,7 @@ fn first_difference(a: &Layout, b: &Layout) -> Option<i64> {
     None
 }
 
-/// Tests functions whose numbers become known at launch at some numbers.
+/// Tests functions with parameters that are known at launch, at some values of the parameters.
 fn same_at_launch(a: &Value, b: &Value, law: &'static str, reason: &str) -> Finding {
     let choices = launch::choices(&[a, b]).unwrap_or_default();
     let mut tested = 0;
@@ -208,7 +211,7 @@ fn same_at_launch(a: &Value, b: &Value, law: &'static str, reason: &str) -> Find
     Finding { law: law.to_owned(), answer }
 }
 
-/// Whether the law of the operation holds for a call; none if no law can be checked on these
+/// Whether the law of the operation holds for a call; None if no law can be checked for these
 /// arguments.
 ///
 /// ```
@@ -226,7 +229,7 @@ pub fn of_call(call: &Call) -> Option<Finding> {
     }
 }
 
-/// A proof by the algebra of a law with too many indices to test, if there is one.
+/// A proof by the algebra, for a law with too many indices to test; None if there is no proof.
 fn by_algebra(call: &Call) -> Option<Finding> {
     let (first, size) = (call.arguments.first()?, map::of(&call.value)?.size());
     if size <= law::MOST {
@@ -252,7 +255,8 @@ fn operands(call: &Call) -> Vec<&Value> {
     call.arguments.iter().chain([&call.value]).collect()
 }
 
-/// The law of a call whose numbers become known at launch, tested at some of them.
+/// The law of a call with parameters that are known at launch, tested at some values of the
+/// parameters.
 fn at_launch(call: &Call, choices: &[Values]) -> Option<Finding> {
     let (mut law, mut tested, mut count) = (String::new(), 0_i64, 0);
     for choice in choices {
@@ -290,7 +294,8 @@ fn of_verdict(verdict: Verdict) -> Finding {
 mod tests {
     use super::*;
 
-    /// Of all pairs of small layouts of one size, the first difference is where a walk finds it.
+    /// Law: for all pairs of small layouts of the same size, the first difference is the one that a
+    /// search over all indices finds.
     #[test]
     fn the_first_difference_is_found_without_a_walk() {
         let mut layouts: Vec<Layout> = Vec::new();

@@ -65,8 +65,8 @@ fn counted(map: &Map, cosize: Option<i64>) -> Option<String> {
     Some(yes.chain(no).collect::<Vec<_>>().join(", "))
 }
 
-/// The questions with the answer yes, those with the answer no, a witness, and the least form of
-/// the layout. Compact is the same as bijective.
+/// The predicates that are true, those that are false, a witness, and the coalesced form of the
+/// layout. Compact means the same as bijective.
 fn predicates(layout: &Layout) -> Vec<String> {
     let asked = [
         ("injective", layout.is_injective().ok()),

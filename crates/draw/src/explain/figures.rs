@@ -1,7 +1,7 @@
 //! The picture of a value, of a call, and of each step of a derivation.
 //!
-//! Law: pictures are drawn from values; a call whose operation has its own picture gets that, and
-//! any other the picture of its value.
+//! Law: pictures are drawn from values. A call whose operation has a picture of its own gets that
+//! picture; any other call gets the picture of its value.
 
 mod derivation;
 pub mod instructions;
@@ -36,7 +36,7 @@ pub fn of(
     if let Some(figure) = of_bits(value, style, banks)? {
         return Ok(Some(figure));
     }
-    // A call that cannot be drawn as one is drawn as its value.
+    // If a call cannot be drawn as its operation, its value is drawn.
     match call.map(|call| of_call(call, style)) {
         Some(Ok(Some(figure))) => Ok(Some(figure)),
         Some(Err(error)) => Err(error),
@@ -44,12 +44,12 @@ pub fn of(
     }
 }
 
-/// The picture of a value by itself.
+/// The picture of a value, without its call.
 pub(crate) fn of_value(value: &Value, style: Style) -> Result<Option<Figure<'static>>, DrawError> {
     of(value, None, style, Banks::of_elements(16))
 }
 
-/// A swizzle with its banks, a linear map over bits as its matrix.
+/// A swizzle with its banks, or a linear map over bits as its matrix.
 fn of_bits(value: &Value, style: Style, banks: Banks) -> Result<Option<Figure<'static>>, DrawError> {
     Ok(match value {
         Value::Layout(AnyLayout::Composed(map)) if swizzles(map) => Some(draw::swizzle(map, banks, style)),
@@ -60,7 +60,7 @@ fn of_bits(value: &Value, style: Style, banks: Banks) -> Result<Option<Figure<'s
     })
 }
 
-/// The picture of a value itself: a grid of its values, a matrix of bits, a diagram.
+/// The picture of a value without its call: a grid of its values, a matrix of bits, or a diagram.
 pub(crate) fn alone(value: &Value, style: Style) -> Result<Option<Figure<'static>>, DrawError> {
     match value {
         Value::Matrix(map) => Ok(Some(draw::bits(&value.to_string(), map, style))),
@@ -82,7 +82,7 @@ pub fn of_call(call: &Call, style: Style) -> Result<Option<Figure<'static>>, Dra
             Ok(figure.transpose()?)
         }
         ("make_layout_tv", _) => {
-            // The tile, and who has which of its elements.
+            // The tile, and the thread and value that hold each of its elements.
             let Value::List(parts) = &call.value else { return Ok(None) };
             let [tile, Value::Layout(held)] = parts.as_slice() else { return Ok(None) };
             let (Some(tile), Some(map)) = (tile.integer_tree(), map::of(&Value::Layout(held.clone()))) else {

@@ -1,15 +1,15 @@
-//! Values that become known at launch, tried at numbers.
+//! Parameters that are known only at launch, replaced by sample numbers.
 //!
 //! A law of layouts with parameters must hold for every allowed value of each parameter. It is
-//! tested for some of them: the smallest ones, and others that differ in size and divisors.
+//! tested for some of them: the smallest ones, and others of different sizes and divisors.
 
 use tilewright_layout::symbolic::{Parameter, Values};
 use tilewright_notation::Value;
 
-/// How many choices of numbers are tried at most.
+/// The largest number of choices of numbers that are tried.
 const MOST: usize = 24;
 
-/// Numbers for the parameters of these values; none if there are no parameters.
+/// Sample numbers for the parameters of these values; None if there are no parameters.
 pub fn choices(values: &[&Value]) -> Option<Vec<Values>> {
     let mut parameters: Vec<Parameter> = values.iter().flat_map(|value| value.parameters()).collect();
     parameters.sort();
@@ -23,7 +23,8 @@ pub fn choices(values: &[&Value]) -> Option<Vec<Values>> {
         let mut values = Values::new();
         let mut rest = number;
         for (position, (parameter, numbers)) in parameters.iter().zip(&candidates).enumerate() {
-            // In order while all fit, and so that the parameters differ where not all are tried.
+            // In order if all combinations fit; otherwise so that the numbers of the parameters
+            // differ.
             let at =
                 if most < MOST { rest % numbers.len() } else { (number * (position + 1) + position) % numbers.len() };
             rest /= numbers.len();
@@ -54,10 +55,10 @@ pub fn named(values: &[&Value], choice: &Values) -> String {
     named.collect::<Vec<_>>().join(", ")
 }
 
-/// The numbers of a value must be known first; with the call that sets them:
+/// Says that the parameters of a value must be set first, with the call that sets them:
 /// `substitute((M,4):(4,1), M, 8)`.
 ///
-/// None if they are known.
+/// None if the value has no parameters.
 ///
 /// ```
 /// use tilewright_draw::explain::launch::unknown;

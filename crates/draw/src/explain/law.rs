@@ -22,25 +22,25 @@ use tiling::{
     product_of_composed,
 };
 
-/// How many indices are tested at most.
+/// The largest number of indices that are tested.
 pub const MOST: i64 = 1 << 22;
 
-/// How many are tested of a law that needs memory for each, where not all can be: a part proves
-/// nothing about the rest.
+/// The number of indices that are tested of a law that needs memory for each index, if not all can
+/// be tested: such a part proves nothing about the rest.
 const PART: i64 = 1 << 18;
 
-/// The law of what is the same function in another form.
+/// The law of operations that give the same function in another form.
 pub const SAME: &str = "R(i) = A(i)";
 
 /// The result of testing a law.
 pub struct Verdict {
     /// The law, as a formula.
     pub law: String,
-    /// At how many indices it was tested.
+    /// The number of indices at which it was tested.
     pub tested: i64,
-    /// How many indices there are.
+    /// The number of all indices.
     pub total: i64,
-    /// The first place at which it fails, in words.
+    /// The first counterexample, in words; None if the law holds at all tested indices.
     pub failure: Option<String>,
 }
 
@@ -61,12 +61,12 @@ fn test_first(bound: i64, law: &'static str, total: i64, mut at: impl FnMut(i64)
     Verdict { law: law.into(), tested: bound, total, failure: None }
 }
 
-/// The value at an index, or why there is none.
+/// The value at an index, or the reason why there is none.
 fn at(map: &Map, index: i64) -> Result<Point, String> {
     map.value(index).map_err(|error| error.to_string())
 }
 
-/// The value at what another map gives.
+/// The value of a map at the value of another map.
 fn after(map: &Map, point: &Point) -> Result<Point, String> {
     map.value_at(&points::within(point, map.shape())).map_err(|error| error.to_string())
 }
@@ -76,7 +76,7 @@ fn offset(map: &Map, index: i64) -> Result<i64, String> {
     map.at(index).map_err(|error| error.to_string())
 }
 
-/// The sum of two values, by XOR or not.
+/// The sum of two values, or their XOR.
 fn plus(by_xor: bool, left: &Point, right: &Point) -> Result<Point, String> {
     let add = |a: i64, b: i64| if by_xor { Some(a ^ b) } else { a.checked_add(b) };
     let sum = match (left, right) {
@@ -96,7 +96,7 @@ fn agree(map: &Map, index: i64, left: (&str, Point), right: (&str, Point)) -> In
     Err(format!("at coordinate {coordinate} (index {index}): {} = {}, but {} = {}", left.0, left.1, right.0, right.1))
 }
 
-/// The law of an operation, tested; `None` where no law is known for it and these arguments.
+/// Tests the law of an operation. None if there is no law for the operation and these arguments.
 pub fn of(operation: &str, arguments: &[Value], value: &Value) -> Option<Verdict> {
     if let Value::Bool(holds) = value {
         return Some(predicate(operation, arguments, *holds));
@@ -144,7 +144,7 @@ pub fn of(operation: &str, arguments: &[Value], value: &Value) -> Option<Verdict
         "logical_product" | "zipped_product" | "tiled_product" | "flat_product" => {
             let by = match tiler_of(arguments.get(1)?) {
                 Some(Tiler::Layout(layout)) => Map::from(&layout),
-                // A composed layout is an arrangement as a whole, too.
+                // A composed layout is also one arrangement.
                 None => b?,
                 Some(tiler) => {
                     return match (map::plain(first), value) {
@@ -175,7 +175,7 @@ fn without_still_modes(value: &Value) -> Option<Map> {
     }
 }
 
-/// A predicate holds, or here is where it does not.
+/// The verdict of a predicate: it holds, or a counterexample.
 fn predicate(operation: &str, arguments: &[Value], holds: bool) -> Verdict {
     let law = format!("{operation} is true");
     if holds {
@@ -193,7 +193,7 @@ fn predicate(operation: &str, arguments: &[Value], holds: bool) -> Verdict {
     Verdict { law, tested: 1, total: 1, failure: Some(seen.unwrap_or_else(|| format!("{operation} is false"))) }
 }
 
-/// The tiler that an argument stands for: a tuple tiles by mode.
+/// The tiler that an argument represents: a tuple tiles mode by mode.
 fn tiler_of(value: &Value) -> Option<Tiler> {
     value.to_tiler()?.ok()
 }
@@ -214,8 +214,8 @@ fn reshaped(a: &Map, result: &Map) -> Verdict {
     })
 }
 
-/// `R(c) = A(B(c))`. A shape or a tiler as B composes by mode; a swizzle as A is read on all
-/// integers.
+/// `R(c) = A(B(c))`. A shape or a tiler as B is composed mode by mode; a swizzle as A is evaluated
+/// at any integer.
 fn composition(a: &Value, b: &Value, result: &Map) -> Option<Verdict> {
     let tiler = match b {
         _ if map::of(b).is_some() => return composed(a, &map::of(b)?, result),
@@ -266,8 +266,8 @@ fn composed(a: &Value, b: &Map, result: &Map) -> Option<Verdict> {
     }))
 }
 
-/// The modes of A beside their tiles; a mode that is kept whole is its own tile. Modes of A without
-/// a tile are dropped.
+/// The modes of A, each with its tile; a mode that is kept whole is its own tile. Modes of A
+/// without a tile are dropped.
 fn pair_modes(a: &Layout, tiler: &Tiler, pairs: &mut Vec<(Layout, Option<Layout>)>) {
     match tiler {
         Tiler::Layout(tile) => pairs.push((a.clone(), Some(tile.clone()))),
@@ -280,7 +280,7 @@ fn pair_modes(a: &Layout, tiler: &Tiler, pairs: &mut Vec<(Layout, Option<Layout>
     }
 }
 
-/// The offsets of `R` are those of `A`.
+/// `R` has the same offsets as `A`.
 fn same_offsets(a: &Map, result: &Map) -> Verdict {
     let law = "R takes the same offsets as A";
     let total = a.size().max(result.size());
@@ -336,7 +336,7 @@ fn nullspace(a: &Map, result: &Map) -> Verdict {
 
 fn sum(a: &Map, b: &Map, result: &Map) -> Verdict {
     test("R(i) = A(i) + B(i)", a.size(), |index| {
-        // Values that go through another map are integers, whatever the other ones are.
+        // Values that go through an outer map are integers.
         let both = plus(a.adds_by_xor() && b.adds_by_xor(), &at(a, index)?, &at(b, index)?)?;
         agree(a, index, ("A(i) + B(i)", both), ("R(i)", at(result, index)?))
     })
@@ -355,7 +355,7 @@ mod tests {
         of(operation, &arguments, &value(result))
     }
 
-    /// Each law accepts the first result and refuses the second.
+    /// Each law must accept the first result and refuse the second.
     fn distinguish(cases: &[(&str, &[&str], &str, &str)]) {
         for (operation, arguments, right, wrong) in cases {
             let held = verdict(operation, arguments, right).unwrap();
@@ -400,7 +400,7 @@ mod tests {
         distinguish(&cases);
     }
 
-    /// Layouts that are shown to take the same offsets do, counted one by one.
+    /// Law: layouts that are proved to have the same offsets have them, counted one by one.
     #[test]
     fn the_same_offsets_as_often() {
         let leaves = [(1, 5), (2, 1), (2, 2), (2, 0), (3, 1), (2, -2), (4, 1), (3, 2)];
@@ -429,7 +429,7 @@ mod tests {
         assert!(shown > 100 && other > 1000, "{shown} {other}");
     }
 
-    /// Right answers that name fewer modes than the law's other side, or repeat nothing.
+    /// Correct results that name fewer modes than the other side of the law, or repeat nothing.
     #[test]
     fn laws_accept_what_is_right_in_other_words() {
         let cases: [(&str, &[&str], &str, &str); 23] = [
@@ -456,7 +456,8 @@ mod tests {
                 "S<1,0,1> o 0 o ((2,2),(2,1)):((1,4),(2,0))",
                 "S<1,0,1> o 0 o ((2,2),(2,1)):((1,2),(2,0))",
             ),
-            // A map that takes two offsets to one; copies at one place; arrangements through a map.
+            // An outer map that sends two offsets to one; copies at one offset; arrangements
+            // through an outer map.
             ("logical_product", &["4:0 o 0 o 2:1", "2:1"], "4:0 o 0 o (2,2):(1,2)", "4:1 o 0 o (2,2):(1,2)"),
             ("logical_product", &["(2,3):(1,0) o 0 o 2:2", "2:1"], "(2,2):(0,1)", "(2,2):(1,0)"),
             ("logical_product", &["2:1", "2:0"], "(2,2):(1,0)", "(2,2):(1,2)"),

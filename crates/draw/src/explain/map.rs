@@ -1,4 +1,4 @@
-//! Values of the language that are functions, as maps from indices to offsets or coordinates.
+//! Values of the notation that are functions, as maps from indices to offsets or coordinates.
 //!
 //! Drawing and checking need no more of a layout than [`Map`], so whatever can be evaluated can be
 //! drawn and checked.
@@ -8,8 +8,8 @@ pub use crate::{Map, Target as Point};
 use tilewright_layout::{Layout, Tree};
 use tilewright_notation::Value;
 
-/// The function that a value is; `None` for numbers, tuples and the like, and for what is not known
-/// before launch.
+/// The function that a value is. `None` for numbers, tuples and the like, and for values with
+/// parameters that are known only at launch.
 pub fn of(value: &Value) -> Option<Map> {
     match value {
         Value::Layout(layout) => Map::new(layout),
@@ -17,12 +17,13 @@ pub fn of(value: &Value) -> Option<Map> {
     }
 }
 
-/// As [`of`], reading a shape as its compact layout, as functions do with their arguments.
+/// As [`of`], with a shape read as its compact layout, as the functions of the notation read their
+/// arguments.
 pub fn of_operand(value: &Value) -> Option<Map> {
     Map::new(&value.operand_layout()?)
 }
 
-/// The layout of integers that a value is; a shape is its compact layout.
+/// The integer layout that a value is; a shape means its compact layout.
 pub fn plain(value: &Value) -> Option<Layout> {
     value.operand_layout()?.integer().cloned()
 }

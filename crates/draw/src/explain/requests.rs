@@ -1,7 +1,7 @@
 //! The memory that the lanes of a request access, as text and as pictures: banks of shared memory,
 //! sectors of global memory.
 //!
-//! Law: what is said and drawn are the counts of a report, and the words that [`phase_hits`] and
+//! Law: texts and pictures show the counts of a report, and the words that [`phase_hits`] and
 //! [`request_units`] list.
 //!
 //! [`phase_hits`]: tilewright_layout::analysis::phase_hits
@@ -23,9 +23,9 @@ pub fn count(number: i64, noun: &str) -> String {
     format!("{number} {noun}{ending}")
 }
 
-/// A note about a swizzle that may count bytes, for elements of `bits` bits: `S<3,4,3>` is how a
-/// pointer to shared memory has the swizzle that is `S<3,3,3>` in elements of 16 bits. None if it
-/// is not a swizzle of 16-byte units, or if elements are bytes.
+/// A note about a swizzle that may be counted in bytes, for elements of `bits` bits: for a pointer
+/// to shared memory, `S<3,4,3>` is the swizzle that is `S<3,3,3>` in elements of 16 bits. None if
+/// the swizzle does not have 16-byte units, or if elements are bytes.
 ///
 /// ```
 /// use tilewright_draw::explain::requests::bytes_or_elements;
@@ -38,7 +38,7 @@ pub fn count(number: i64, noun: &str) -> String {
 /// assert_eq!(said("S<3,4,3> o 0 o (8,128):(128,1)", 8), None);
 /// ```
 pub fn bytes_or_elements(layout: &AnyLayout, bits: i64) -> Option<String> {
-    // The three swizzles of the hardware move units of 2^4 bytes, by the bits 7 and up.
+    // The three swizzles of the hardware permute units of 2^4 bytes, by the bits from 7 up.
     const UNIT: i64 = 4;
     const SHIFT: i64 = 3;
     let AnyLayout::Composed(map) = layout else { return None };
@@ -53,7 +53,7 @@ pub fn bytes_or_elements(layout: &AnyLayout, bits: i64) -> Option<String> {
     ))
 }
 
-/// Why a word is not an access; None if the text is not a word and may be an expression.
+/// Why a word does not name an access. None if the text is not a word, and so may be an expression.
 ///
 /// ```
 /// use tilewright_draw::explain::requests::no_access;
@@ -63,7 +63,8 @@ pub fn bytes_or_elements(layout: &AnyLayout, bits: i64) -> Option<String> {
 /// assert_eq!(no_access("(32,4):(4,1)"), None);
 /// ```
 pub fn no_access(spec: &str) -> Option<String> {
-    // A word, with or without the elements of a load, is the name of an access, and no expression.
+    // A word, with or without the elements of a load, is the name of an access, and not an
+    // expression.
     let name = spec.split_once(':').filter(|(_, own)| own.parse::<i64>().is_ok()).map_or(spec, |(name, _)| name);
     let word = name.starts_with(|c: char| c.is_ascii_alphabetic())
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '.' || c == '_');
@@ -203,7 +204,7 @@ pub fn sectors(
         .captioned("Rows are lines of 128 bytes by their first byte, columns their words of 4 bytes, in sectors of 32.")
 }
 
-/// With the access and its cost below the last panel.
+/// The figure with the access and its cost in the note of the last panel.
 fn noted(mut figure: Figure<'static>, access: &Access, cost: &str) -> Figure<'static> {
     if let Some(Some(panel)) = figure.table.last_mut().and_then(|row| row.first_mut()) {
         panel.note = format!("{}: {cost}", access_text(access));

@@ -1,7 +1,8 @@
-//! Linear maps over bits.
+//! Pictures of linear maps over bits.
 //!
-//! Law: the cell in row `i` and column `j` is 1 where bit `i` of the image of bit `j` is set. So a
-//! column is the image of one bit, and a bit of an image is the XOR of the bits that its row picks.
+//! Law: the cell in row `i` and column `j` is 1 if bit `i` of the image of bit `j` is set. So a
+//! column is the image of one bit, and a bit of an image is the XOR of the input bits that have a 1
+//! in its row.
 
 use std::fmt::Write as _;
 

@@ -1,7 +1,7 @@
-//! Compositions: the indices that B picks out of A, mode by mode and all together.
+//! Pictures of compositions: the indices of A that B selects, mode by mode and as a whole.
 //!
-//! Law: every value is that of A at the value of B, both evaluated; nothing is taken from a
-//! composite, so that a composition that does not exist can be looked at as well.
+//! Law: every value is that of A at the value of B, both evaluated. The composite layout is not
+//! used, so that a composition that does not exist can be drawn too.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -18,11 +18,11 @@ use crate::pictures::selection::indices;
 use crate::pictures::{Medium, Shade, Style};
 use crate::theme::Paint;
 
-/// How many positions of a mode, or indices of a layout, are drawn in a line.
+/// The largest number of positions of a mode, or of indices of a layout, in a line.
 const MAX_LINE: i64 = 32;
 
-/// A composition: A with the indices that B picks, B, and the composite. A colour is a position of
-/// the last mode of B.
+/// A composition: A with the indices that B selects, B, and the composite. Each position of the
+/// last mode of B has a colour.
 ///
 /// Errors: the composition is refused; there are more than [`crate::MAX_INDICES`] indices.
 ///
@@ -63,10 +63,10 @@ pub fn composition<'a>(a: &Layout, b: &Layout, style: Style) -> Result<Figure<'a
     Ok(first.beside(second).followed_by(third).captioned(caption))
 }
 
-/// A composition mode by mode: the indices of A that a mode of B leads to, and the values of A
-/// there.
+/// A composition mode by mode: the indices of A that a mode of B selects, and the values of A at
+/// them.
 ///
-/// Modes that the composition splits have a line where one run ends and the next begins.
+/// If the composition splits a mode, a line marks the end of each run.
 ///
 /// Errors: a layout refuses an index.
 ///
@@ -110,10 +110,10 @@ pub fn composition_by_mode<'a>(a: &Layout, b: &Layout, style: Style) -> Result<F
     Ok(Figure { table, ..Figure::default() })
 }
 
-/// A layout as a line of its indices, some of them highlighted by `what`. There are lines where its
-/// modes end.
+/// A layout as a line of its indices, some of which `what` highlights. Lines mark the ends of its
+/// modes.
 ///
-/// None if a line does not hold the indices.
+/// None if a line is too short for the indices.
 ///
 /// Errors: the layout refuses an index.
 ///
@@ -139,7 +139,7 @@ pub fn over_indices<'a>(
     }
     let coalesced = layout.coalesce()?;
     let axis = Axis::of(&coalesced.shape());
-    // Past its end a layout goes on in its last mode; the line ends with a whole run of the modes
+    // Past its end a layout continues in its last mode; the line ends with a whole run of the modes
     // before it.
     let run = axis.run(axis.levels().saturating_sub(1)).clamp(1, MAX_LINE);
     let len = layout.size().min(MAX_LINE).max(last.saturating_add(1)).saturating_add(run - 1) / run * run;

@@ -1,7 +1,7 @@
-//! A layout and its complement over memory: the gaps, and the copies that fill them.
+//! Pictures of a layout and its complement over memory: the gaps, and the copies that fill them.
 //!
-//! Law: an offset belongs to copy `j` when it is `A(i) + R(j)` for some `i`; the first copy that
-//! reaches it is shown. What no copy reaches is a hole.
+//! Law: an offset belongs to copy `j` if it is `A(i) + R(j)` for some `i`; the first such copy is
+//! shown. An offset of no copy is a hole.
 
 use std::collections::HashMap;
 
@@ -14,12 +14,12 @@ use crate::number::push_integer;
 use crate::pictures::{MAX_INDICES, Medium, Style};
 use crate::theme::Paint;
 
-/// How many offsets are drawn to a row, and how many at most.
+/// The number of offsets in a row, and the largest number of offsets.
 const ROW: i64 = 16;
 const MAX_OFFSETS: i64 = 2048;
 
-/// A layout over memory with its gaps, and the copies of it that its complement adds. A colour is a
-/// copy.
+/// A layout over memory with its gaps, and the copies of it that its complement adds. Each copy has
+/// a colour.
 ///
 /// Errors: there are more than [`crate::MAX_INDICES`] offsets; one is negative or does not fit in
 /// 64 bits.

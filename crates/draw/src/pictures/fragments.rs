@@ -1,9 +1,9 @@
-//! Threads and values: who holds what.
+//! Pictures of thread-value layouts: which thread holds which element.
 //!
 //! Law: a thread-value layout maps (thread, value) to a position in a tile, counted first mode
 //! fastest. Its picture is the tile; the cell of a position shows the thread and the index of its
-//! value. If several hold it, the first one is shown, in the order of indices, and the cell says
-//! how many more there are; positions without a holder are empty.
+//! value. If several threads or values hold a position, the first one in the order of indices is
+//! shown, with the number of the others. Positions without a holder are empty.
 
 use std::fmt::Write as _;
 
@@ -23,7 +23,7 @@ use crate::theme::{Paint, Palette};
 /// The lanes of a warp (PTX ISA, "Thread Hierarchy").
 const WARP: i64 = 32;
 
-/// A place that a thread holds.
+/// The thread and value that hold a position.
 #[derive(Debug, Clone, Copy)]
 struct Owner {
     thread: i64,
@@ -90,7 +90,7 @@ impl Owners {
 }
 
 impl Owners {
-    /// A note that positions have more holders than a cell can show, if so.
+    /// A note, if positions have several holders, of which a cell shows only one.
     fn shared(&self) -> Option<String> {
         let mut holders = self.places.iter().flatten().map(|owner| owner.others.saturating_add(1));
         let first = holders.next()?;
@@ -106,11 +106,11 @@ impl Owners {
 /// How a tile is drawn.
 #[derive(Debug, Clone, Copy, Default)]
 struct TileStyle {
-    /// Rows are its mode 1, not its mode 0.
+    /// Whether rows are the tile's mode 1 instead of its mode 0.
     transposed: bool,
-    /// The most rows and columns: of a larger tile, the first ones.
+    /// The largest numbers of rows and columns; of a larger tile, the first ones are drawn.
     most: Option<[i64; 2]>,
-    /// Use a pixel for a position, even if there is room for text.
+    /// Whether each position is a pixel, even if there is space for text.
     coarse: bool,
 }
 
@@ -138,7 +138,7 @@ fn panel<'a>(
     let modes: Vec<Tree<i64>> = tile.modes().collect();
     let (first, second) = match modes.as_slice() {
         [] => (Axis::flat(1), Axis::flat(1)),
-        // A tile of one mode is a row.
+        // A tile of one mode is drawn as a row.
         [only] => (Axis::flat(1).unticked(), Axis::of(only)),
         [first, second @ ..] => (Axis::of(first), Axis::of_modes(second)),
     };
@@ -157,7 +157,7 @@ fn panel<'a>(
     let shown = (part != whole)
         .then(|| format!("the first {} × {} of {} × {}; {counts}", part[0], part[1], whole[0], whole[1]));
     if (coarse || !fits(rows.len(), columns.len())) && style.medium == Medium::Page {
-        // One colour for each thread would be noise at this size.
+        // With this many threads, one colour for each thread would be noise.
         let by_warp = style.palette == Palette::Distinct && owners.threads > WARP;
         let style = if by_warp { Style { palette: Palette::Warp, ..style } } else { style };
         let colours = "; too many places to name: each warp has a hue, each eight of its lanes a tone";
@@ -200,12 +200,12 @@ fn panel<'a>(
     Ok(if notes.is_empty() { panel } else { panel.noted(notes.join("; ")) })
 }
 
-/// A side of at most this many positions.
+/// A side, cut to at most this many positions.
 fn cut(side: Axis, most: i64) -> Axis {
     if side.len() > most { side.cut_to(most) } else { side }
 }
 
-/// The image of a tile: a pixel for each place, or for the first of a block.
+/// The image of a tile: a pixel for each position, or for the first of a block.
 fn image<'a>(owners: &Owners, rows: &Axis, columns: &Axis, place: &dyn Fn(i64, i64) -> i64, style: Style) -> Body<'a> {
     const MOST: i64 = 1024;
     let block = |len: i64| (len + MOST - 1) / MOST;
@@ -222,11 +222,11 @@ fn image<'a>(owners: &Owners, rows: &Axis, columns: &Axis, place: &dyn Fn(i64, i
 
 /// A thread-value layout over its tile: each cell says which thread holds it as which value.
 ///
-/// The modes of `tv` are threads and values; `tile` is the shape that its offsets count, or that
-/// its coordinates are in.
+/// The modes of `tv` are threads and values. `tile` is the shape in which its offsets are counted,
+/// or of its coordinates.
 ///
-/// Errors: the layout leads outside the tile, has other than one or two modes, or either has more
-/// than [`crate::MAX_INDICES`] places.
+/// Errors: the layout has values outside the tile, does not have one or two modes, or a mode has
+/// more than [`crate::MAX_INDICES`] positions.
 ///
 /// ```
 /// use tilewright_draw::{Map, Style, Theme, thread_value};
@@ -243,8 +243,8 @@ pub fn thread_value<'a>(heading: &str, tv: &Map, tile: &Tree<i64>, style: Style)
     Ok(Figure::row([panel(heading, "", tv, tile, TileStyle::default(), style)?]))
 }
 
-/// As [`thread_value`], but of a tile with more rows or columns than `most` these first ones alone,
-/// which are named below it: a page of many large tiles stays small.
+/// As [`thread_value`], but a tile with more rows or columns than `most` shows only the first of
+/// them, with a note below: so a page of many large tiles stays small.
 ///
 /// Errors: as [`thread_value`].
 ///
@@ -271,8 +271,8 @@ pub fn thread_value_corner<'a>(
     Ok(Figure::row([panel(heading, "", tv, tile, TileStyle { most: Some(most), ..TileStyle::default() }, style)?]))
 }
 
-/// The two sides of a copy: the threads that read the positions of the source, and the threads that
-/// write those of the target, with the same colours.
+/// The two ends of a copy: the threads that read the positions of the source, and the threads that
+/// write those of the target, in the same colours.
 ///
 /// Errors: as [`thread_value`].
 pub fn copy<'a>(source: &Map, target: &Map, tile: &Tree<i64>, style: Style) -> Result<Figure<'a>, DrawError> {
@@ -280,12 +280,12 @@ pub fn copy<'a>(source: &Map, target: &Map, tile: &Tree<i64>, style: Style) -> R
     Ok(from.followed_by(Figure::row([operand("target", target, tile, TileStyle::default(), style)?])))
 }
 
-/// A matrix product in the standard arrangement: B (k by n) at the top right, A (m by k) at the
-/// bottom left, C (m by n) at the bottom right, so that the axes they share are aligned.
+/// The operands of a matrix instruction in the usual arrangement: B (k by n) at the top right, A (m
+/// by k) at the bottom left, C (m by n) at the bottom right, so that shared axes are aligned.
 ///
 /// `operands` are the thread-value layouts of A over `(m,k)`, B over `(n,k)` and C over `(m,n)`, as
-/// CuTe's; `extents` are m, n and k. If one tile has too many places to name, all three are images
-/// at one scale.
+/// in CuTe; `extents` are m, n and k. If one tile has too many positions for text, all three are
+/// images at one scale.
 ///
 /// Errors: as [`thread_value`]; an extent is not positive.
 pub fn mma<'a>(operands: [&Map; 3], extents: [i64; 3], style: Style) -> Result<Figure<'a>, DrawError> {
@@ -295,7 +295,8 @@ pub fn mma<'a>(operands: [&Map; 3], extents: [i64; 3], style: Style) -> Result<F
         let shape = Tree::flat([rows, columns])?;
         tilewright_layout::Layout::compact(&shape).map(|layout| layout.shape())
     };
-    // If one tile has too many places to name, all are images: at one scale, the axes are aligned.
+    // If one tile has too many positions for text, all are images at one scale, so that the axes
+    // are aligned.
     let coarse = ![(k, n), (m, k), (m, n)].into_iter().all(|(rows, columns)| fits(rows, columns));
     let shown = TileStyle { coarse, ..TileStyle::default() };
     let top = operand("B", b, &tile(n, k)?, TileStyle { transposed: true, ..shown }, style)?;

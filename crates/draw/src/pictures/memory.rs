@@ -1,4 +1,4 @@
-//! The image of a layout over a line of memory.
+//! Pictures of a layout over a line of memory.
 //!
 //! Law: the cell of an address shows its index. Addresses without an index are gaps; those with
 //! several are overlaps, and show how many. The line is broken into rows; it begins at the smallest
@@ -16,14 +16,14 @@ use crate::number::push_integer;
 use crate::pictures::{MAX_INDICES, Medium, Style};
 use crate::theme::{Paint, Palette};
 
-/// The most addresses that are drawn; a note says how many are omitted.
+/// The largest number of addresses that are drawn; a note says how many are omitted.
 const MAX_ADDRESSES: i64 = 4096;
 
-/// How many addresses a row has at most.
+/// The largest number of addresses in a row.
 const MAX_WIDTH: i64 = 1024;
 
-/// A layout over memory: each address with the index that has it, gaps and overlaps; `width`
-/// addresses to a row.
+/// A layout over memory: each address with its index, gaps and overlaps, in rows of `width`
+/// addresses.
 ///
 /// Errors: the layout refuses an index; its values are coordinates; the width is not positive or
 /// more than 1024.
@@ -73,16 +73,16 @@ pub fn memory<'a>(heading: &str, map: &Map, width: i64, style: Style) -> Result<
     Ok(Figure::row([panel]).captioned(caption).explained(Legend::Names(names)))
 }
 
-/// A line of memory, and which indices are where.
+/// A line of memory: the indices at each address.
 struct MemoryLine {
     size: i64,
-    /// The first index at each address, and how many there are.
+    /// The first index at each address, and the number of indices.
     held: HashMap<i64, (i64, u32)>,
-    /// The first and the last address of the picture: 0 or the smallest address, and the last one
-    /// with an index.
+    /// The first and the last address of the picture: the smallest address or 0, whichever is
+    /// smaller, and the largest address with an index.
     least: i64,
     most: i64,
-    /// Where the first row begins.
+    /// The first address of the first row.
     begin: i64,
 }
 
@@ -99,7 +99,7 @@ impl MemoryLine {
         Ok(MemoryLine { size: map.size(), held, least, most, begin })
     }
 
-    /// How many addresses there are, gaps among them.
+    /// The number of addresses, including gaps.
     fn span(&self) -> i128 {
         i128::from(self.most) - i128::from(self.least) + 1
     }
@@ -108,7 +108,7 @@ impl MemoryLine {
         self.span() - self.held.len() as i128
     }
 
-    /// How many addresses several indices have.
+    /// The number of addresses with several indices.
     fn shared(&self) -> usize {
         self.held.values().filter(|(_, count)| *count > 1).count()
     }
@@ -125,14 +125,15 @@ impl MemoryLine {
         )
     }
 
-    /// Draws the cell of an address; with words, where there is room for titles and not for dots.
+    /// Fills the cell of an address. With `titled` there is space for tooltips, so text is used
+    /// instead of dots.
     fn draw(&self, address: i64, titled: bool, colour: impl Fn(i64) -> Paint, cell: &mut Cell) {
         if titled {
             cell.title.push_str("address ");
             push_integer(&mut cell.title, address);
         }
         match self.held.get(&address) {
-            // Before the first and past the last there is nothing.
+            // Outside the first and the last address the cell is empty.
             None if address > self.most || address < self.least => {}
             None => {
                 cell.fill = Paint::Void;

@@ -2,8 +2,8 @@
 //! worked step by step.
 //!
 //! Law: every entry of every tuple is drawn, first entry at the bottom, and every arrow is one of
-//! the map; nothing is drawn from what a layout is expected to be. A mode of the domain has one
-//! fill through the whole picture, wherever arrows and refinements take it.
+//! the map. Nothing is drawn from assumptions about a layout. A mode of the domain has the same
+//! fill in the whole picture, along all arrows and refinements.
 
 mod board;
 
@@ -19,7 +19,7 @@ use crate::scene::{Point, Scene};
 use crate::theme::{Paint, Palette};
 use board::{Block, Board, Stack};
 
-/// The most entries of a tuple that is drawn.
+/// The largest number of entries of a tuple that is drawn.
 pub const MAX_ENTRIES: usize = 64;
 
 /// One fill for each of `count` modes.
@@ -28,7 +28,7 @@ fn fills(count: usize) -> Vec<Paint> {
     (0..count).map(paint).collect()
 }
 
-/// The fills of the places that entries with these fills are sent to.
+/// The fills of the entries to which entries with these fills are sent.
 fn sent(map: &PointedMap, from: &[Paint]) -> Vec<Paint> {
     let mut fills = vec![Paint::Void; map.codomain()];
     for (image, paint) in map.images().zip(from) {
@@ -66,7 +66,7 @@ fn domain(board: &mut Board, profile: &Profile, entries: &[i64], fills: &[Paint]
     stack
 }
 
-/// A stack of leaves beyond arrows, with the strides that it gives and its nesting to the right.
+/// A stack of leaves after arrows, with the strides of the codomain, and its nesting to the right.
 fn codomain(board: &mut Board, f: &NestMorphism, fills: &[Paint], name: &str) -> Stack {
     let entries = f.flatten().codomain();
     let blocks = Block::leaves(entries, fills);
@@ -89,14 +89,14 @@ fn panel(heading: impl Into<String>, scene: Scene) -> Panel<'static> {
     Panel::new(heading, Body::Scene(scene))
 }
 
-/// What a morphism encodes, as a sentence.
+/// The layout that a morphism encodes, as a sentence.
 fn encodes(f: &NestMorphism) -> String {
     f.encoded_layout().map_or_else(|_| String::new(), |layout| format!("encodes {layout}"))
 }
 
-/// A morphism: domain and codomain as stacks with their nesting, an arrow from each entry to where
-/// it is sent, `*` for the base point, and beside each entry of the codomain the stride that is
-/// encoded by an arrow to it.
+/// A morphism: domain and codomain as stacks with their nesting, an arrow from each entry to its
+/// image, `*` for the base point, and beside each entry of the codomain the stride that is encoded
+/// by an arrow to it.
 ///
 /// Errors: more than [`MAX_ENTRIES`] entries.
 ///
@@ -133,7 +133,7 @@ fn mutual_scene(mutual: &MutualRefinement, paints: &[Paint]) -> Scene {
 }
 
 /// A mutual refinement: one stack of leaves between the two tuples, each entry as tall as the
-/// leaves over it. Leaves that only the second tuple has are pale.
+/// leaves over it. Leaves that belong only to the second tuple are pale.
 ///
 /// Errors: more than [`MAX_ENTRIES`] entries.
 ///
@@ -150,7 +150,7 @@ pub fn mutual_refinement(mutual: &MutualRefinement) -> Result<Figure<'static>, D
     Ok(Figure::row([panel(mutual.to_string(), scene)]).of_source(mutual.to_string()))
 }
 
-/// The coarse entries of a refinement, each with the fill that the leaves over it share.
+/// The coarse entries of a refinement, each with the fill of its leaves if they all have the same.
 fn shared(refinement: &Refinement, leaves: &[Paint]) -> Vec<Paint> {
     let parts = refinement.offsets().zip(refinement.parts());
     let fill = |(offset, part): (usize, &Tree<i64>)| {
@@ -161,7 +161,7 @@ fn shared(refinement: &Refinement, leaves: &[Paint]) -> Vec<Paint> {
     parts.map(fill).collect()
 }
 
-/// A square, its refined domain with these fills.
+/// The scene of a square, with these fills for its refined domain.
 fn square_scene(square: &Square, fine: &[Paint]) -> Scene {
     let (f, from_fine, to_fine) = (&square.morphism, &square.domain, &square.codomain);
     let mut board = Board::default();
@@ -210,7 +210,7 @@ fn sizes(entries: &[i64]) -> String {
     format!("({})", entries.join(","))
 }
 
-/// A span: the tuple where it begins, each entry as tall as the leaves that it is cut into, and the
+/// A span: the tuple at its apex, each entry as tall as the leaves into which it is cut, and the
 /// morphism of the leaves.
 ///
 /// Errors: more than [`MAX_ENTRIES`] entries.
@@ -243,7 +243,7 @@ pub fn span(span: &Span<Ref>) -> Result<Figure<'static>, DrawError> {
     Ok(Figure::row([panel(heading, board.finish()).noted(note)]).of_source(span.to_string()))
 }
 
-/// Two scenes side by side, their lowest rows level.
+/// Two scenes side by side, with their lowest rows at the same height.
 fn beside(mut left: Scene, right: &Scene) -> Scene {
     const SPACE: f64 = 56.0;
     let (mine, theirs) = (left.bounds(), right.bounds());
@@ -251,8 +251,7 @@ fn beside(mut left: Scene, right: &Scene) -> Scene {
     left
 }
 
-/// The refined morphisms in a row: what the inner layout does, the inclusion, what the outer layout
-/// does.
+/// The refined morphisms in a row: the inner layout's, the inclusion, the outer layout's.
 fn chain_scene(worked: &WorkedComposition, paints: &[Paint]) -> Scene {
     let (below, above) = (&worked.pullback.morphism, &worked.pushforward.morphism);
     let mut board = Board::default();
@@ -289,7 +288,8 @@ pub fn worked_composition(worked: &WorkedComposition) -> Result<Figure<'static>,
     small(&[below.flatten().domain(), above.flatten().domain(), above.flatten().codomain()])?;
     let paints = fills(worked.first.flatten().domain().len());
     let reached = sent(worked.first.map(), &paints);
-    // The leaves of the outer domain have the fill of those of the inner layout that reach them.
+    // The leaves of the outer domain have the fills of the inner layout's leaves that are sent to
+    // them.
     let start = spread(&worked.pullback.domain, &paints);
     let after_inclusion = sent(worked.inclusion.map(), &sent(below.map(), &start));
     let plain = vec![Paint::Paper; worked.second.flatten().domain().len()];

@@ -1,12 +1,11 @@
-//! Grids of offsets.
+//! Pictures of layouts as grids of offsets.
 //!
 //! Law: the cell in row `i` and column `j` shows the value of the layout at `(i, j)`. Rank 1 is one
 //! row; modes 2 and 3 give a grid for each of their indices, mode 2 to the right (in several lines
-//! if these are many) and mode 3 downward; further modes join mode 3. A grid of more cells than a
-//! page holds becomes an image with a pixel for each cell, or for the first of a block, which is a
-//! value that the layout has. What such an image is too coarse to show, as a swizzle, is in the
-//! image of its first corner beside it, a pixel for each cell, by the offset modulo
-//! [`CORNER_STEP`].
+//! if these are many) and mode 3 downward; further modes join mode 3. A grid with more cells than
+//! fit on a page becomes an image with a pixel for each cell, or for the first cell of a block.
+//! Such an image is too coarse for details like a swizzle. So an image of its first corner is
+//! beside it, with a pixel for each cell, coloured by the offset modulo [`CORNER_STEP`].
 
 use std::fmt::Write as _;
 use std::rc::Rc;
@@ -23,18 +22,18 @@ use crate::number::push_integer;
 use crate::pictures::{Label, Medium, Shade, Style};
 use crate::theme::Paint;
 
-/// How many grids of a layout of rank 3 or more are drawn.
+/// The largest number of grids that are drawn of a layout of rank 3 or more.
 const MAX_SLABS: i64 = 64;
-/// The most pixels of a side of an image; both sides of a layout that becomes an image are at least
-/// `LEAST_IMAGE` long.
+/// The largest number of pixels on a side of an image. Both sides of a layout that becomes an image
+/// have at least `LEAST_IMAGE` cells.
 const MAX_PIXELS: i64 = 512;
 const LEAST_IMAGE: i64 = 32;
-/// The rows and columns of the corner of an image that are shown, and the modulus by which its
-/// offsets are coloured.
+/// The number of rows and columns of the corner of an image that is shown, and the modulus by which
+/// its offsets are coloured.
 const CORNER: i64 = 64;
 const CORNER_STEP: i64 = 128;
 
-/// A layout as a grid of what its cells say, or several grids.
+/// A layout as one or several grids, whose cells show the text that `style` selects.
 ///
 /// ```
 /// use tilewright_draw::{Map, Style, Theme, offsets};
@@ -57,7 +56,7 @@ pub(crate) struct Mark {
     pub fill: Paint,
     /// The region that it is part of; 0 is none.
     pub region: u32,
-    /// Whether it may be overlooked.
+    /// Whether it is less important.
     pub faint: bool,
 }
 
@@ -107,8 +106,8 @@ fn slabs<'a>(heading: &str, map: &Map, style: Style, tint: Option<Tint>, cornere
     figure
 }
 
-/// The grids of a layout: rows and columns are its first two modes, and there is one for each index
-/// of the others.
+/// The grids of a layout: rows and columns are its first two modes, and there is a grid for each
+/// index of the others.
 struct Slabs<'m> {
     map: &'m Map,
     style: Style,
@@ -117,10 +116,10 @@ struct Slabs<'m> {
     rows: Axis,
     columns: Axis,
     slow: Vec<Tree<i64>>,
-    /// The number of grids, and how many of them are side by side in the order of the layout.
+    /// The number of grids, and the number of grids side by side in the order of the layout.
     count: i64,
     across: i64,
-    /// How many are drawn, to the right and downward, and how many of these are in a line.
+    /// The number of grids that are drawn, to the right and downward, and the number in each line.
     shown: [i64; 2],
     line: i64,
     /// The smallest and the largest offset, if cells are coloured by them.
@@ -141,7 +140,7 @@ impl<'m> Slabs<'m> {
         let across = slow.first().map_or(1, size);
         let count = map.size().checked_div(area).unwrap_or(1).max(1);
         let down = count.checked_div(across).unwrap_or(1).max(1);
-        // Whole rows of slabs, as many as there is room for.
+        // Whole rows of grids, as many as there is space for.
         let room = (2 * MAX_CELLS / area).clamp(1, MAX_SLABS);
         let shown_across = across.min(room);
         let shown = [shown_across, down.min((room / shown_across).max(1))];
@@ -158,13 +157,13 @@ impl<'m> Slabs<'m> {
         (self.rows.len(), self.columns.len())
     }
 
-    /// Whether grids are too large for cells, and become images.
+    /// Whether grids have too many cells, and become images.
     fn are_images(&self) -> bool {
         let (height, width) = self.sides();
         !fits(height, width) && height.min(width) >= LEAST_IMAGE && self.style.medium == Medium::Page
     }
 
-    /// Whether a fill says how large an offset is.
+    /// Whether the fill shows the magnitude of an offset.
     fn are_heated(&self) -> bool {
         self.bounds.is_some() || self.are_images() && self.tint.is_none()
     }
@@ -206,8 +205,8 @@ impl<'m> Slabs<'m> {
     }
 }
 
-/// How many of `count` grids are side by side: all if there is room, otherwise as many as make the
-/// whole about as wide as high.
+/// How many of `count` grids are side by side: all if there is space, otherwise so that the whole
+/// is about as wide as high.
 fn in_line(count: i64, height: i64, width: i64) -> i64 {
     const ROOM: i64 = 48;
     let square = |line: i64| line.saturating_mul(width) >= ((count + line - 1) / line).saturating_mul(height);
@@ -232,13 +231,14 @@ fn slab_name(slow: &[Tree<i64>], slab_column: i64, slab_row: i64) -> String {
     }
 }
 
-/// The smallest and the largest offset, of all indices or, if there are very many, by the signs of
-/// the strides.
+/// The smallest and the largest offset: exact for an integer layout; otherwise over all indices, or
+/// over a sample if there are very many.
 fn bounds(map: &Map) -> (i64, i64) {
     match map.layout() {
         Some(layout) => reach(layout),
         None => {
-            // A prime step visits all residues; a part of a very large map gives its range nearly.
+            // An odd step visits all residues modulo powers of two. A sample of a very large map
+            // gives its range approximately.
             let step = (map.size() / (1 << 20)).max(1) | 1;
             let indices = (0..map.size()).step_by(usize::try_from(step).unwrap_or(1));
             let offsets = indices.chain([map.size() - 1]).filter_map(|index| map.at(index).ok());
@@ -250,8 +250,8 @@ fn bounds(map: &Map) -> (i64, i64) {
     }
 }
 
-/// The least and the greatest offset of a layout of plain strides: those that each leaf alone
-/// reaches, added.
+/// The smallest and the largest offset of an integer layout: the sums of those that each leaf alone
+/// reaches.
 pub(crate) fn reach(layout: &Layout) -> (i64, i64) {
     layout.leaves().iter().fold((0, 0), |(least, greatest): (i64, i64), leaf| {
         let reach = leaf.stride.saturating_mul(leaf.extent - 1);
@@ -301,7 +301,8 @@ fn pixels((rows, columns): (i64, i64), pixel: impl Fn(i64, i64) -> Paint) -> Ima
     Image::new(usize::try_from(columns).unwrap_or(1), places.map(|(row, column)| pixel(row, column)).collect())
 }
 
-/// The coordinates of cells in words, prepared side by side: `(` row `,` column and the rest `)`.
+/// The coordinates of cells as text, prepared in parts: `(`, the row, `,`, the column, and the rest
+/// with `)`.
 struct Names {
     rows: Vec<String>,
     columns: Vec<String>,
@@ -318,7 +319,7 @@ impl Names {
             (0..length(mode)).map(|at| coordinate_in(mode, at).to_string()).collect()
         };
         let rest = |names: &mut Vec<String>| {
-            // Only the index of a slab is known of modes 2 and later.
+            // For modes 2 and later only the index of the grid is known.
             for name in names {
                 for (mode, at) in modes.iter().skip(2).zip(slab) {
                     let _ = write!(name, ",{}", coordinate_in(mode, at));
@@ -361,7 +362,7 @@ fn coordinate_in(mode: &Tree<i64>, index: i64) -> Tree<i64> {
     })
 }
 
-/// The conversion of cells to text and colour.
+/// Converts cells to text and colour.
 #[derive(Clone)]
 struct Filling {
     style: Style,
@@ -400,7 +401,7 @@ impl Filling {
             cell.title.push_str(" → ");
             push_target(&mut cell.title, &value);
         }
-        // Without fills, what is not pointed out is left blank.
+        // Without fills, cells that are not highlighted are left blank.
         if cell.faint && self.style.medium == Medium::Terminal {
             cell.label.push('·');
             return;

@@ -1,10 +1,10 @@
-//! The words that the lanes of one request access: lines of memory downward, positions in a line to
-//! the right.
+//! Pictures of the words that the lanes of one request access: lines of memory downward, words of a
+//! line to the right.
 //!
-//! Law: a cell is a word of memory, in row `l` and column `c` the word `c` of line `l`; it names
-//! the first lane that touches it and how many more do, and has the colour of that lane. With
-//! banks, columns are banks, and the row below counts the different words of each: a bank gives
-//! different words one after another.
+//! Law: the cell in row `l` and column `c` is word `c` of line `l` of memory. It shows the first
+//! lane that touches it and the number of others, in the colour of that lane. With banks, columns
+//! are banks, and the row below counts the distinct words of each bank, which the bank reads one
+//! after another.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -32,13 +32,13 @@ pub struct Touch {
 /// The lanes of a request, and the memory that they touch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Touched {
-    /// The lines, each by its first byte as it is written.
+    /// The lines, each by its first byte, as text.
     pub lines: Vec<Box<str>>,
-    /// The words of a line.
+    /// The number of words of a line.
     pub words: i64,
     /// The number of words in a group; groups are separated by a heavier line.
     pub group: i64,
-    /// Whether the words of a column are in one bank.
+    /// Whether the words of a column are in the same bank.
     pub banks: bool,
     /// The accesses.
     pub touches: Vec<Touch>,
@@ -61,7 +61,7 @@ pub fn request<'a>(heading: &str, touched: &Touched, style: Style) -> Figure<'a>
     for touch in &touched.touches {
         places.entry((touch.line, touch.column)).or_default().push(touch.lane);
     }
-    // The different words of each column.
+    // The distinct words of each column.
     let mut depth: BTreeMap<i64, i64> = BTreeMap::new();
     for (_, column) in places.keys() {
         *depth.entry(*column).or_default() += 1;
@@ -135,7 +135,7 @@ fn panel<'a>(
     )
 }
 
-/// How many words each bank has to give.
+/// A panel with the number of words that each bank reads.
 fn counts<'a>(touched: &Touched, depth: BTreeMap<i64, i64>, style: Style) -> Panel<'a> {
     let page = style.medium == Medium::Page;
     Panel::grid("", Axis::flat(1).unticked(), axis(touched).unticked(), move |_, column, cell: &mut Cell| {

@@ -1,7 +1,7 @@
-//! Slices and tiles, pointed out where they lie in their layout.
+//! Pictures of slices and tiles, highlighted in their layout.
 //!
-//! Law: exactly the indices of the slice or tile are filled and outlined, one colour each;
-//! everything else is pale. An index that is in several has the colour of the first.
+//! Law: exactly the indices of the slice or tile are filled and outlined, in one colour for each
+//! slice or tile; everything else is pale. An index that is in several has the colour of the first.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -15,7 +15,7 @@ use crate::pictures::offsets::{Mark, Tint, tinted};
 use crate::pictures::{MAX_INDICES, Style};
 use crate::theme::Paint;
 
-/// Sets of indices with a name each, pointed out in a grid of offsets.
+/// Named sets of indices, highlighted in a grid of offsets.
 fn selected<'a>(heading: &str, map: &Map, sets: Vec<(String, Vec<i64>)>, style: Style) -> Figure<'a> {
     let of = i64::try_from(sets.len()).unwrap_or(i64::MAX).max(3);
     let paint = move |set: usize| style.palette.paint(i64::try_from(set).unwrap_or(0), of);
@@ -44,7 +44,7 @@ pub(crate) fn indices(map: &Map) -> Result<Layout, DrawError> {
     Ok(Layout::compact(map.shape())?)
 }
 
-/// A layout with slices pointed out: a coordinate with `_` each.
+/// A layout with slices highlighted: each is a coordinate with `_`.
 ///
 /// Errors: a coordinate does not fit the layout or leads past the end of a mode; the layout has
 /// more than [`crate::MAX_INDICES`] indices.
@@ -70,8 +70,8 @@ pub fn slices<'a>(heading: &str, map: &Map, coords: &[Coord], style: Style) -> R
     Ok(selected(heading, map, sets, style))
 }
 
-/// Refuses a coordinate, of a shape that it fits, that leads past the end of a mode. A layout goes
-/// on there, but its picture does not.
+/// An error if a coordinate that fits a shape leads past the end of a mode. A layout continues
+/// there, but its picture does not.
 fn inside(coord: &Coord, shape: &Tree<i64>) -> Result<(), DrawError> {
     if !coord.is_leaf() {
         return coord.modes().zip(shape.modes()).try_for_each(|(coord, mode)| inside(&coord, &mode));
@@ -83,7 +83,8 @@ fn inside(coord: &Coord, shape: &Tree<i64>) -> Result<(), DrawError> {
     }
 }
 
-/// A layout with some of the tiles pointed out into which a tiler divides it, by their number.
+/// A layout with some of the tiles highlighted into which a tiler divides it, given by their
+/// numbers.
 ///
 /// Errors: the division is refused; there is no tile of a number; the layout has more than
 /// [`crate::MAX_INDICES`] indices.

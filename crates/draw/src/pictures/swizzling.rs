@@ -1,8 +1,8 @@
-//! Swizzles: offsets before and after, coloured by bank.
+//! Pictures of swizzles: offsets before and after, coloured by bank.
 //!
 //! Law: the bank of an offset is `(offset * element bytes / bank bytes) mod banks`. Both grids show
-//! the offsets of the same coordinates, without and with the swizzle, and two cells have one colour
-//! exactly when their banks are the same (with a palette that tells all banks apart).
+//! the offsets of the same coordinates, without and with the swizzle, and two cells have the same
+//! colour exactly if their banks are the same (with a palette that distinguishes all banks).
 
 use std::fmt::Write as _;
 use std::rc::Rc;
@@ -14,10 +14,10 @@ use crate::map::Map;
 use crate::pictures::Style;
 use crate::pictures::offsets::{Mark, Tint, tinted_with_corner};
 
-/// The banks of a shared memory, and the elements in it.
+/// The banks of shared memory, and the width of its elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Banks {
-    /// How many banks there are.
+    /// The number of banks.
     pub count: i64,
     /// The bytes of a word of a bank.
     pub bytes: i64,

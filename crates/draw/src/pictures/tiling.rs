@@ -1,14 +1,14 @@
-//! Division and product: operands and result, with matching colours.
+//! Pictures of divisions and products: operands and result, with matching colours.
 //!
-//! Law of division: index `i` of the input belongs to tile `r` when `D(t, r) = i` for some `t`,
-//! where `D` divides the compact layout of the input's shape. A cell of the result with index `c`
-//! shows the element of input index `D(c)`, so it has that index's tile's colour. A tiler that does
-//! not divide a mode reaches past its end; the modes of that compact layout are so far apart that
-//! this is never another element, and such a cell is pale.
+//! Law of division: index `i` of the input belongs to tile `r` if `D(t, r) = i` for some `t`, where
+//! `D` divides the compact layout of the input's shape. A cell of the result with index `c` shows
+//! the element of input index `D(c)`, in the colour of that index's tile. A tiler that does not
+//! divide a mode evenly reaches past its end. Therefore the modes of that compact layout are spaced
+//! so far apart that an index past the end of a mode is never another element; such a cell is pale.
 //!
-//! Law of product: the result puts a copy of the first operand at each index of the second; a cell
-//! has the colour of the copy to which its offset belongs, which is that of the cell in the picture
-//! of the second operand.
+//! Law of product: the result contains a copy of the first operand for each index of the second. A
+//! cell has the colour of the copy to which its offset belongs, which is also the colour of that
+//! copy's cell in the picture of the second operand.
 
 use std::rc::Rc;
 
@@ -22,20 +22,21 @@ use crate::pictures::selection::indices;
 use crate::pictures::{MAX_INDICES, Style};
 use crate::theme::Paint;
 
-/// The number of the part that each value of a layout belongs to.
+/// The part to which each value of a layout belongs.
 enum Numbers {
-    /// For each value from `begin` on, one more than the number of its part; 0 where there is none.
+    /// For each value from `begin` on, one more than the number of its part; 0 if it has none.
     Dense { begin: i64, parts: Vec<u32> },
-    /// Values that are far apart, with the numbers of their parts, in increasing order.
+    /// The values, in increasing order, with the numbers of their parts; used if values are far
+    /// apart.
     Sparse(Vec<(i64, u32)>),
 }
 
-/// Values are kept one beside another where they need no more places than this for each.
+/// The largest ratio of the range of values to their number for which the dense form is used.
 const SPREAD: i64 = 4;
 
 impl Numbers {
-    /// The numbers of a layout whose mode 0 is a part and whose other modes count the parts. A
-    /// value that several parts have belongs to the first.
+    /// The parts of a layout whose mode 0 is a part and whose other modes count the parts. A value
+    /// that is in several parts belongs to the first.
     fn of(zipped: &Layout) -> Result<Numbers, DrawError> {
         let size = zipped.size();
         if size > MAX_INDICES {
@@ -64,7 +65,7 @@ impl Numbers {
         Ok(Numbers::Sparse(pairs))
     }
 
-    /// The number of the part of a value.
+    /// The number of the part of a value; None if it has none.
     fn get(&self, value: i64) -> Option<i64> {
         match self {
             Numbers::Dense { begin, parts } => {
@@ -79,7 +80,7 @@ impl Numbers {
     }
 }
 
-/// The mark of a part, of `of`, to which an index belongs.
+/// The mark of an index that belongs to a part, one of `of`.
 fn mark(part: Option<i64>, of: i64, style: Style) -> Mark {
     match part {
         Some(part) => Mark {
@@ -128,13 +129,13 @@ pub fn divide<'a>(layout: &Layout, tiler: &Tiler, form: DivideForm, style: Style
     Ok(left.followed_by(right).captioned(caption))
 }
 
-/// The layout of a compact layout's shape whose modes are so far apart that what a tiler adds past
-/// the end of one is no element of another; and for each mode where its values begin to count, and
-/// its size.
+/// The layout with the shape of a compact layout whose modes are spaced so far apart that an index
+/// past the end of a mode is no element of another. Also returns, for each mode, the value of a
+/// step and its size.
 fn apart(plain: &Layout, tiler: &Tiler) -> Result<(Layout, Vec<(i64, i64)>), DrawError> {
     let covered = plain.logical_divide(tiler)?;
     let whole = || (plain.clone(), vec![(1, plain.size())]);
-    // A layout of one mode goes on past its end.
+    // A layout of one mode continues past its end.
     if covered.rank() != plain.rank() || covered.size() == plain.size() || plain.rank() == 1 {
         return Ok(whole());
     }
@@ -150,8 +151,7 @@ fn apart(plain: &Layout, tiler: &Tiler) -> Result<(Layout, Vec<(i64, i64)>), Dra
     Ok((Layout::tuple(&modes)?, steps))
 }
 
-/// Whether a value is one of the layout of [`apart`], whose modes begin to count there and have
-/// these sizes.
+/// Whether a value is one of the layout of [`apart`] inside the sizes of all modes.
 fn inside(value: i64, steps: &[(i64, i64)]) -> bool {
     let mut rest = value;
     let held = steps.iter().rev().all(|(step, size)| {
@@ -192,8 +192,8 @@ impl Multiplication {
     }
 }
 
-/// A product: the layout that is repeated, the layout of its copies, and the result in the colours
-/// of the copies.
+/// A product: the first operand, the layout of its copies, and the result in the colours of the
+/// copies.
 ///
 /// Errors: the product is refused; there are more than [`crate::MAX_INDICES`] indices.
 ///
@@ -212,8 +212,8 @@ pub fn product<'a>(
     style: Style,
 ) -> Result<Figure<'a>, DrawError> {
     let result = form.of(layout, copies)?;
-    // Mode 0 of the logical form is the layout, mode 1 its copies; the copies are disjoint, so an
-    // offset tells its copy.
+    // Mode 0 of the logical form is the first operand, mode 1 its copies. The copies are disjoint,
+    // so an offset determines its copy.
     let logical = Multiplication::Logical.of(layout, copies)?;
     let of = copies.size();
     let numbers = Numbers::of(&logical)?;

@@ -1,4 +1,4 @@
-//! Arrows: a line and a filled triangle whose tip is where the arrow ends.
+//! Arrows: a line and a filled triangle whose tip is the end of the arrow.
 
 use crate::scene::{Point, Scene, Step, Stroke};
 
@@ -34,15 +34,15 @@ impl Scene {
     }
 }
 
-/// The direction from one point to another, and the length of an arrowhead there; none between
-/// equal points.
+/// The direction from one point to another, and the length of an arrowhead there; None if the
+/// points are equal.
 fn direction(from: Point, tip: Point, width: f64) -> Option<(Point, f64)> {
     let (x, y) = (tip.x - from.x, tip.y - from.y);
     let length = x.hypot(y);
     (length > 0.0).then(|| (Point::new(x / length, y / length), 4.0 + 2.6 * width))
 }
 
-/// Where the line of an arrow ends, so that it does not show beyond the tip.
+/// The end of an arrow's line, short of the tip so that the line does not show beyond it.
 fn arrow_neck(from: Point, tip: Point, width: f64) -> Point {
     direction(from, tip, width)
         .map_or(tip, |(along, length)| Point::new(tip.x - along.x * length * 0.8, tip.y - along.y * length * 0.8))

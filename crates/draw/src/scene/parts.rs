@@ -2,17 +2,17 @@
 
 use crate::theme::{self, Paint};
 
-/// A place.
+/// A point, in CSS pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Point {
-    /// To the right.
+    /// The distance to the right.
     pub x: f64,
-    /// Downward.
+    /// The distance downward.
     pub y: f64,
 }
 
 impl Point {
-    /// The place with these coordinates.
+    /// The point with these coordinates.
     pub const fn new(x: f64, y: f64) -> Point {
         Point { x, y }
     }
@@ -42,7 +42,7 @@ impl Frame {
         Point::new(self.x + self.width / 2.0, self.y + self.height / 2.0)
     }
 
-    /// The least rectangle that holds both.
+    /// The smallest rectangle that contains both.
     pub(super) fn with(self, other: Frame) -> Frame {
         let (x, y) = (self.x.min(other.x), self.y.min(other.y));
         let (right, bottom) =
@@ -51,7 +51,7 @@ impl Frame {
     }
 }
 
-/// A line's role and width.
+/// The role and width of a line.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stroke {
     /// The role.
@@ -75,7 +75,7 @@ impl Stroke {
     }
 }
 
-/// The part of a text that is at its position.
+/// The part of a text that is placed at its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Anchor {
     /// Its left end.
@@ -98,21 +98,21 @@ impl Anchor {
     }
 }
 
-/// How a text looks.
+/// The style of a text.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TextStyle {
     /// The role.
     pub paint: Paint,
     /// The size.
     pub size: f64,
-    /// Whether it is heavier.
+    /// Whether it is bold.
     pub strong: bool,
     /// The anchor of its position.
     pub anchor: Anchor,
 }
 
 impl TextStyle {
-    /// Text that is read.
+    /// Ordinary text.
     pub const fn plain() -> TextStyle {
         TextStyle { paint: Paint::Ink, size: theme::TEXT, strong: false, anchor: Anchor::Start }
     }
@@ -127,7 +127,7 @@ impl TextStyle {
         TextStyle { size: theme::TITLE_TEXT, strong: true, ..TextStyle::plain() }
     }
 
-    /// Ticks and remarks.
+    /// Ticks and notes.
     pub const fn small() -> TextStyle {
         TextStyle { paint: Paint::Faint, size: theme::SMALL_TEXT, ..TextStyle::plain() }
     }
@@ -137,7 +137,7 @@ impl TextStyle {
         TextStyle { paint: Paint::Faint, ..TextStyle::plain() }
     }
 
-    /// The same, standing at its place in another way.
+    /// The same style with another anchor.
     #[must_use]
     pub const fn anchored(self, anchor: Anchor) -> TextStyle {
         TextStyle { anchor, ..self }
@@ -157,25 +157,26 @@ impl Span {
         self.start == self.end
     }
 
-    /// The bytes that it is of all texts.
+    /// The byte range within all texts.
     pub(crate) fn range(self) -> std::ops::Range<usize> {
         let place = |at: u32| usize::try_from(at).unwrap_or(usize::MAX);
         place(self.start)..place(self.end)
     }
 }
 
-/// A rectangle with up to two lines of text in its middle: a cell of a grid, a node of a diagram.
+/// A rectangle with up to two lines of text in its middle: a cell of a grid, or a node of a
+/// diagram.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tile {
-    /// Where it is.
+    /// Its position and size.
     pub frame: Frame,
-    /// Its fill, which decides the colour of its text.
+    /// Its fill, which determines the colour of its text.
     pub fill: Paint,
     /// Its border, if it has one.
     pub border: Option<Stroke>,
     /// The radius of its corners.
     pub radius: f64,
-    /// Whether its text may be overlooked.
+    /// Whether its text is less important.
     pub faint: bool,
     /// The size of its text; the second line is smaller.
     pub size: f64,
@@ -206,25 +207,25 @@ impl Tile {
         }
     }
 
-    /// With a fill.
+    /// The same tile with a fill.
     #[must_use]
     pub fn filled(self, fill: Paint) -> Tile {
         Tile { fill, ..self }
     }
 
-    /// With a border.
+    /// The same tile with a border.
     #[must_use]
     pub fn bordered(self, border: Stroke) -> Tile {
         Tile { border: Some(border), ..self }
     }
 
-    /// With round corners.
+    /// The same tile with round corners.
     #[must_use]
     pub fn rounded(self, radius: f64) -> Tile {
         Tile { radius, ..self }
     }
 
-    /// Its lines of text: span, place and size.
+    /// Its lines of text: span, position and size.
     pub(crate) fn lines(&self) -> impl Iterator<Item = (Span, Point, f64)> {
         let middle = self.frame.middle();
         let small = self.size * theme::SMALL_TEXT / theme::CELL_TEXT;
@@ -244,13 +245,13 @@ impl Tile {
 /// A step of a path.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Step {
-    /// Begin here.
+    /// Begins a piece here.
     Move(Point),
-    /// A straight line to here.
+    /// A straight line to this point.
     Line(Point),
     /// A cubic curve: two control points and its end.
     Curve(Point, Point, Point),
-    /// A straight line back to where this piece began.
+    /// A straight line back to the beginning of this piece.
     Close,
 }
 
@@ -260,7 +261,7 @@ pub(crate) fn rounded(frame: Frame, radius: f64) -> Vec<Step> {
     let Frame { x, y, width, height } = frame;
     let (right, bottom) = (x + width, y + height);
     let r = radius.clamp(0.0, width.min(height) / 2.0);
-    // The control points of a quarter of a circle.
+    // The control points of a quarter circle.
     let k = r * 0.552_284_75;
     let p = Point::new;
     vec![

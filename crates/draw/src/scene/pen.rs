@@ -1,11 +1,11 @@
-//! A scene drawn item by item on a surface that knows paths, texts and filled rectangles.
+//! Draws a scene item by item on a surface that supports paths, texts and filled rectangles.
 
 use super::parts::rounded;
 use super::{Anchor, Frame, Item, Point, Scene, Step, Stroke, Tile};
 use crate::colour::Rgb;
 use crate::theme::{Mode, Paint};
 
-/// What draws on such a surface.
+/// The drawing operations of such a surface.
 pub(crate) trait Pen {
     fn mode(&self) -> Mode;
 
@@ -15,10 +15,10 @@ pub(crate) trait Pen {
     /// Fills a rectangle without a border.
     fn fill(&mut self, frame: Frame, rgb: Rgb);
 
-    /// Writes a text of this size.
+    /// Draws a text of this size.
     fn text(&mut self, at: Point, text: &str, size: f64, strong: bool, anchor: Anchor, rgb: Rgb);
 
-    /// Draws the image of this number.
+    /// Draws the image with this index.
     fn image(&mut self, scene: &Scene, frame: Frame, image: usize);
 
     /// Draws all items, in order.

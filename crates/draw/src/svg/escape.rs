@@ -1,16 +1,16 @@
 //! Text inside XML.
 //!
-//! Law: what a reader of XML finds is the text, but for characters that XML does not have: these
-//! are left out, and tabs and ends of lines become spaces.
+//! Law: an XML reader gets the original text, with two exceptions. Characters that XML does not
+//! allow are left out, and tabs and line ends become spaces.
 
 use crate::scene::{Scene, Span};
 
-/// How many bytes are looked at together.
+/// The number of bytes that are tested together.
 const RUN: usize = 64;
 
-/// 1 if a byte may be part of a character that is not written as it is.
+/// 1 if a byte may be part of a character that must be escaped or left out.
 fn special(byte: u8) -> u8 {
-    // Beyond ASCII, controls begin with the byte C2, and the two that are no characters with EF.
+    // Beyond ASCII, control characters begin with the byte C2, and the two noncharacters with EF.
     let any =
         [byte < 32, byte == 127, byte == b'&', byte == b'<', byte == b'>', byte == b'"', byte == 0xc2, byte == 0xef];
     any.into_iter().fold(0, |found, one| found | u8::from(one))
@@ -31,8 +31,8 @@ pub(crate) fn push_escaped(out: &mut String, text: &str) {
     }
 }
 
-/// The texts of a scene, and which runs of bytes of them are written as they are: nearly all, and
-/// looking at each text once more costs more than to write it.
+/// The texts of a scene, and which runs of their bytes need no escaping. Nearly all need none, and
+/// testing each text separately would cost more than writing it.
 pub(super) struct Texts<'a> {
     scene: &'a Scene,
     plain: Vec<bool>,
@@ -40,7 +40,7 @@ pub(super) struct Texts<'a> {
 
 impl<'a> Texts<'a> {
     pub(super) fn of(scene: &'a Scene) -> Texts<'a> {
-        // Without a way out in the middle, the bytes of a run are looked at side by side.
+        // Without an early exit, the compiler can test the bytes of a run in parallel.
         let plain = |run: &[u8]| run.iter().fold(0, |found, byte| found | special(*byte)) == 0;
         Texts { scene, plain: scene.all_text().as_bytes().chunks(RUN).map(plain).collect() }
     }

@@ -15,8 +15,7 @@ pub(super) struct Use {
     area: bool,
 }
 
-/// Hashes roles, of which every tile has one: a few steps instead of a few dozen. What is hashed is
-/// not chosen by anybody who would want collisions.
+/// A cheap hash of roles, because every tile has one. Nobody chooses roles to provoke collisions.
 #[derive(Default)]
 struct Mixer(u64);
 
@@ -44,7 +43,7 @@ impl Hasher for Mixer {
     }
 
     fn finish(&self) -> u64 {
-        // A table takes its place from the low bits, the product mixes the high ones.
+        // A hash table uses the low bits, and multiplication mixes the high ones.
         self.0.rotate_left(26)
     }
 }
@@ -94,7 +93,8 @@ pub(super) fn used(scene: &Scene) -> Vec<(Paint, Use)> {
     uses
 }
 
-/// A role with its name and its colours, as digits: the fill, and text on it where there is any.
+/// A role with its name and its colours in hexadecimal: the fill, and the text on it if there is
+/// any.
 struct RoleColours {
     name: String,
     usage: Use,
@@ -106,7 +106,7 @@ impl RoleColours {
     fn of(paint: Paint, usage: Use, theme: Theme) -> RoleColours {
         let mut name = String::new();
         paint.write_name(&mut name);
-        // A colour takes long to compute: each once, and only those in use.
+        // Computing a colour takes long, so each colour in use is computed once.
         let form = |mode: Mode, wanted: bool| {
             let text = if wanted && usage.tile { paint.text(mode).hex() } else { String::new() };
             [if wanted { paint.rgb(mode).hex() } else { String::new() }, text]

@@ -1,18 +1,19 @@
 //! The tiles of an SVG file.
 //!
-//! Law: a tile is a group that is moved to its place. What is in the group depends on the tile's
-//! size and look alone, but for its texts; a picture has thousands of tiles and few looks, so the
-//! pieces between the texts are written once for each look and copied from then on.
+//! Law: a tile is a group that is moved to its position. Apart from its texts, the content of the
+//! group depends only on the tile's size and look. A picture has thousands of tiles and few looks,
+//! so the pieces between the texts are written once for each look and then copied.
 
 use crate::number::{push_integer, push_length};
 use crate::scene::{Span, Stroke, Tile};
 use crate::svg::escape::Texts;
 use crate::svg::{attribute, baseline, push_stroke};
 
-/// How many looks are remembered. A grid has one or two, a diagram one for each size of its nodes.
+/// The number of looks that are remembered. A grid has one or two, a diagram one for each size of
+/// its nodes.
 const REMEMBERED: usize = 8;
 
-/// What the pieces between the texts depend on.
+/// The properties of a tile that determine the pieces between its texts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Look {
     width: f64,
@@ -21,11 +22,12 @@ struct Look {
     radius: f64,
     border: Option<Stroke>,
     faint: bool,
-    /// Whether it has a first and a second line.
+    /// Whether it has a first line and a second line.
     lines: (bool, bool),
 }
 
-/// The pieces of a tile: from its title to its first text, to its second, and to its end.
+/// The pieces of a tile: from its title to its first text, from there to its second, and from there
+/// to its end.
 #[derive(Debug)]
 struct Mould {
     look: Look,
@@ -66,11 +68,11 @@ impl Mould {
     }
 }
 
-/// The moulds of the tiles before.
+/// The moulds of earlier tiles.
 #[derive(Debug, Default)]
 struct Moulds {
     known: Vec<Mould>,
-    /// That of the last tile.
+    /// The index of the last tile's mould.
     last: usize,
 }
 
@@ -130,7 +132,7 @@ impl Tiles {
         }
         push_title(out, texts, tile.title);
         out.push_str(&mould.body);
-        // A tile with one line has it in the place of the first.
+        // The single line of a tile is written as the first.
         let (first, second) = if tile.label.is_empty() { (tile.second, tile.label) } else { (tile.label, tile.second) };
         texts.push(out, first);
         out.push_str(&mould.second);

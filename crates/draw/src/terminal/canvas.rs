@@ -1,9 +1,9 @@
-//! Scenes in the terminal: a canvas of characters.
+//! Scenes in the terminal, drawn on a canvas of characters.
 //!
-//! Law: a character stands for a fixed rectangle of the scene, and each item is drawn on the
-//! characters that it passes: borders and lines as box drawing, where lines that meet join;
-//! arrowheads as triangles; text as text, which is never drawn over. A scene wider than the window
-//! is narrowed until it fits.
+//! Law: a character corresponds to a fixed rectangle of the scene, and each item is drawn on the
+//! characters that it crosses. Borders and lines become box-drawing characters that join where
+//! lines meet; arrowheads become triangles; text is never overwritten. A scene wider than the
+//! window is narrowed until it fits.
 
 use std::f64::consts::PI;
 
@@ -11,13 +11,14 @@ use crate::scene::{Anchor, Frame, Item, Point, Scene, Step, Tile};
 use crate::terminal::{Ink, Line, Picture, Window, width_of};
 use crate::theme::Paint;
 
-/// The width and height of a character in the scene.
+/// The width and height of a character in the scene, in CSS pixels.
 pub(crate) const ACROSS: f64 = 7.0;
 pub(crate) const DOWN: f64 = 16.0;
-/// The most characters of a canvas, in each direction.
+/// The largest number of characters of a canvas, in each direction.
 const MAX_SIDE: usize = 4000;
 
-/// The lines that leave the middle of a character: upward, to the right, downward, to the left.
+/// Bits for the lines that leave the middle of a character: upward, to the right, downward, to the
+/// left.
 const UP: u8 = 1;
 const RIGHT: u8 = 2;
 const BELOW: u8 = 4;
@@ -28,7 +29,7 @@ struct Spot {
     lines: u8,
     sign: Option<char>,
     ink: Ink,
-    /// Whether the sign is text, which lines leave alone.
+    /// Whether the character is text, which lines do not overwrite.
     text: bool,
 }
 
@@ -102,7 +103,7 @@ impl Canvas {
         let (last_row, last_column) = (self.row(to.y), self.column(to.x));
         let (rows, columns) = ((last_row - row).abs(), (last_column - column).abs());
         if rows == 0 || columns == 0 {
-            // Along a row or a column: each character joins the one before.
+            // Along a row or a column, each character joins the previous one.
             let (down, right) = ((last_row - row).signum(), (last_column - column).signum());
             for _ in 0..rows.max(columns) {
                 let (out, into) = match (down, right) {
@@ -161,7 +162,7 @@ impl Canvas {
         }
     }
 
-    /// A filled triangle is an arrowhead: its first point is the tip.
+    /// Draws a filled triangle as an arrowhead, whose first point is the tip.
     fn arrowhead(&mut self, steps: &[Step], paint: Paint) {
         let [Step::Move(tip), Step::Line(a), Step::Line(b), Step::Close] = steps else { return };
         let back = Point::new((a.x + b.x) / 2.0, (a.y + b.y) / 2.0);
@@ -238,7 +239,7 @@ impl Canvas {
             }
             picture.lines.push(line);
         }
-        // The scene has no empty line at its end.
+        // Removes empty lines at the end of the scene.
         while picture
             .lines
             .last()

@@ -1,10 +1,10 @@
-//! Grids in the terminal: cells with ticks outside and lines where leaves start again.
+//! Grids in the terminal: cells with ticks outside, and lines where leaves restart.
 
 use crate::axis::{Axis, visible};
 use crate::grid::{Cell, Grid};
 use crate::terminal::{Ink, Line, Picture, Window, width_of};
 
-/// A cell as text in a look.
+/// The text of a cell with its look.
 type Piece = (String, Ink);
 
 fn piece(cell: Cell) -> Piece {
@@ -13,7 +13,7 @@ fn piece(cell: Cell) -> Piece {
     (text, ink)
 }
 
-/// The grid, with what does not fit the window left out.
+/// The grid, with the part omitted that does not fit the window.
 pub(crate) fn picture(grid: &Grid<'_>, window: Window) -> Picture {
     let (rows, columns) = (&grid.rows, &grid.columns);
     let mut cell = |row: i64, column: i64| piece(grid.cell(row, column));
@@ -21,8 +21,8 @@ pub(crate) fn picture(grid: &Grid<'_>, window: Window) -> Picture {
     let shown_rows = visible(rows.len(), window.rows.max(4));
     let room = window.columns.saturating_sub(row_ticks.width() + 4);
 
-    // Cells decide how many columns fit, and columns decide which cells there are: start narrow,
-    // then widen once.
+    // The widths of the cells determine how many columns fit, and the columns determine which cells
+    // there are. So this starts with narrow cells, and widens them once.
     let mut width = columns.ticks(columns.len() - 1).iter().map(|tick| width_of(&tick.to_string())).max().unwrap_or(1);
     let mut shown_columns = visible(columns.len(), fitting(columns, room, width));
     let mut cells = cells_of(&shown_rows, &shown_columns, &mut cell);
@@ -67,8 +67,8 @@ fn cells_of(
     rows.iter().map(&mut line).collect()
 }
 
-/// How many columns of cells of this width fit in `room` characters, counting the rules between
-/// them.
+/// The number of columns of cells of this width that fit in `room` characters, including the rules
+/// between them.
 fn fitting(columns: &Axis, room: usize, width: usize) -> usize {
     let mut used = 2usize;
     let mut count = 0;
@@ -102,7 +102,7 @@ impl<'a> TickColumns<'a> {
         self.widths.iter().map(|width| width + 1).sum()
     }
 
-    /// The ticks of a row; a slow tick appears only where it changes.
+    /// The ticks of a row; a slow tick appears only if it changes.
     fn text(&self, row: Option<i64>, before: Option<i64>) -> String {
         let Some(row) = row else { return " ".repeat(self.width()) };
         let ticks = self.axis.ticks(row);
@@ -124,7 +124,7 @@ enum Edge {
     Bottom,
 }
 
-/// What the lines of one grid share.
+/// The parameters that all lines of a grid share.
 struct GridFrame<'a> {
     columns: &'a Axis,
     shown: &'a [Option<i64>],
@@ -133,7 +133,7 @@ struct GridFrame<'a> {
 }
 
 impl GridFrame<'_> {
-    /// Calls `between(weight)` where a rule stands and `at(column)` for each shown column.
+    /// Calls `visit` for each rule, with its weight, and for each shown column.
     fn walk(&self, mut visit: impl FnMut(GridPart)) {
         let mut before = None;
         for column in self.shown {

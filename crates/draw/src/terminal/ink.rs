@@ -1,33 +1,33 @@
-//! How text looks in a terminal: escape sequences.
+//! The look of text in a terminal, as escape sequences.
 
 use crate::colour::Rgb;
 use crate::theme::{Mode, Paint};
 
-/// Which colours a terminal has.
+/// The colours that a terminal has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Colours {
-    /// None: text only.
+    /// No colours: text only.
     #[default]
     None,
-    /// The 256 of xterm.
+    /// The 256 colours of xterm.
     Indexed,
-    /// All, as red, green and blue.
+    /// All colours, as red, green and blue.
     True,
 }
 
-/// How a piece of text looks.
+/// The look of a piece of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Ink {
-    /// As text is.
+    /// Ordinary text.
     #[default]
     Plain,
-    /// Paler.
+    /// Faint text.
     Faint,
-    /// Bolder.
+    /// Bold text.
     Strong,
-    /// In a colour of its own.
+    /// Text in this colour.
     Text(Paint),
-    /// On a fill, black or white.
+    /// Text in black or white on this fill.
     On(Paint),
 }
 

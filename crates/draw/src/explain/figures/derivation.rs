@@ -1,7 +1,8 @@
 //! The pictures of a derivation, operation by operation.
 //!
-//! Law: the formulas are complete, and a picture repeats them for the eye. An operation without its
-//! own picture shows its operands and its result. A value without a picture has only its formula.
+//! Law: the formulas are complete, and pictures only illustrate them. An operation without a
+//! picture of its own shows its operands and its result. A value without a picture has only its
+//! formula.
 
 use crate::{
     DrawError, Figure, Map, Paint, Style, composition, composition_by_mode, filled, memory, over_indices, slices,
@@ -15,7 +16,7 @@ use crate::explain::map::{self, plain};
 /// One operation of a derivation: its formula, the lines about it, and its pictures.
 #[derive(Debug)]
 pub struct Section {
-    /// How far it is indented.
+    /// Its indentation level.
     pub indent: usize,
     /// Its formula.
     pub formula: String,
@@ -25,7 +26,7 @@ pub struct Section {
     pub figures: Vec<Figure<'static>>,
 }
 
-/// The operations of a derivation, each with what is said about it.
+/// The operations of a derivation, each with its lines and pictures.
 pub fn sections(derivation: &Derivation, style: Style) -> Vec<Section> {
     let mut sections: Vec<Section> = Vec::new();
     let mut operations: Vec<(&'static str, &[Value], Option<&Value>)> = Vec::new();
@@ -38,7 +39,7 @@ pub fn sections(derivation: &Derivation, style: Style) -> Vec<Section> {
             }
             about => {
                 let Some(at) = sections.iter().rposition(|section| section.indent + 1 == step.indent) else {
-                    // A value that no operation makes.
+                    // A value that is not the result of an operation.
                     let figures = match about {
                         About::Value(_, value) => of_value(value, style).ok().flatten().into_iter().collect(),
                         _ => Vec::new(),
@@ -63,7 +64,7 @@ pub fn sections(derivation: &Derivation, style: Style) -> Vec<Section> {
     sections
 }
 
-/// The pictures of an operation; none if it, or its layouts, cannot be drawn.
+/// The pictures of an operation; None if it, or its layouts, cannot be drawn.
 fn figures(function: &'static str, arguments: &[Value], result: Option<&Value>, style: Style) -> Vec<Figure<'static>> {
     if let Some(Ok(figure)) = morphisms::operation(function, arguments, result) {
         return vec![figure];
@@ -95,7 +96,7 @@ fn figures(function: &'static str, arguments: &[Value], result: Option<&Value>, 
 /// The operands and the result.
 fn before_and_after(arguments: &[Value], result: Option<&Value>, style: Style) -> Option<Figure<'static>> {
     let drawn = |value: &Value| alone(value, style).ok().flatten();
-    // One operand alone says little where the other has numbers that are not known.
+    // If a parameter of one operand is unknown, a picture of the other operand alone says little.
     if arguments.iter().chain(result).any(|value| !value.parameters().is_empty()) {
         return None;
     }
@@ -106,7 +107,8 @@ fn before_and_after(arguments: &[Value], result: Option<&Value>, style: Style) -
     }
 }
 
-/// A composition mode by mode and as a whole, or the place where it goes wrong.
+/// A composition mode by mode and as a whole. If the composition does not exist, the index at which
+/// it fails.
 fn composed(a: &Layout, b: &Layout, style: Style) -> Result<Vec<Figure<'static>>, DrawError> {
     let modes = composition_by_mode(a, b, style)?;
     Ok(match a.compose(b) {
@@ -140,7 +142,7 @@ fn composed(a: &Layout, b: &Layout, style: Style) -> Result<Vec<Figure<'static>>
     })
 }
 
-/// A layout over memory and the copies that fill its gaps; its gaps alone where nothing fills them.
+/// A layout over memory and the copies that fill its gaps; only the gaps if there is no complement.
 fn complemented(a: &Layout, result: Option<&Value>, style: Style) -> Result<Vec<Figure<'static>>, DrawError> {
     Ok(vec![match result.and_then(plain) {
         Some(rest) => filled(a, &rest, style)?,
@@ -148,12 +150,12 @@ fn complemented(a: &Layout, result: Option<&Value>, style: Style) -> Result<Vec<
     }])
 }
 
-/// A shape as its compact layout, whose values are the indices.
+/// The compact layout of a shape, whose values are the indices.
 fn compact(shape: &Value) -> Option<Value> {
     plain(shape).map(Value::from)
 }
 
-/// The places of two coordinates, each in the indices of its shape.
+/// The positions of two coordinates, each among the indices of its own shape.
 fn both_places(
     coordinates: [&Value; 2],
     shapes: [&Value; 2],
@@ -170,7 +172,7 @@ fn both_places(
     }
 }
 
-/// The place of one coordinate in a layout.
+/// The position of a coordinate in a layout.
 fn element(map: &Value, coordinate: &Value, style: Style) -> Option<Result<Vec<Figure<'static>>, DrawError>> {
     let drawn = map::of(map)?;
     let coordinate: Coord = coordinate.to_string().parse().ok()?;

@@ -1,4 +1,4 @@
-//! Pictures of instructions: who holds what.
+//! Pictures of instructions: which thread holds which elements.
 
 use crate::{self as draw, DrawError, Figure, Map, Style};
 use tilewright_layout::atoms::{CopyAtom, CopyEnd, MmaAtom};
@@ -18,7 +18,7 @@ pub fn of_copy(atom: &CopyAtom, bits: i64, style: Style) -> Result<Figure<'stati
     let places = (atom.bits() / bits.max(1)).max(1);
     let across = (128 / bits.max(1)).clamp(1, places);
     let down = places / across;
-    // A place counts along the row; a tile counts downward.
+    // The values of an atom count along a row, but the first mode of a tile is downward.
     let flat = |numbers: [i64; 2]| Tree::flat(numbers).map_err(refused);
     let turned = Layout::new(&flat([across, down])?, &flat([down, 1])?).map_err(refused)?;
     let side = |end: CopyEnd| -> Result<Map, Box<dyn Refusal>> {

@@ -9,9 +9,9 @@ use tilewright_notation::Value;
 
 use crate::explain::map::plain;
 
-/// The pictures of an operation on morphisms, or through them: squares and refinements have their
-/// own, and the others show the operands and the result. The morphism that is applied first comes
-/// first.
+/// The pictures of an operation on morphisms, or of one that uses them. Squares and refinements
+/// have pictures of their own; the others show the operands and the result. The morphism that is
+/// applied first is drawn first.
 pub fn operation(
     function: &str,
     arguments: &[Value],
@@ -46,7 +46,7 @@ pub fn operation(
     }
 }
 
-/// The pullback or pushforward of a morphism along a tuple; none for another function.
+/// The pullback or pushforward of a morphism along a tuple; None for another function.
 pub fn square(function: &str, f: &NestMorphism, fine: &Tree<i64>) -> Option<Result<Square, MorphismError>> {
     match function {
         "pullback" => Some(Refinement::new(fine, &f.codomain()).and_then(|along| f.pullback(&along))),
@@ -55,7 +55,7 @@ pub fn square(function: &str, f: &NestMorphism, fine: &Tree<i64>) -> Option<Resu
     }
 }
 
-/// The tuple that a value is, or the shape of the layout that it is.
+/// The tuple that a value is, or the shape of a layout.
 pub fn tuple(value: &Value) -> Option<Tree<i64>> {
     match value {
         Value::Layout(layout) => layout.integer().map(Layout::shape),

@@ -3,11 +3,12 @@
 use crate::{self as draw, Banks, DrawError, Figure, Map, Style};
 use tilewright_layout::{Composed, Layout, LayoutError, Tree};
 
-/// The lines of a tile in shared memory that are drawn: as many as a swizzle permutes.
+/// The number of lines that are drawn of a tile in shared memory: as many as a swizzle permutes.
 const LINES: i64 = 8;
-/// The most elements of a line that are drawn.
+/// The largest number of elements of a line that are drawn.
 const ALONG: i64 = 64;
-/// The most rows and columns of a corner: a warp's part of the sums of a matrix instruction.
+/// The largest numbers of rows and columns of a corner: a warp's part of the accumulator of a
+/// matrix instruction.
 const CORNER: [i64; 2] = [16, 32];
 
 /// The threads of the elements of a tile: `held` maps (thread, value) to the index of an element of

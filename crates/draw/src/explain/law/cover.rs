@@ -1,8 +1,8 @@
-//! The laws of tiles that are taken from a layout, and of a block that is repeated to a shape.
+//! The laws of `local_tile` and `tile_to_shape`.
 //!
-//! Laws: `local_tile` gives `R(i, k) = A(t*k + i)`, mode by mode, wherever that is inside A;
-//! `tile_to_shape` gives copies of the block, `R(i, j) = A(i) + d(j)`, which do not meet, and the
-//! least number of whole blocks that covers each mode of the shape.
+//! Laws: `local_tile` gives `R(i, k) = A(t*k + i)`, mode by mode, at every coordinate inside A.
+//! `tile_to_shape` gives disjoint copies of the block, `R(i, j) = A(i) + d(j)`, and the smallest
+//! number of whole blocks that covers each mode of the shape.
 
 use tilewright_layout::Tree;
 use tilewright_notation::Value;
@@ -24,7 +24,7 @@ fn modes(shape: &Tree<i64>) -> Vec<i64> {
     if shape.is_leaf() { shape.leaves().to_vec() } else { shape.modes().map(|mode| map::size(&mode)).collect() }
 }
 
-/// The numbers of a flat tuple, none for `_`.
+/// The numbers of a flat tuple; None for `_`.
 fn entries(value: &Value) -> Option<Vec<Option<i64>>> {
     match value {
         Value::Int(number) => Some(vec![Some(*number)]),
@@ -43,7 +43,7 @@ fn entries(value: &Value) -> Option<Vec<Option<i64>>> {
     }
 }
 
-/// The law of `R = local_tile(A, tiler, coordinate)`, of a tile for each mode of A.
+/// The law of `R = local_tile(A, tiler, coordinate)`, with a tile for each mode of A.
 pub fn local_tile(a: &Map, tiler: &Value, coordinate: &Value, result: &Map) -> Option<Verdict> {
     let law = "R(i, k) = A(t*k + i), mode by mode, where that is inside A";
     let extents = modes(a.shape());
@@ -86,7 +86,7 @@ pub fn local_tile(a: &Map, tiler: &Value, coordinate: &Value, result: &Map) -> O
             };
             let reached = tile * k + i;
             if reached >= *extent {
-                // The last tile goes on past the end.
+                // The last tile may extend past the end.
                 return Ok(());
             }
             target.push(reached);
@@ -145,7 +145,7 @@ pub fn tile_to_shape(a: &Map, shape: &Tree<i64>, result: &Map) -> Option<Verdict
         let place = offset(result, index)?;
         let moved =
             offset(result, first)?.checked_add(offset(a, inner)?).and_then(|sum| sum.checked_sub(offset(a, 0).ok()?));
-        // A swizzle moves the copies, and what they have in common is that they do not meet.
+        // With a swizzle the copies are not translates; only their disjointness is tested.
         let plain = a.layout().is_some();
         if plain && moved != Some(place) {
             return Err(format!(

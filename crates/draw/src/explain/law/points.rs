@@ -1,5 +1,4 @@
-//! Values of maps, compared as what they are: offsets, or elements of a module over the modes of a
-//! coordinate.
+//! Comparison of values of maps, which are offsets or coordinates.
 //!
 //! Law: two values are equal exactly when their numbers other than 0 are, at the same paths. A
 //! coordinate is 0 in the modes that it does not name, so `(3)` and `(3,0)` are one value, and
@@ -45,7 +44,7 @@ fn numbers(tree: &Tree<i64>, path: &mut Vec<usize>, found: &mut Vec<(Vec<usize>,
     }
 }
 
-/// A coordinate of a shape, 0 in the modes that it does not name.
+/// A coordinate completed to a shape: modes that it does not name are 0.
 pub fn within(point: &Point, shape: &Tree<i64>) -> Point {
     match point {
         Point::Coordinate(tree) => Point::Coordinate(filled(tree, shape)),
@@ -58,18 +57,18 @@ fn filled(tree: &Tree<i64>, shape: &Tree<i64>) -> Tree<i64> {
         return tree.clone();
     }
     if shape.is_leaf() {
-        // A number is its own only mode.
+        // A number is a coordinate with one mode.
         return tree.mode(0).filter(|_| tree.rank() == 1).map_or_else(|| tree.clone(), |own| filled(&own, shape));
     }
     let mut named = tree.modes();
     let modes: Vec<Tree<i64>> =
         shape.modes().map(|mode| named.next().map_or(Tree::leaf(0), |tree| filled(&tree, &mode))).collect();
-    // Modes that the shape does not have stay, and are refused where the coordinate is used.
+    // Modes that the shape does not have are kept, and refused where the coordinate is used.
     Tree::tuple(modes.iter().chain(&named.collect::<Vec<_>>())).unwrap_or_else(|_| tree.clone())
 }
 
-/// A coordinate of `shape` as one that nests as `like`: where that has a number, the coordinate
-/// within the mode is counted.
+/// A coordinate of `shape` with the nesting of `like`: where `like` has a number, the coordinate
+/// within the mode becomes its index.
 pub fn counted(tree: &Tree<i64>, shape: &Tree<i64>, like: &Tree<i64>) -> Tree<i64> {
     if like.is_leaf() {
         let (mut sum, mut step) = (0_i64, 1_i64);

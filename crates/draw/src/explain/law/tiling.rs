@@ -8,12 +8,13 @@ use super::points::{Key, key};
 use super::{MOST, PART, Verdict, after, agree, at, offset as at_offset, plus, test, test_first};
 use crate::explain::map::{self, Map, Point};
 
-/// The sums `A(i) + R(j)` are distinct and `R` increases; the strict complement also leaves no gap.
+/// The law of a complement: the sums `A(i) + R(j)` are distinct and `R` increases. The strict
+/// complement also leaves no gap.
 pub fn complement(a: &Map, result: &Map, whole: bool) -> Verdict {
     filled(a, (a.size(), &|i| at(a, i)), result, whole)
 }
 
-/// As [`complement`], for the values of a map through another one: each value counts once.
+/// As [`complement`], for a map with an outer map: each value counts once.
 pub fn complement_of_values(a: &Map, result: &Map, whole: bool) -> Verdict {
     let values: Result<Vec<i64>, String> = (0..a.size().min(MOST)).map(|index| at_offset(a, index)).collect();
     let mut values = values.unwrap_or_default();
@@ -28,12 +29,12 @@ pub fn complement_of_values(a: &Map, result: &Map, whole: bool) -> Verdict {
     let count = i64::try_from(values.len()).unwrap_or(i64::MAX);
     let verdict = filled(a, (count, &value), result, whole);
     let law = verdict.law + ", the values of A each once";
-    // With more indices, only a part of the values is known, which proves nothing about the rest.
+    // With more indices only a part of the values is known, which proves nothing about the rest.
     let known = a.size() <= MOST && count > 0;
     if known { Verdict { law, ..verdict } } else { Verdict { law, tested: 0, total: a.size(), failure: None } }
 }
 
-/// Checks a complement of these values, which are added as those of `a`.
+/// Checks a complement of these values; sums are those of `a`.
 fn filled(a: &Map, (inner, value): (i64, &dyn Fn(i64) -> Result<Point, String>), result: &Map, whole: bool) -> Verdict {
     let law = if whole {
         "R increases, and (i,j) -> A(i) + R(j) hits each offset from 0 exactly once"
@@ -58,7 +59,7 @@ fn filled(a: &Map, (inner, value): (i64, &dyn Fn(i64) -> Result<Point, String>),
     if verdict.failure.is_some() {
         return verdict;
     }
-    // Sorting millions of offsets takes a tenth of the time of a table of them.
+    // Sorting millions of offsets takes a tenth of the time of a hash table.
     let mut sorted = sums.clone();
     sorted.sort_unstable();
     let Some([offset, ..]) = sorted.windows(2).find(|pair| pair.first() == pair.last()) else { return verdict };
@@ -68,12 +69,12 @@ fn filled(a: &Map, (inner, value): (i64, &dyn Fn(i64) -> Result<Point, String>),
     Verdict { failure: Some(failure), ..verdict }
 }
 
-/// The law of a division by tiles that divide.
+/// The law of a division by tiles that divide evenly.
 pub const DIVIDED: &str = "R takes the offsets of A, each as often";
 
-/// Whether two layouts surely take the same offsets, each as often: modes that change places, split
-/// or merge change nothing about that, so it is shown where the modes in the order of their strides
-/// coalesce to the same.
+/// Whether two layouts are known to have the same offsets equally often. Permuting, splitting or
+/// merging modes changes nothing about that. So it is shown if the modes, sorted by their strides,
+/// coalesce to the same layout.
 pub fn same_offsets_as_often(a: &Layout, b: &Layout) -> bool {
     let sorted = |layout: &Layout| {
         let mut leaves = layout.leaves().to_vec();
@@ -83,8 +84,8 @@ pub fn same_offsets_as_often(a: &Layout, b: &Layout) -> bool {
     sorted(a).zip(sorted(b)).is_some_and(|(a, b)| a == b)
 }
 
-/// No element is lost: `R` takes each offset of `A` at least as often as `A` does, and as often if
-/// the tile divides.
+/// The law of a division: `R` has each offset of `A` at least as often as `A` does, and exactly as
+/// often if the tile divides evenly.
 pub fn divide(a: &Map, result: &Map) -> Verdict {
     let exact = a.size() == result.size();
     let law = if exact { DIVIDED } else { "R takes every offset of A (the tiles cover more)" };
@@ -117,9 +118,9 @@ pub fn divide(a: &Map, result: &Map) -> Verdict {
     })
 }
 
-/// The position of element `i` of copy `j` in a product.
+/// The correspondence between element `i` of copy `j` of a product and an index of the result.
 pub struct Pairing {
-    /// The extents of block and arrangement that stand beside each other, mode by mode.
+    /// The extents of the block, paired with those of the arrangement mode by mode.
     blocks: Vec<i64>,
     copies: Vec<i64>,
     /// Whether the copies come first in each mode.
@@ -127,13 +128,13 @@ pub struct Pairing {
 }
 
 impl Pairing {
-    /// The block as the first mode, and the copies as the second one.
+    /// The block as the first mode, and the copies as the second.
     fn whole(block: &Map, arrangement: &Map) -> Pairing {
         Pairing { blocks: vec![block.size()], copies: vec![arrangement.size()], raked: false }
     }
 
-    /// Mode by mode. A number as arrangement is one mode, and against a number as block so is an
-    /// arrangement of one mode.
+    /// The pairing mode by mode. A number as the arrangement is one mode. If the block is a number,
+    /// an arrangement of one mode is treated like a number.
     pub fn by_mode(block: &Map, arrangement: &Map, raked: bool) -> Pairing {
         let sizes = |map: &Map| match map.shape().is_leaf() {
             true => vec![map.size()],
@@ -162,7 +163,8 @@ pub fn product(a: &Map, b: &Map, result: &Map) -> Option<Verdict> {
     product_of(a, b, result, &Pairing::whole(a, b))
 }
 
-/// `R` is copies of `A`, one for each index of `B`, which lie where its value says.
+/// `R` consists of copies of `A`, one for each index of `B`, at positions given by the values of
+/// `B`.
 pub fn product_of(a: &Map, b: &Map, result: &Map, pairing: &Pairing) -> Option<Verdict> {
     if [a, b].iter().any(|map| map.has_coordinates()) || [a, result].iter().any(|map| map.adds_by_xor()) {
         return None;
@@ -180,7 +182,8 @@ pub fn product_of(a: &Map, b: &Map, result: &Map, pairing: &Pairing) -> Option<V
 }
 
 /// As [`product`], for a block with an outer map: the copies are those of its inner layout, through
-/// the same map. Values of two copies may coincide, if the map takes two offsets to one.
+/// the same outer map. Values of two copies may coincide, if the outer map sends two offsets to
+/// one.
 pub fn product_of_composed(a: &Composed, b: &Map, result: &Map) -> Option<Verdict> {
     composed_product_of(a, b, result, &Pairing::whole(&Map::from(a), b))
 }
@@ -193,8 +196,8 @@ pub fn composed_product_of(a: &Composed, b: &Map, result: &Map, pairing: &Pairin
     let law = "R(i,j) = M(I(i) + t(B(j))), where A(i) = M(I(i)) and t increases, and copies of I at different values of \
                B do not meet";
     let inner = Map::from(a.inner());
-    // The map may hide the positions of the copies. So they are placed by the definition, and their
-    // values are tested like any others.
+    // The outer map may hide the positions of the copies. So the positions are computed from the
+    // definition, and their values are tested like any others.
     let places = Map::from(&a.inner().weak_complement_open().ok()?);
     let shift = |j: i64| after(&places, &at(b, j)?).map(|place| place.offset().unwrap_or(0));
     let value = |index: i64, place: i64| {
@@ -205,8 +208,9 @@ pub fn composed_product_of(a: &Composed, b: &Map, result: &Map, pairing: &Pairin
     Some(copies(law, [&inner, b], result.size(), pairing, shift, value))
 }
 
-/// Copies `block(i) + shift(j)`, each tested by `value` at its index and position: shifts increase
-/// with the values of the arrangement, and common values of two copies come from one value of it.
+/// Copies `block(i) + shift(j)`, each tested by `value` at its index and position. Shifts increase
+/// with the values of the arrangement. A value that two copies have in common must come from the
+/// same value of the arrangement.
 fn copies(
     law: &str,
     [block, arrangement]: [&Map; 2],
@@ -239,7 +243,7 @@ fn copies(
                 ));
             }
         }
-        // The copies of one value are one: which value has an offset.
+        // Equal values of the arrangement give one copy. This maps each offset to that value.
         let mut owner: HashMap<i64, i64> = HashMap::new();
         for (at, shift, j) in shifts {
             for i in 0..block.size() {
@@ -257,7 +261,7 @@ fn copies(
     verdict(tested, failure)
 }
 
-/// The product by mode: each mode of `R` is the product of a mode of `A`.
+/// The law of the product by mode: each mode of `R` is the product of a mode of `A` and a tile.
 pub fn product_by_mode(a: &Layout, tiler: &Tiler, result: &Layout) -> Option<Verdict> {
     let law = "each mode of R is copies of that mode of A, none meeting another";
     let Tiler::Modes(tiles) = tiler else {

@@ -1,4 +1,4 @@
-//! Laws of results that are no map, or another view of the same bits.
+//! Laws of operations whose results are not maps, or are another view of the same bits.
 
 use tilewright_layout::{Layout, Tree};
 use tilewright_notation::Value;
@@ -6,14 +6,14 @@ use tilewright_notation::Value;
 use super::Verdict;
 use crate::explain::map::{self, Map};
 
-/// The law of an operation whose result is checked here; `None` for every other one.
+/// The law of an operation that is checked here; `None` for every other operation.
 pub fn of(operation: &str, arguments: &[Value], value: &Value) -> Option<Verdict> {
     match (operation, arguments, value) {
         ("make_layout_tv", [threads, values], Value::List(parts)) => {
             let [tile, Value::Layout(result)] = parts.as_slice() else { return None };
             Some(thread_values(&layout(threads)?, &layout(values)?, &tree(tile)?, result.integer()?))
         }
-        // As a method the layout comes first.
+        // In method form the layout is the first argument.
         (
             "recast_layout",
             [Value::Int(new), Value::Int(old), a] | [a, Value::Int(new), Value::Int(old)],
@@ -26,7 +26,7 @@ pub fn of(operation: &str, arguments: &[Value], value: &Value) -> Option<Verdict
     }
 }
 
-/// A layout, or the compact one of a shape.
+/// A layout, or the compact layout of a shape.
 fn layout(value: &Value) -> Option<Layout> {
     match value {
         Value::Layout(layout) => layout.integer().cloned(),
@@ -42,12 +42,12 @@ fn tree(value: &Value) -> Option<Tree<i64>> {
     }
 }
 
-/// The shape that a value is or has.
+/// The value as a shape, or the shape of the layout.
 fn shape(value: &Value) -> Option<Tree<i64>> {
     if let Value::Layout(layout) = value { Some(layout.integer()?.shape()) } else { tree(value) }
 }
 
-/// The size of each mode; a layout without modes is its own only one.
+/// The size of each mode; a layout without modes counts as one mode.
 fn sizes(layout: &Layout) -> Vec<i64> {
     if layout.profile().is_leaf() { vec![layout.size()] } else { layout.modes().map(|mode| mode.size()).collect() }
 }
@@ -100,7 +100,7 @@ fn thread_values(threads: &Layout, values: &Layout, tile: &Tree<i64>, result: &L
     })
 }
 
-/// Whether each entry of the coarse tuple is the product of what stands for it in the fine one.
+/// Whether each entry of the coarse tuple is the product of its part of the fine tuple.
 fn refines(fine: &Tree<i64>, coarse: &Tree<i64>) -> bool {
     if coarse.is_leaf() {
         return fine.leaves().iter().product::<i64>() == coarse.leaves().first().copied().unwrap_or(1);
@@ -110,7 +110,7 @@ fn refines(fine: &Tree<i64>, coarse: &Tree<i64>) -> bool {
         && fine.modes().zip(coarse.modes()).all(|(fine, coarse)| refines(&fine, &coarse))
 }
 
-/// Both are refined, and the leaves of the first are the first leaves of the second.
+/// Both tuples are refined, and the leaves of the first are the first leaves of the second.
 fn refinement(first: &Tree<i64>, second: &Tree<i64>, result: &Tree<i64>) -> Verdict {
     let law = "S' refines S, T' refines T, and the leaves of S' are the first leaves of T'";
     let failure = match (result.mode(0), result.mode(1)) {
@@ -133,7 +133,7 @@ mod tests {
         tilewright_notation::evaluate(text, &mut tilewright_notation::Environment::new()).unwrap()
     }
 
-    /// Each law accepts the result of the operation and refuses a wrong one.
+    /// Each law must accept the result of the operation and refuse a wrong one.
     #[test]
     fn laws_can_fail() {
         let cases: [(&str, &[&str], &str); 6] = [

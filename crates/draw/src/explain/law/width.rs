@@ -11,13 +11,13 @@ use tilewright_layout::Tree;
 use super::{IndexResult, MOST, Verdict, test};
 use crate::explain::map::Map;
 
-/// Elements cut into parts: the extents, and where the parts of an element stand among them.
+/// Elements cut into parts: the extents, and the position of the mode of parts among them.
 struct Parts<'a> {
     a: &'a Map,
     /// Extents of the parts; at `run`, that of the parts of one element.
     extents: Vec<i64>,
     run: usize,
-    /// How many parts an element has.
+    /// The number of parts of an element.
     count: i64,
 }
 
@@ -46,7 +46,7 @@ pub fn recast(new: i64, old: i64, a: &Map, result: &Map) -> Option<Verdict> {
         (unit, rest) = (rest, unit % rest);
     }
     let (n, r) = (new / unit, old / unit);
-    // The mode before which the parts stand is free.
+    // The mode of parts may precede any mode of A, so each position is tried.
     let leaves = a.shape().leaves();
     let places = if r == 1 { 1 } else { leaves.len().max(1) };
     let mut first = None;
@@ -55,7 +55,7 @@ pub fn recast(new: i64, old: i64, a: &Map, result: &Map) -> Option<Verdict> {
         if r > 1 {
             apart.insert(run, r);
         }
-        // The parts as a mode of their own, or as one with the mode after them.
+        // The parts as a mode of their own, or joined with the next mode.
         let mut joined = leaves.to_vec();
         if let Some(extent) = joined.get_mut(run) {
             *extent = extent.saturating_mul(r);
@@ -71,7 +71,7 @@ pub fn recast(new: i64, old: i64, a: &Map, result: &Map) -> Option<Verdict> {
     first
 }
 
-/// The law of elements that are `n` parts.
+/// The law of recasting to elements of `n` parts.
 fn widened(parts: &Parts<'_>, n: i64, result: &Map) -> Verdict {
     let r = parts.count;
     let law = match (n, r) {
@@ -133,8 +133,8 @@ fn coordinate(index: i64, shape: &Tree<i64>) -> String {
     format!("({})", digits.join(","))
 }
 
-/// The extent of a wide element along each mode: up to the first step along the mode that returns
-/// to the part at 0.
+/// The extents of a wide element along each mode: up to the first step along the mode that reaches
+/// part 0 of another element.
 fn boxes(parts: &Parts<'_>, n: i64) -> Result<Vec<i64>, String> {
     let start = parts.at(0)?.rem_euclid(n);
     let (mut step, mut all) = (1, Vec::new());
@@ -156,7 +156,7 @@ fn boxes(parts: &Parts<'_>, n: i64) -> Result<Vec<i64>, String> {
     if together == n { Ok(all) } else { Err(format!("a wide element is {n} parts, and {together} are together")) }
 }
 
-/// `P(j)`, from the first wide element.
+/// `P(j)`, as in the first wide element.
 fn order(parts: &Parts<'_>, n: i64, part: &[i64], j: i64) -> Result<i64, String> {
     let place = |j: &[i64]| Ok::<i64, String>(parts.at(index_of(j, &parts.extents))?.rem_euclid(n));
     let digits = digits(j, part);
@@ -195,7 +195,8 @@ mod tests {
         map::of_operand(&value).unwrap()
     }
 
-    /// The law accepts the result of the operation, of every kind of layout, and refuses others.
+    /// The law must accept the result of the operation, for every kind of layout, and refuse
+    /// others.
     #[test]
     fn the_law_can_fail() {
         let cases = [

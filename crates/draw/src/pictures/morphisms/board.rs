@@ -1,11 +1,11 @@
-//! Stacks of entries, and what leads from one to another.
+//! Stacks of entries, and the arrows and refinements between them.
 //!
 //! Law: a stack is drawn upward, the first entry, the fastest, at the bottom, as memory grows; a
 //! row of the board is one leaf. An entry of a coarse tuple is a block as tall as the leaves over
-//! it. Equal entries that an arrow joins have one fill; what no arrow reaches is pale.
+//! it. Equal entries that an arrow joins have the same fill; entries without an arrow are pale.
 //!
-//! Lengths are multiples of what a character stands for in the terminal, so that stacks look the
-//! same there.
+//! Lengths are multiples of the size of a terminal character, so that stacks look the same in a
+//! terminal.
 
 use tilewright_layout::{Profile, Tree};
 
@@ -15,19 +15,19 @@ use crate::scene::{Anchor, Point, Scene, Stroke, TextStyle, Tile};
 use crate::terminal::{ACROSS, DOWN};
 use crate::theme::{self, Paint};
 
-/// From one row to the next, and the height of a tile.
+/// The distance from one row to the next, which is also the height of a tile.
 const PITCH: f64 = 3.0 * DOWN;
 const HEIGHT: f64 = 2.0 * DOWN;
-/// The least width of a tile, and what widths are multiples of.
+/// The smallest width of a tile; widths are multiples of it.
 const WIDTH: f64 = 7.0 * UNIT;
 const UNIT: f64 = ACROSS;
-/// From a stack to the next one: across arrows, and across refinements.
+/// The distance from one stack to the next, across arrows, and across refinements.
 const GULF: f64 = 15.0 * UNIT;
 const JOINT: f64 = 4.0 * UNIT;
-/// From a tuple to the tuple around it.
+/// The distance from a tuple's bracket to that of the enclosing tuple.
 const STEP: f64 = 2.0 * UNIT;
 
-/// An entry: its number, the rows that it spans, and its fill.
+/// An entry: its number, its rows, and its fill.
 pub(super) struct Block {
     pub(super) label: i64,
     pub(super) start: usize,
@@ -36,7 +36,7 @@ pub(super) struct Block {
 }
 
 impl Block {
-    /// The entries of a tuple, each one row, with these fills.
+    /// The entries of a tuple with these fills, each one row tall.
     pub(super) fn leaves(entries: &[i64], fills: &[Paint]) -> Vec<Block> {
         let fill = |row: usize| fills.get(row).copied().unwrap_or(Paint::Void);
         entries
@@ -46,7 +46,7 @@ impl Block {
             .collect()
     }
 
-    /// The entries of a tuple, each as tall as the part over it.
+    /// The entries of a tuple, each as tall as its part of the refinement.
     pub(super) fn over(entries: &[i64], parts: &[Tree<i64>], fills: &[Paint]) -> Vec<Block> {
         let mut start = 0;
         let mut blocks = Vec::new();
@@ -59,29 +59,28 @@ impl Block {
     }
 }
 
-/// What is drawn so far, from left to right.
+/// The part of a picture that is drawn so far, from left to right.
 #[derive(Default)]
 pub(super) struct Board {
     scene: Scene,
-    /// The right edge of what is drawn.
+    /// The right edge of the part that is drawn.
     edge: f64,
 }
 
-/// Where a stack stands.
+/// The position of a stack.
 #[derive(Clone, Copy)]
 pub(super) struct Stack {
     pub(super) left: f64,
     pub(super) right: f64,
 }
 
-/// The middle of a row, or of some rows from one on.
+/// The middle of a row, or of a range of rows.
 fn middle(start: usize, rows: usize) -> f64 {
     -(start as f64 + rows as f64 / 2.0) * PITCH
 }
 
 impl Board {
-    /// The nesting of leaves that begin at `right`, to their left, where there is any: room is left
-    /// for it.
+    /// The width of the space to the left of a stack for its nesting; 0 if it has none.
     pub(super) fn tree_before(&mut self, profile: &Profile) -> f64 {
         let depth = profile.depth();
         if depth > 1 || profile.leaves() != profile.rank() { depth as f64 * STEP + UNIT } else { 0.0 }
@@ -102,7 +101,8 @@ impl Board {
         }
     }
 
-    /// A stack whose left edge is `gap` to the right of what is drawn, with a word below.
+    /// A stack whose left edge is `gap` to the right of the part that is drawn, with its name
+    /// below.
     pub(super) fn stack(&mut self, gap: f64, blocks: &[Block], name: &str) -> Stack {
         let text =
             |block: &Block| text_width(&block.label.to_string(), theme::CELL_TEXT, false) * theme::OTHER_FONTS + 14.0;
@@ -125,18 +125,18 @@ impl Board {
         Stack { left, right: left + wide }
     }
 
-    /// As [`Board::stack`], with room for arrows.
+    /// As [`Board::stack`], with space for arrows.
     pub(super) fn beyond_arrows(&mut self, blocks: &[Block], name: &str) -> Stack {
         self.stack(GULF, blocks, name)
     }
 
-    /// As [`Board::stack`], with room for the lines of a refinement.
+    /// As [`Board::stack`], with space for the lines of a refinement.
     pub(super) fn beyond_joints(&mut self, blocks: &[Block], name: &str) -> Stack {
         self.stack(JOINT, blocks, name)
     }
 
-    /// The arrows between two stacks: each row of the first to where it is sent; what is sent to
-    /// the base point ends in `*`.
+    /// The arrows between two stacks, from each row of the first to its image; rows that are sent
+    /// to the base point end in `*`.
     pub(super) fn arrows(&mut self, from: Stack, to: Stack, images: impl Iterator<Item = Option<usize>>) {
         let stroke = Stroke::new(Paint::Ink, 1.5);
         for (row, image) in images.enumerate() {
@@ -165,7 +165,7 @@ impl Board {
         }
     }
 
-    /// The lines of a refinement: each block to the rows of its leaves, of which it has several.
+    /// The lines of a refinement: from each block to the rows of its leaves, if it has several.
     pub(super) fn joints(&mut self, blocks: &[Block], coarse: f64, fine: f64) {
         let stroke = Stroke::new(Paint::Faint, theme::BORDER);
         let turn = (coarse + fine) / 2.0;
@@ -184,7 +184,8 @@ impl Board {
         }
     }
 
-    /// Beside each row of a stack the product of the rows below: the stride of what is sent there.
+    /// Writes beside each row of a stack the product of the rows below: the stride of entries that
+    /// are sent there.
     pub(super) fn strides(&mut self, at: Stack, entries: &[i64]) {
         let mut step = Some(1_i64);
         let mut widest: f64 = 0.0;
@@ -200,17 +201,17 @@ impl Board {
         self.edge = at.right + ((widest.max(name) + 1.5 * UNIT) / UNIT).ceil() * UNIT;
     }
 
-    /// The right edge of what is drawn.
+    /// The right edge of the part that is drawn.
     pub(super) fn right(&self) -> f64 {
         self.edge
     }
 
-    /// Moves on without drawing.
+    /// Moves to the right without drawing.
     pub(super) fn skip(&mut self, width: f64) {
         self.edge += width;
     }
 
-    /// What is drawn.
+    /// The scene.
     pub(super) fn finish(self) -> Scene {
         self.scene
     }
