@@ -1,9 +1,9 @@
-//! Arguments of a function, read as what the function needs.
+//! Arguments of a function, converted to the kind of value that the function needs.
 //!
 //! Arguments are converted in the same way everywhere: if a layout is needed, a shape becomes its
 //! compact layout; if a tiler is needed, a shape tiles by mode; if a coordinate is needed, a tuple
-//! of numbers is one. Several arguments are converted to a common kind, and a result has the least
-//! kind ([`AnyLayout`]).
+//! of numbers is one. Several arguments are converted to a common kind, and a result has the most
+//! special kind that can represent it ([`AnyLayout`]).
 
 use std::borrow::Cow;
 
@@ -24,7 +24,7 @@ pub(crate) enum Fault {
     Morphism(MorphismError),
     /// An instruction or a tiling of one refused.
     Atom(AtomError),
-    /// One argument is wrong on its own account; the error is about it.
+    /// One argument is wrong independently of the others; the error is about it.
     At(usize, LayoutError),
     /// One argument is of the wrong kind.
     Kind {
@@ -63,7 +63,7 @@ pub(crate) struct Arguments<'a> {
     pub(crate) values: Values<'a>,
 }
 
-/// Borrowed values: a slice, or one reference for each value, as the bindings of another language
+/// Borrowed values: a slice, or one reference for each value, as the bindings for another language
 /// have them. Neither copies a value.
 #[derive(Clone, Copy)]
 pub(crate) enum Values<'a> {
@@ -97,7 +97,7 @@ impl<'a, T: AsRef<[Value]> + ?Sized> From<&'a T> for Values<'a> {
     }
 }
 
-/// A layout or a tuple: what can be rearranged.
+/// A layout or a tuple: a value whose modes can be rearranged.
 pub(crate) enum Nested<'a> {
     Layout(Cow<'a, AnyLayout>),
     Tree(Cow<'a, AnyTree>),
@@ -116,12 +116,13 @@ impl<'a> Arguments<'a> {
         Err(Fault::Kind { argument, wanted })
     }
 
-    /// What was found at an argument, or the fault that something else is wanted there.
+    /// The value found at an argument; if it is `None`, the fault that another kind is wanted
+    /// there.
     pub(crate) fn wanted<T>(&self, argument: usize, found: Option<T>, wanted: &'static str) -> Result<T, Fault> {
         found.ok_or(Fault::Kind { argument, wanted })
     }
 
-    /// A word: a name that nothing is bound to.
+    /// A word: a name to which no value is bound.
     pub(crate) fn word(&self, argument: usize) -> Option<String> {
         let Some(Value::Tree(AnyTree::Launch(name))) = self.get(argument) else { return None };
         let [name] = name.leaves() else { return None };
@@ -131,7 +132,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// A layout of any kind; a shape stands for its compact layout.
+    /// A layout of any kind; a shape means its compact layout.
     pub(crate) fn layout(&self, argument: usize) -> Result<Cow<'a, AnyLayout>, Fault> {
         match self.get(argument) {
             Some(Value::Layout(layout)) => Ok(Cow::Borrowed(layout)),
@@ -143,7 +144,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// A layout with integer strides; a shape stands for its compact layout.
+    /// An integer layout; a shape means its compact layout.
     pub(crate) fn integer_layout(&self, argument: usize) -> Result<Cow<'a, Layout>, Fault> {
         match self.layout(argument)? {
             Cow::Borrowed(layout) => match layout.integers() {
@@ -155,7 +156,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// A layout or a tuple of any kind; none of them is taken for the other.
+    /// A layout or a tuple of any kind; neither is converted to the other.
     pub(crate) fn nested(&self, argument: usize) -> Result<Nested<'a>, Fault> {
         match self.get(argument) {
             Some(Value::Layout(layout)) => Ok(Nested::Layout(Cow::Borrowed(layout))),
@@ -166,7 +167,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// Whether an argument is a composed layout, or one of bit vectors.
+    /// Whether an argument is a composed layout, or a layout of bit vectors.
     pub(crate) fn is_map_of_bits(&self, argument: usize) -> bool {
         matches!(self.get(argument), Some(Value::Layout(layout)) if layout.is_map_of_bits())
     }
@@ -176,12 +177,12 @@ impl<'a> Arguments<'a> {
         self.wanted(argument, self.get(argument).and_then(any_tree), "a number or a tuple of numbers")
     }
 
-    /// A number or a tuple of numbers that are known.
+    /// A number or a tuple of numbers, without parameters.
     pub(crate) fn integer_tree(&self, argument: usize) -> Result<Tree<i64>, Fault> {
         self.wanted(argument, self.get(argument).and_then(integer_tree), "an integer or a tuple of integers")
     }
 
-    /// A number or a tuple of numbers that may not be known.
+    /// A number or a tuple of numbers, which may contain parameters.
     pub(crate) fn launch_tree(&self, argument: usize) -> Result<Tree<Expr>, Fault> {
         self.wanted(argument, self.get(argument).and_then(launch_tree), "a number or a tuple of numbers")
     }
@@ -192,12 +193,12 @@ impl<'a> Arguments<'a> {
         self.wanted(first, found, "a number or a tuple of numbers")
     }
 
-    /// The shape that an argument is or has.
+    /// The argument as a shape, or its shape.
     pub(crate) fn shape(&self, argument: usize) -> Result<Cow<'a, AnyTree>, Fault> {
         self.wanted(argument, self.get(argument).and_then(shape_of), "a shape or a layout")
     }
 
-    /// The shape that an argument is or has, of known numbers.
+    /// The argument as a shape, or its shape, without parameters.
     pub(crate) fn integer_shape(&self, argument: usize) -> Result<Tree<i64>, Fault> {
         match &*self.shape(argument)? {
             AnyTree::Integer(shape) => Ok(shape.clone()),
@@ -206,7 +207,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// The shape that an argument is or has, of numbers that may not be known.
+    /// The argument as a shape, or its shape, which may contain parameters.
     pub(crate) fn launch_shape(&self, argument: usize) -> Result<Tree<Expr>, Fault> {
         self.wanted(argument, self.shape(argument)?.launch(), "a shape or a layout")
     }
@@ -216,7 +217,7 @@ impl<'a> Arguments<'a> {
         self.wanted(first, numbers(&*self.shape(first)?, &*self.shape(second)?), "a shape or a layout")
     }
 
-    /// How an argument nests.
+    /// The nesting of an argument.
     pub(crate) fn profile(&self, argument: usize) -> Result<Profile, Fault> {
         match self.nested(argument) {
             Ok(Nested::Layout(layout)) => Ok(layout.profile().clone()),
@@ -225,7 +226,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// A coordinate.
+    /// The argument as a coordinate.
     pub(crate) fn coord(&self, argument: usize) -> Result<AnyCoord, Fault> {
         self.wanted(argument, self.get(argument).and_then(coordinate), "a coordinate")
     }
@@ -283,7 +284,7 @@ pub(crate) enum Numbers {
     Launch(Tree<Expr>, Tree<Expr>),
 }
 
-/// Two tuples as tuples of numbers of one kind; none for steps.
+/// Two tuples as tuples of numbers of the same kind; None for steps.
 fn numbers(first: &AnyTree, second: &AnyTree) -> Option<Numbers> {
     match (first, second) {
         (AnyTree::Integer(a), AnyTree::Integer(b)) => Some(Numbers::Integer(a.clone(), b.clone())),
@@ -291,7 +292,7 @@ fn numbers(first: &AnyTree, second: &AnyTree) -> Option<Numbers> {
     }
 }
 
-/// The fault of an operation about its first operand, which stands at an argument.
+/// The fault of an operation whose first operand is the argument with this index.
 pub(crate) fn at(argument: usize, error: LayoutError) -> Fault {
     match error {
         LayoutError::Kind { wanted, .. } => Fault::Kind { argument, wanted },
@@ -299,7 +300,7 @@ pub(crate) fn at(argument: usize, error: LayoutError) -> Fault {
     }
 }
 
-/// The fault of an operation whose operands are at two arguments.
+/// The fault of an operation whose operands are the arguments with these indices.
 pub(crate) fn among(first: usize, second: usize) -> impl Fn(LayoutError) -> Fault {
     move |error| match error {
         LayoutError::Kind { operand, wanted, .. } => {
@@ -314,7 +315,7 @@ pub(crate) fn is_map(value: &Value) -> bool {
     matches!(value, Value::Layout(_))
 }
 
-/// The shape that a value is or has.
+/// The value as a shape, or its shape.
 pub(crate) fn shape_of(value: &Value) -> Option<Cow<'_, AnyTree>> {
     match value {
         Value::Layout(layout) => Some(Cow::Owned(layout.shape())),

@@ -1,29 +1,29 @@
 //! Syntax trees.
 //!
-//! Law: the nodes of a program lie in one array in postorder, each subtree a contiguous run that
-//! ends in its root. So a subtree is evaluated by one walk along its run with a stack of values,
-//! without recursion; a program is dropped in one step however deep it nests; and a batch of
-//! programs reuses the same memory.
+//! Law: the nodes of a program are stored in one array in postorder, so that each subtree is a
+//! contiguous run that ends in its root. A subtree is therefore evaluated by one pass along its run
+//! with a stack of values, without recursion. A program is dropped in one step however deep it
+//! nests, and a batch of programs reuses the same memory.
 
 use std::ops::Range;
 
 use crate::lex::Kind;
 
-/// The number of a node in its [`Program`].
+/// The index of a node in its [`Program`].
 pub(crate) type NodeId = u32;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Node {
     Int(i64),
-    /// An integer in a tuple of integers, which is read from there and never evaluated by itself.
+    /// An integer in a tuple of integers. The tuple reads it; it is never evaluated by itself.
     Part(i64),
     Bool(bool),
     Underscore,
-    /// A name; its text is the span.
+    /// A name; its text is the source at the span.
     Name,
-    /// A name in the place of an extent or a stride: a bound value, or else a parameter.
+    /// A name used as an extent or a stride: a bound value, or else a parameter.
     Unknown,
-    /// `M{div=8}`, `?` or `?{div=8}`: its place in [`Program::parameters`].
+    /// `M{div=8}`, `?` or `?{div=8}`: the index in [`Program::parameters`].
     Parameter(u32),
     /// `^9`
     Xor(u64),
@@ -32,7 +32,7 @@ pub(crate) enum Node {
         outputs: u8,
         columns: List,
     },
-    /// `input=[image,...] -> output:size`; it is read from its text.
+    /// `input=[image,...] -> output:size`; evaluation reads its text.
     Linear,
     /// `scale@mode@mode`
     Step {
@@ -60,7 +60,7 @@ pub(crate) enum Node {
         shape: NodeId,
         stride: NodeId,
     },
-    /// `domain -> codomain : images`; the images are read from their text.
+    /// `domain -> codomain : images`; evaluation reads the text of the images.
     Morphism {
         domain: NodeId,
         codomain: NodeId,
@@ -103,20 +103,20 @@ pub(crate) enum Operator {
     Plus,
     Minus,
     Times,
-    /// Toward zero.
+    /// Division that rounds toward zero.
     Over,
     Floor,
     Ceil,
     Modulo,
 }
 
-/// A parameter as it is written: `M{div=8}`, or `?` where there is no name.
+/// A parameter as written: `M{div=8}`, or `?` if it has no name.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Parameter {
     pub(crate) name: Option<Name>,
     /// The facts in braces, with their location.
     pub(crate) facts: Option<Name>,
-    /// Whether it stands in a stride, so that it may be any integer.
+    /// Whether it is in a stride, so that it may be any integer.
     pub(crate) in_stride: bool,
 }
 
@@ -134,7 +134,7 @@ impl List {
 }
 
 impl Node {
-    /// How many values below it in postorder it takes.
+    /// The number of values on the stack that the node consumes.
     pub(crate) fn operands(self) -> usize {
         match self {
             Node::Int(_) | Node::Part(_) | Node::Bool(_) | Node::Underscore | Node::Name | Node::Unknown => 0,
@@ -148,7 +148,7 @@ impl Node {
         }
     }
 
-    /// Whether this is written as one number or step.
+    /// Whether the node is written as one number or step.
     pub(crate) fn is_number(self) -> bool {
         matches!(
             self,
@@ -162,7 +162,7 @@ impl Node {
         )
     }
 
-    /// The integer that is written here.
+    /// The integer that the node is, if it is one.
     pub(crate) fn integer(self) -> Option<i64> {
         match self {
             Node::Int(value) | Node::Part(value) => Some(value),
@@ -202,7 +202,7 @@ impl Item {
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Statement {
-    /// The name that is bound; none for an expression.
+    /// The name that is bound; None for an expression.
     pub(crate) name: Option<Name>,
     pub(crate) value: NodeId,
 }
@@ -213,11 +213,10 @@ pub(crate) struct Program {
     pub(crate) children: Vec<NodeId>,
     pub(crate) statements: Vec<Statement>,
     pub(crate) parameters: Vec<Parameter>,
-    /// The number that each parameter without a name is, wherever and however often its node is
-    /// evaluated.
+    /// The parameter of each `?`. It is the same however often the node is evaluated.
     pub(crate) unnamed: Vec<Option<tilewright_layout::symbolic::Parameter>>,
-    /// Arguments that are given by name, `mode=[0]`: the root of the value and the name, the roots
-    /// ascending.
+    /// Arguments that are given by name, `mode=[0]`: the root of the value and the name, in
+    /// ascending order of the roots.
     pub(crate) keywords: Vec<(NodeId, Name)>,
 }
 
@@ -232,7 +231,7 @@ impl Program {
     }
 
     pub(crate) fn node(&self, id: NodeId) -> Node {
-        // Every id was handed out by the parser for this program.
+        // The parser created every id for this program.
         self.items.get(id as usize).map_or(Node::Underscore, |item| item.node)
     }
 
@@ -265,13 +264,13 @@ impl Program {
         }
     }
 
-    /// The locations of names in the places of numbers.
+    /// The locations of names that are used as numbers.
     pub(crate) fn unknown_names(&self) -> impl Iterator<Item = Range<usize>> {
         let unknown = self.items.iter().filter(|item| item.node == Node::Unknown);
         unknown.map(|item| item.start as usize..item.end as usize)
     }
 
-    /// The name by which an argument is given, if it is given by one.
+    /// The name by which an argument is given; None for a positional argument.
     pub(crate) fn keyword(&self, argument: NodeId) -> Option<Name> {
         let at = self.keywords.binary_search_by_key(&argument, |(root, _)| *root).ok()?;
         self.keywords.get(at).map(|(_, name)| *name)
@@ -282,7 +281,7 @@ impl Program {
     }
 }
 
-/// Whether a token opens (`+1`) or closes (`-1`) a bracket in which lines do not end.
+/// Whether a token opens (`+1`) or closes (`-1`) a bracket; inside brackets, newlines are ignored.
 pub(crate) fn bracket(kind: Kind) -> i32 {
     match kind {
         Kind::Open | Kind::OpenSquare | Kind::OpenBrace | Kind::Less => 1,

@@ -1,4 +1,4 @@
-//! Batch mode: one program a line, one line of answer for each.
+//! Batch mode: each line of the input is a program, and gets one line of output.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 
@@ -9,7 +9,7 @@ use crate::lex::is_attribute;
 use crate::notes::Note;
 use crate::value::Value;
 
-/// How many bytes are read at once.
+/// The number of bytes that are read at once.
 const PIECE: usize = 1 << 16;
 
 /// The answer of one line.
@@ -17,7 +17,7 @@ const PIECE: usize = 1 << 16;
 pub enum Answer<'a> {
     /// The line is empty, or a comment.
     Nothing,
-    /// The value of its program, and the notes about it, if they are kept.
+    /// The value of its program, and its notes if notes are kept.
     Value(&'a Value, &'a [Note]),
     /// The error of its program, and the program.
     Error(&'a Diagnostic, &'a str),
@@ -39,10 +39,10 @@ impl Answer<'_> {
 
 /// Programs that are evaluated one after another, each on a line of its own.
 ///
-/// Each line has one answer, in order. A line that is empty or a comment has an empty one, so that
-/// answers are aligned with programs. A line that is not UTF-8 is an error at the first wrong byte.
-/// A byte-order mark before the first line is ignored. Answers are flushed before more input is
-/// read: a caller that writes a program and reads the answer before the next one gets it.
+/// Each line has one answer, in order. A line that is empty or a comment has an empty answer, so
+/// that answers are aligned with programs. A line that is not UTF-8 is an error at the first wrong
+/// byte. A byte-order mark before the first line is ignored. Answers are flushed before more input
+/// is read: a caller that writes a program and reads the answer before the next one gets it.
 ///
 /// ```
 /// use tilewright_notation::Batch;
@@ -60,23 +60,24 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Names that a line binds hold in the lines after it; else they do not outlive their line.
+    /// Keeps the names that a line binds for the lines after it. Without this, names are dropped
+    /// after their line.
     #[must_use]
     pub fn keeping_names(mut self) -> Batch {
         self.keeps_names = true;
         self
     }
 
-    /// Programs are evaluated with the names of this environment, and notes are kept or refused as
-    /// it says.
+    /// Evaluates programs with the names of this environment. Notes are kept or refused as the
+    /// environment says.
     #[must_use]
     pub fn within(mut self, environment: Environment) -> Batch {
         self.environment = environment;
         self
     }
 
-    /// Evaluates every line of `input`, and has `write` write each answer. Returns how many lines
-    /// failed.
+    /// Evaluates every line of `input`, and calls `write` with each answer. Returns the number of
+    /// lines that failed.
     ///
     /// Errors: reading or writing fails.
     pub fn run<W: Write>(
@@ -91,8 +92,8 @@ impl Batch {
         let mut line = Vec::new();
         let (mut failed, mut first) = (0, true);
         while input.read_until(b'\n', &mut line)? > 0 {
-            // Text that is not UTF-8 is an error where it goes wrong; the rest of the input still
-            // counts.
+            // Text that is not UTF-8 is an error at its first wrong byte; the remaining lines are
+            // still evaluated.
             let text = String::from_utf8_lossy(&line);
             let text = text.trim_end_matches(['\n', '\r']);
             let text = if first { text.strip_prefix('\u{feff}').unwrap_or(text) } else { text };
@@ -116,7 +117,7 @@ impl Batch {
             }
             line.clear();
             if !input.buffer().contains(&b'\n') {
-                // The next line may come only after these answers are read.
+                // The caller may wait for these answers before it sends the next line.
                 out.flush()?;
             }
         }
@@ -126,7 +127,7 @@ impl Batch {
 }
 
 /// Evaluates every line of `input` as a program of its own and writes one line for each, as
-/// [`Batch`] does. Returns how many failed.
+/// [`Batch`] does. Returns the number of lines that failed.
 ///
 /// Errors: reading or writing fails.
 ///

@@ -1,8 +1,8 @@
-//! Blame: from an error of the algebra to the location in the text.
+//! Maps an error of the layout algebra to a location in the text of the program.
 //!
-//! A [`LayoutError`] names an operand and the path of a mode in it. When that operand is written
-//! out, the very numbers of the mode are underlined; when it is a name or a call, the whole of it
-//! is, and its value is shown beside it.
+//! A [`LayoutError`] names an operand and the path of a mode in it. If the operand is a literal,
+//! exactly the numbers of that mode are underlined. If it is a name or a call, the whole operand is
+//! underlined, and its value is shown beside it.
 
 use std::ops::Range;
 
@@ -14,17 +14,17 @@ use crate::diagnostic::Diagnostic;
 use crate::reading::{coordinate, single};
 use crate::value::Value;
 
-/// The parties to an operation: where it stands, and its operands in the text and as values.
+/// An operation: its location, and its operands as text and as values.
 pub(crate) struct Operation<'a> {
     pub(crate) program: &'a Program,
-    /// The name of the function; empty for notation such as `shape:stride`.
+    /// The name of the function; empty for notation like `shape:stride`.
     pub(crate) function: &'a str,
     pub(crate) whole: Range<usize>,
     pub(crate) operands: &'a [NodeId],
     pub(crate) values: &'a [Value],
 }
 
-/// The places of one mode in the text of an operand.
+/// The locations of one mode in the text of an operand.
 #[derive(Debug, Default, Clone)]
 struct Spot {
     extent: Option<Range<usize>>,
@@ -43,7 +43,7 @@ impl Operation<'_> {
         }
     }
 
-    /// A refusal that names no place in the operands.
+    /// A refusal without a location in the operands.
     fn refused_as_a_whole(&self, error: &dyn Refusal) -> Diagnostic {
         let diagnostic = Diagnostic::new(error.code(), self.whole.clone(), error.to_string());
         let diagnostic = self.with_values(diagnostic, None);
@@ -79,10 +79,10 @@ impl Operation<'_> {
         }
     }
 
-    /// How an argument of the wrong kind was probably meant.
+    /// What an argument of the wrong kind was probably meant to be.
     fn rewritten(&self, argument: usize) -> Option<String> {
         match (self.function, self.values) {
-            // As some documents write it.
+            // Some documents write the arguments in this order.
             ("slice" | "dice" | "slice_and_offset" | "domain_offset", [coord, map])
                 if is_map(map) && coordinate(coord).is_some() =>
             {
@@ -115,8 +115,8 @@ impl Operation<'_> {
         }
     }
 
-    /// The meaning of A and B in a sentence about a composition within the definition of the
-    /// operation: they are not its own operands.
+    /// The meaning of A and B in a message about a composition inside the definition of the
+    /// operation, because they are not the operation's own operands.
     fn composed(&self, error: &LayoutError) -> Option<String> {
         if !matches!(error, LayoutError::Carry(_) | LayoutError::Uneven(_)) {
             return None;
@@ -153,7 +153,7 @@ impl Operation<'_> {
         }
     }
 
-    /// The number in the arguments that an error without a place is about.
+    /// The number in the arguments that an error without a path is about.
     fn number(&self, error: &LayoutError) -> Option<Range<usize>> {
         let span = |operand: usize| self.operands.get(operand).map(|id| self.program.span(*id));
         let wanted = match error {
@@ -179,7 +179,7 @@ impl Operation<'_> {
         }
     }
 
-    /// An error that one argument makes alone: its first operand is that argument.
+    /// A refusal of one argument alone: it is the first operand of the error.
     fn argument_refused(&self, argument: usize, error: &LayoutError) -> Diagnostic {
         match error.place() {
             Some((RefusedOperand::First, path)) => self.at(error, argument, &path),
@@ -192,12 +192,12 @@ impl Operation<'_> {
         let (operand, path) = error.place()?;
         let layout = self.values.iter().position(is_map);
         let (operand, path) = match (self.function, operand, path.as_slice()) {
-            // The modes of a transposition are its arguments.
+            // The modes of a transposition (`zip`) are its arguments.
             ("zip", _, [argument, rest @ ..]) if self.operands.len() == 2 => (*argument, rest),
-            // The layout comes last.
+            // The layout is the last argument.
             ("recast_layout", RefusedOperand::First, path) => (layout?, path),
-            // The coordinate comes first, and the shape after it, unless the function is called as
-            // a method.
+            // The coordinate is the first argument, and the shape the second, unless the function
+            // is called as a method.
             ("crd2idx" | "idx2crd" | "crd2crd" | "increment_coord", operand, path) => {
                 let method = layout == Some(0);
                 (usize::from((operand == RefusedOperand::First) != method), path)
@@ -233,7 +233,7 @@ impl Operation<'_> {
         if let Some(extent) = other {
             diagnostic = diagnostic.label(extent, "");
         }
-        // The second mode of the story, where there is one.
+        // The second mode that the error names, if there is one.
         let second = match error {
             LayoutError::Carry(carry) if !carry.alone() => Some((carry.inside().path, "starts inside it")),
             LayoutError::NotChain(chain) | LayoutError::Overlap(chain) => {
@@ -250,7 +250,8 @@ impl Operation<'_> {
         diagnostic
     }
 
-    /// The extent of a leaf of an operand, where its stride is another number.
+    /// The extent of the leaf at `path` of an operand; None if it equals the stride, or if there is
+    /// no such leaf.
     fn extent(&self, operand: usize, path: &[usize]) -> Option<i64> {
         let Some(Value::Layout(AnyLayout::Integer(layout))) = self.values.get(operand) else { return None };
         let mode = path.iter().try_fold(layout.clone(), |mode, number| mode.mode(*number))?;
@@ -260,7 +261,7 @@ impl Operation<'_> {
         }
     }
 
-    /// Adds the values of the operands that are not written out.
+    /// Adds the values of the operands that are not literals.
     fn with_values(&self, mut diagnostic: Diagnostic, told: Option<usize>) -> Diagnostic {
         if self.function.is_empty() {
             return diagnostic;
@@ -277,8 +278,8 @@ impl Operation<'_> {
         diagnostic
     }
 
-    /// Whether an operand is written out, so that its value need not be shown. A name that nothing
-    /// is bound to stands for itself.
+    /// Whether an operand is a literal, so that its value need not be shown. An unbound name
+    /// represents itself.
     fn written(&self, operand: usize, id: NodeId) -> bool {
         match self.program.node(id) {
             Node::Unknown => matches!(self.values.get(operand), Some(Value::Tree(AnyTree::Launch(_)))),
@@ -308,7 +309,7 @@ fn base(error: &LayoutError, span: Range<usize>) -> Diagnostic {
     }
 }
 
-/// The label of the culprit.
+/// The label of the underlined text.
 fn label(error: &LayoutError) -> String {
     match error {
         LayoutError::NotCongruent { .. } => "nests differently".to_string(),
@@ -340,7 +341,7 @@ fn label(error: &LayoutError) -> String {
     }
 }
 
-/// A value that is short enough to stand in a label.
+/// A value that is short enough for a label.
 fn short(value: &Value) -> Option<String> {
     let text = value.to_string();
     (text.len() <= 60).then_some(text)
@@ -351,8 +352,7 @@ pub(crate) fn with_article(kind: &str) -> String {
     format!("{article} {kind}")
 }
 
-/// The location of the mode at `path` in the text of a node; None if the node is not written out
-/// that far.
+/// The location of the mode at `path` in the text of a node; None if that part is not a literal.
 fn locate(program: &Program, id: NodeId, path: &[usize]) -> Spot {
     match program.node(id) {
         Node::Pair { shape, stride } => {
@@ -382,7 +382,7 @@ fn locate(program: &Program, id: NodeId, path: &[usize]) -> Spot {
     }
 }
 
-/// The place of the number or tuple at `path` in a literal tuple; a number is its own mode 0.
+/// The location of the number or tuple at `path` in a literal tuple; a number is its own mode 0.
 fn walk(program: &Program, id: NodeId, path: &[usize]) -> Option<Range<usize>> {
     let mut id = id;
     let mut path = path;

@@ -1,9 +1,9 @@
 //! Derivations: the steps to the value of an expression, or to its refusal.
 //!
 //! Law: a derivation is a program of the language. Each step is an expression over the arguments
-//! and the steps before it, evaluated as any other, and the last step has the value of the call
-//! that is derived. Where the call is refused the steps go as far as they exist, and end in the
-//! numbers that show the case.
+//! and the earlier steps, evaluated like any other, and the last step has the value of the derived
+//! call. If the call is refused, the steps go as far as they have values, and end with the numbers
+//! that show why.
 
 mod morphisms;
 mod plan;
@@ -24,11 +24,11 @@ use plan::{APPLIED, Plan, plan};
 /// One line of a derivation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
-    /// How far it is indented.
+    /// Its indentation level.
     pub indent: usize,
     /// The text.
     pub text: String,
-    /// The subject.
+    /// The subject of the line.
     pub about: About,
 }
 
@@ -41,16 +41,16 @@ pub enum About {
     Operation(&'static str, Vec<Value>),
     /// A value with a name.
     Value(String, Box<Value>),
-    /// Nothing but what it says.
+    /// Text only.
     Words,
 }
 
-/// The steps to the value of an expression, and the value or the refusal.
+/// The steps to the value of an expression, and the value or the error.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Derivation {
     /// The steps, in order.
     pub steps: Vec<Step>,
-    /// The value, or what is wrong.
+    /// The value, or the error.
     pub value: Result<Value, Diagnostic>,
 }
 
@@ -129,8 +129,8 @@ fn told(source: &str, program: &Program, env: &mut Environment, steps: &mut Vec<
     last.ok_or_else(|| Diagnostic::nothing(source))
 }
 
-/// Evaluates a program; if its last statement is a call or a composition, says which, with the
-/// values of the arguments.
+/// Evaluates a program. If its last statement is a call or a composition, returns it with the
+/// values of its arguments.
 ///
 /// Errors: as [`evaluate`].
 ///
@@ -199,7 +199,7 @@ impl Deriver<'_> {
         Ok(Some(Called { function, nodes, values }))
     }
 
-    /// The map and the coordinate, if a node applies one to the other.
+    /// The map and the coordinate, if a node applies a map to a coordinate.
     fn applied(&self, id: NodeId) -> Result<Option<Called>, Diagnostic> {
         let (map, nodes) = match self.evaluator.program.node(id) {
             Node::Call { name, arguments } => match self.evaluator.env.get(self.evaluator.text(name.span())) {
@@ -236,7 +236,7 @@ impl Deriver<'_> {
         }
     }
 
-    /// The steps of the innermost call within a node that is refused, as far as they go.
+    /// The steps of the innermost refused call within a node, as far as they have values.
     fn refused(&self, id: NodeId, steps: &mut Vec<Step>) -> Result<(), Diagnostic> {
         let operands = match self.evaluator.program.node(id) {
             Node::Call { arguments, .. } => self.nodes(arguments),
@@ -256,8 +256,8 @@ impl Deriver<'_> {
 
     /// The steps of a call: its formula, its arguments, intermediate values, and remarks.
     ///
-    /// It recurses for arguments that are calls, as deep as the text nests, so code that needs
-    /// stack space is outlined.
+    /// It recurses for arguments that are calls, as deep as the text nests, so parts that need
+    /// stack space are separate functions.
     fn operation(
         &self,
         called: &Called,
@@ -268,7 +268,7 @@ impl Deriver<'_> {
         let plan = formula(called, indent, steps);
         for (position, (name, value)) in plan.names.iter().zip(&called.values).enumerate() {
             steps.push(named(name, None, value, indent + 1));
-            // The derivation of an argument that is itself a call.
+            // Derives an argument that is itself a call.
             if let Some(id) = called.nodes.get(position)
                 && self.is_call(*id)
             {
@@ -319,8 +319,8 @@ fn conclusion(called: &Called, plan: &Plan, value: Option<&Value>, indent: usize
         env.bind(name.as_str(), value.clone());
     }
     for (name, expression) in &plan.steps {
-        // A step may be refused where the whole is not: by mode, or past the end. It is left out
-        // then.
+        // A step may be refused although the whole is not: in a mode-by-mode operation, or past the
+        // end. Such a step is left out.
         if let Ok(value) = evaluate(expression, &mut env) {
             let sum = if expression == "inner_product(k, D)" { written_sum(&env) } else { None };
             steps.push(named(name, Some(sum.unwrap_or_else(|| expression.clone())), &value, indent));
@@ -341,7 +341,7 @@ fn conclusion(called: &Called, plan: &Plan, value: Option<&Value>, indent: usize
     steps.extend(remarks.into_iter().map(|text| Step { indent, text, about: About::Words }));
 }
 
-/// `2*8 + 3*1`: the sum of the products of the numbers of `k` and `D`.
+/// The text `2*8 + 3*1`: the sum of the products of the numbers of `k` and `D`.
 fn written_sum(env: &Environment) -> Option<String> {
     let leaves = |value: &Value| match value {
         Value::Int(number) => Some(vec![*number]),
@@ -353,8 +353,8 @@ fn written_sum(env: &Environment) -> Option<String> {
     Some(products.collect::<Vec<_>>().join(" + "))
 }
 
-/// How a complement fills the gaps, mode by mode: below the stride of one all is full, by the modes
-/// before it.
+/// How a complement fills the gaps, mode by mode: all offsets below the stride of a mode are filled
+/// by the modes before it.
 fn filled(rest: &Layout) -> Vec<String> {
     let modes = rest.leaves().iter().filter(|leaf| leaf.extent > 1);
     let told = modes.filter_map(|leaf| {
@@ -365,7 +365,7 @@ fn filled(rest: &Layout) -> Vec<String> {
     told.collect()
 }
 
-/// The numbers that show why there is no composition.
+/// The numbers that show why a composition does not exist.
 fn disproof(a: &Layout, b: &Layout) -> Vec<String> {
     let at = |index: i64| a.eval(&index).map_or_else(|_| "?".to_owned(), |value| value.to_string());
     match a.compose(b) {
@@ -387,7 +387,7 @@ fn disproof(a: &Layout, b: &Layout) -> Vec<String> {
             let total = parts.iter().try_fold(0_i64, |total, (index, stride)| {
                 total.checked_add(a.eval(&index.checked_mul(*stride)?).ok()?)
             });
-            // A mode that carries by itself is no sum of values of A, but of its runs.
+            // If a mode carries by itself, the sum is one of its runs instead of values of A.
             let told = total.is_some_and(|total| total.to_string() == carry.sum.to_string());
             let modes =
                 if told { format!("the modes alone: {alone} = {values}") } else { "the modes alone".to_owned() };

@@ -1,9 +1,9 @@
-//! Diagnostics: what is wrong with a program, and where.
+//! Diagnostics: the error of a program, and its location.
 //!
-//! Law: a diagnostic points into the text that was given. [`Diagnostic::render`] shows the lines
-//! that it points at with the culprit underlined, in the form that `rustc` has made familiar;
-//! [`Diagnostic::one_line`] says the same without the picture. Neither depends on anything but the
-//! diagnostic and the text.
+//! Law: the locations of a diagnostic are inside the text that was evaluated.
+//! [`Diagnostic::render`] shows the lines of these locations with the faulty part underlined, as
+//! `rustc` does; [`Diagnostic::one_line`] gives the message without the source. Both depend only on
+//! the diagnostic and the text.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -28,26 +28,27 @@ pub struct Diagnostic {
     pub code: &'static str,
     /// The error, as one sentence without a full stop.
     pub message: String,
-    /// The culprit, in bytes of the source.
+    /// The location of the error, in bytes of the source.
     pub span: Range<usize>,
-    /// Places worth showing and what to say about each. The one at [`Diagnostic::span`] labels the
-    /// culprit itself.
+    /// Further locations, each with a text. The one at [`Diagnostic::span`] labels the error
+    /// itself.
     pub labels: Vec<(Range<usize>, String)>,
     /// A hint on how to fix it.
     pub help: Option<String>,
-    /// Where the condition fails that the operation needs: an index, or a coordinate nested as the
-    /// operand is that the message speaks of. None if nothing of that kind shows it.
+    /// An index at which the condition of the operation fails, or a coordinate nested like the
+    /// operand that the message names. None if no index shows the failure.
     pub witness: Option<Box<Tree<i64>>>,
-    /// The parameter with facts that the message proposes, until it was tried.
+    /// The declaration of a parameter with facts that the message proposes, as long as it has not
+    /// been tried.
     pub(crate) declaration: Option<Parameter>,
 }
 
-/// A failure of the parser, on the heap: its functions call each other as deep as the text nests,
-/// and what they return should be small.
+/// An error of the parser, boxed: the parser's functions recurse as deep as the text nests, and
+/// their results should be small.
 pub(crate) type Fail = Box<Diagnostic>;
 
-/// How many columns of a source line are shown at most, so that a megabyte on one line stays
-/// readable.
+/// The largest number of columns of a source line that are shown, so that a megabyte on one line
+/// stays readable.
 const WINDOW: usize = 100;
 
 impl Diagnostic {
@@ -138,7 +139,7 @@ impl Diagnostic {
         out
     }
 
-    /// The culprit first, then the other places, all inside the text.
+    /// The location of the error first, then the other locations, all inside the text.
     fn marks(&self, source: &str) -> Vec<Mark<'_>> {
         let inside = |span: &Range<usize>| {
             let start = floor_boundary(source, span.start);
@@ -170,7 +171,7 @@ impl Refusal for Diagnostic {
     }
 }
 
-/// As much of a word as a message can show.
+/// A word, shortened to fit a message.
 pub(crate) fn excerpt(word: &str) -> String {
     match word.char_indices().nth(60) {
         Some((end, _)) => format!("{}...", word.get(..end).unwrap_or("")),
@@ -178,7 +179,7 @@ pub(crate) fn excerpt(word: &str) -> String {
     }
 }
 
-/// A place to underline.
+/// A location to underline.
 struct Mark<'a> {
     span: Range<usize>,
     text: &'a str,
@@ -247,7 +248,7 @@ fn write_line(out: &mut String, paint: &Paint, source: &str, line: usize, gutter
         })
         .collect();
 
-    // A window onto a line that is too long to show.
+    // The visible part of a line that is too long.
     let first = spans.first().map_or(0, |span| span.0);
     let from = if width > WINDOW { first.saturating_sub(WINDOW / 2) } else { 0 };
     let to = (from + WINDOW).min(width);
@@ -290,7 +291,7 @@ fn write_line(out: &mut String, paint: &Paint, source: &str, line: usize, gutter
     }
     out.push('\n');
 
-    // The other labels hang below, the rightmost first, so that no bar crosses a text.
+    // The other labels are on rows below, the rightmost first, so that no bar crosses a text.
     let mut hanging: Vec<usize> = order.iter().copied().filter(|at| beside != Some(*at)).collect();
     let bars = |hanging: &[usize], width: usize| -> String {
         let mut bars: Vec<char> = vec![' '; width];

@@ -1,8 +1,8 @@
-//! Evaluation.
+//! Evaluation of programs.
 //!
-//! Law: a program's value is that of its last statement, its names bound in order; an operation
-//! that the algebra refuses is a [`Diagnostic`] that points at the operand, and within a written
-//! operand at the mode, that is to blame.
+//! Law: a program's value is that of its last statement, with its names bound in order. If the
+//! algebra refuses an operation, the [`Diagnostic`] points at the operand to blame and, if the
+//! operand is a literal, at the mode in it.
 
 mod advice;
 mod environment;
@@ -33,8 +33,8 @@ use environment::Watch;
 
 pub use environment::Environment;
 
-/// Evaluates a program: statements separated by `;` or a newline, each `name = expression` but the
-/// last, which may be an expression alone. The value is that of the last statement.
+/// Evaluates a program: statements separated by `;` or a newline, each of the form `name =
+/// expression`; the last may be an expression alone. The value is that of the last statement.
 ///
 /// Names bound before a statement fails stay bound.
 /// Errors: the text is not a program; an operation refuses.
@@ -55,7 +55,7 @@ pub(crate) fn run(source: &str, program: &mut Program, env: &mut Environment) ->
     run_unnamed(source, program, env).map_err(|error| explained(source, program, env, error))
 }
 
-/// An error with its advice tried, or as the refusal of another system's text.
+/// An error, after its advice has been tried, or replaced by the refusal of another system's text.
 #[cold]
 pub(crate) fn explained(source: &str, program: &Program, env: &Environment, error: Diagnostic) -> Diagnostic {
     match &error.declaration {
@@ -64,14 +64,14 @@ pub(crate) fn explained(source: &str, program: &Program, env: &Environment, erro
     }
 }
 
-/// As [`run`], with errors as they are found.
+/// As [`run`], with errors as they are found, without [`explained`].
 pub(crate) fn run_unnamed(source: &str, program: &mut Program, env: &mut Environment) -> Result<Value, Diagnostic> {
     parse(source, program).map_err(|error| *error)?;
     gather(source, program, env)?;
     evaluate_prepared(source, program, env)
 }
 
-/// The value of a program whose parameters are gathered.
+/// The value of a program whose parameters have been collected.
 fn evaluate_prepared(source: &str, program: &Program, env: &mut Environment) -> Result<Value, Diagnostic> {
     let mut last = None;
     for statement in &program.statements {
@@ -86,7 +86,7 @@ fn evaluate_prepared(source: &str, program: &Program, env: &mut Environment) -> 
     last.ok_or_else(|| Diagnostic::nothing(source))
 }
 
-/// Reads a program and gathers its parameters.
+/// Parses a program and collects its parameters.
 pub(crate) fn prepare(source: &str, program: &mut Program, env: &mut Environment) -> Result<(), Diagnostic> {
     parse(source, program)
         .map_err(|error| *error)
@@ -94,7 +94,7 @@ pub(crate) fn prepare(source: &str, program: &mut Program, env: &mut Environment
         .map_err(|error| foreign::named(source, error))
 }
 
-/// Gathers the parameters of a program.
+/// Collects the parameters of a program.
 fn gather(source: &str, program: &mut Program, env: &mut Environment) -> Result<(), Diagnostic> {
     let unnamed = program.parameters.iter().map(|parameter| {
         let said = parameter.facts.and_then(|facts| source.get(facts.span())).unwrap_or("");
@@ -112,8 +112,8 @@ pub(crate) fn bind(source: &str, statement: &Statement, value: &Value, env: &mut
     }
 }
 
-/// Collects the parameters of a program, which are unbound names in the places of numbers, and
-/// their facts: facts given anywhere hold everywhere.
+/// Collects the parameters of a program, which are unbound names used as numbers, and their facts:
+/// facts given anywhere apply everywhere.
 fn declare(source: &str, program: &Program, env: &mut Environment) -> Result<(), Diagnostic> {
     let text_of = |name: Name| source.get(name.span()).unwrap_or("");
     let bound: BTreeSet<&str> = program.statements.iter().filter_map(|statement| statement.name).map(text_of).collect();
@@ -181,7 +181,7 @@ impl<'a> Evaluator<'a> {
         self.source.get(span).unwrap_or("")
     }
 
-    /// The value of a node: one walk along its subtree in postorder.
+    /// The value of a node, by one pass along its subtree in postorder.
     pub(crate) fn value(&self, id: NodeId) -> Evaluated {
         let mut stack: Vec<Value> = Vec::new();
         for at in self.program.first(id)..=id {
@@ -225,7 +225,7 @@ impl<'a> Evaluator<'a> {
             stack.truncate(base);
             stack.push(value);
         }
-        // The walk ends in the root, which leaves one value.
+        // The pass ends at the root, which leaves one value.
         stack.pop().ok_or_else(|| Diagnostic::new("E0212", self.program.span(id), "there is nothing to evaluate"))
     }
 
@@ -292,7 +292,7 @@ impl<'a> Evaluator<'a> {
         self.run(function, id, operands, values)
     }
 
-    /// A function of arguments that stand in its order.
+    /// Calls a function with arguments in its order.
     fn run(&self, function: &functions::Function, id: NodeId, operands: &[NodeId], values: &[Value]) -> Evaluated {
         let run = functions::of_first(function, values.first());
         let value = run(Arguments { function: function.name, values: values.into() }).map_err(|fault| {
@@ -305,7 +305,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// A value, with what is to be noted about it; refused where the evaluation is strict.
+    /// A value, after notes about it were added; an error if the evaluation is strict.
     #[cold]
     fn noted(&self, function: &str, id: NodeId, operands: &[NodeId], values: &[Value], value: Value) -> Evaluated {
         let Some((argument, message)) = notes::of(function, values.into(), &value) else { return Ok(value) };
@@ -319,7 +319,7 @@ impl<'a> Evaluator<'a> {
         Ok(value)
     }
 
-    /// Notes a name that was taken for a number known at launch.
+    /// Adds a note about a name that was taken for a parameter.
     fn note_free(&self, id: NodeId) {
         let span = self.program.span(id);
         let text = self.text(span.clone());
@@ -347,8 +347,8 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// A refusal of an operation, with the bound name that an operand to which nothing is bound may
-    /// be a misspelling of.
+    /// A refusal of an operation. If an operand is an unbound name, the refusal also names the
+    /// bound name of which it may be a misspelling.
     #[cold]
     fn with_unbound(&self, diagnostic: Diagnostic, operands: &[NodeId], values: &[Value]) -> Diagnostic {
         let unbound = operands.iter().zip(values).find_map(|(operand, value)| {
@@ -386,7 +386,7 @@ impl<'a> Evaluator<'a> {
             .help(format!("{}: {}", function.signature, function.summary))
     }
 
-    /// `f(c)`: the value of a map at a coordinate, or its slice where the coordinate has a `_`.
+    /// `f(c)`: the value of a map at a coordinate, or its slice if the coordinate has a `_`.
     /// Several arguments are the modes of one coordinate.
     fn apply(&self, id: NodeId, operands: &[NodeId], values: &[Value]) -> Evaluated {
         let span = self.program.span(id);
@@ -421,15 +421,15 @@ impl<'a> Evaluator<'a> {
                     [only] => only.clone(),
                     many => tuple_of(many.to_vec(), false).map_err(|error| self.refuse(id, error))?,
                 };
-                // Several arguments are one coordinate, and their place is that of all of them.
+                // Several arguments are one coordinate, whose location is that of all of them.
                 let operands = if rest.len() == 1 { operands } else { &[] };
                 self.noted("", id, operands, &[map.clone(), coord], value)
             }
             Some(Err(fault)) => Err(self.misapplied(id, operands, values, fault)),
             None => {
                 let kind = with_article(map.kind());
-                // A name that is applied is a call that begins with the name; its own location is
-                // the name.
+                // A name that is applied is a call that begins with the name, whose own location is
+                // that of the name.
                 let shown = if target == id {
                     span.start..span.start + self.text(span.clone()).find('(').unwrap_or(1)
                 } else {
@@ -444,7 +444,7 @@ impl<'a> Evaluator<'a> {
 
     #[cold]
     fn misapplied(&self, id: NodeId, operands: &[NodeId], values: &[Value], fault: Fault) -> Diagnostic {
-        // Several coordinates are the modes of one; the culprit is the mode itself.
+        // Several coordinates are the modes of one; the error is at the mode itself.
         let mode = match &fault {
             Fault::Refused(LayoutError::Coordinate { path, .. }) if operands.len() > 2 => path.first().copied(),
             _ => None,
@@ -494,7 +494,7 @@ impl<'a> Evaluator<'a> {
                 self.note_free(*operand);
             }
         }
-        // Maps of offsets with offsets between, the last of them before the layout.
+        // Maps with offsets between them, the last offset before the layout.
         let offsets = values.iter().skip(1).step_by(2).all(|value| single(value).is_some());
         if values.len() % 2 == 1 && values.len() > 3 && offsets {
             let chained = functions::chained(Arguments { function: "composition", values: values.into() });

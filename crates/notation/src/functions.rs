@@ -53,17 +53,17 @@ pub struct Function {
     pub name: &'static str,
     /// How it is called: `size(A, mode...)`.
     pub signature: &'static str,
-    /// The result, in a sentence without a full stop.
+    /// The result, as a sentence without a full stop.
     pub summary: &'static str,
     /// An expression that calls it.
     pub example: &'static str,
     /// The value of the example.
     pub result: &'static str,
-    /// The heading it belongs under.
+    /// The heading in the help under which it is listed.
     pub section: &'static str,
-    /// The fewest arguments.
+    /// The smallest number of arguments.
     pub(crate) least: usize,
-    /// The most arguments.
+    /// The largest number of arguments.
     pub(crate) most: usize,
     pub(crate) run: Run,
 }
@@ -77,7 +77,7 @@ impl std::fmt::Debug for Function {
     }
 }
 
-/// The documentation of a function, to which its implementation is added.
+/// The documentation of a function, without its implementation.
 pub(crate) struct Row {
     signature: &'static str,
     summary: &'static str,
@@ -85,19 +85,19 @@ pub(crate) struct Row {
     result: &'static str,
 }
 
-/// A row of the table: how the function is called, and what its result is.
+/// The row of a function with this signature and this description of its result.
 const fn function(signature: &'static str, summary: &'static str) -> Row {
     Row { signature, summary, example: "", result: "" }
 }
 
 impl Row {
-    /// The row with a call and the value of the call.
+    /// Adds an example call and its value to the row.
     const fn example(self, example: &'static str, result: &'static str) -> Row {
         Row { example, result, ..self }
     }
 
-    /// The function of this row, with the number of arguments that it takes. [`SECTIONS`] says the
-    /// heading.
+    /// The function with this row's documentation and this implementation, which takes this many
+    /// arguments. [`SECTIONS`] has the heading.
     const fn run(self, arguments: RangeInclusive<usize>, run: Run) -> Function {
         let Row { signature, summary, example, result } = self;
         let (least, most) = (*arguments.start(), *arguments.end());
@@ -110,7 +110,7 @@ impl Row {
     }
 }
 
-/// The functions below each heading.
+/// The functions under each heading.
 const SECTIONS: &[(&str, &[Function])] = &[
     ("Size and structure", structure::QUESTIONS),
     ("Modes", structure::MODES),
@@ -166,8 +166,8 @@ pub fn find(name: &str) -> Option<&'static Function> {
     FUNCTIONS.get(BY_NAME.get(at)?.1)
 }
 
-/// How a function is run: morphisms and linear layouts have operations of their own under the same
-/// names.
+/// The implementation for a first argument: morphisms and linear layouts have operations of their
+/// own under the same names.
 pub(crate) fn of_first(function: &Function, first: Option<&Value>) -> Run {
     match first {
         Some(Value::Morphism(_)) => of_morphism(function.name).unwrap_or(function.run),
@@ -201,7 +201,7 @@ macro_rules! nested_with {
     };
 }
 
-/// The result of an operation on a tuple of numbers, known or not.
+/// The result of an operation on a tuple of numbers, with or without parameters.
 macro_rules! numeric {
     ($a:expr, $numbers:expr, ($x:ident, $y:ident) => $result:expr) => {
         match $numbers {
@@ -222,7 +222,7 @@ macro_rules! numeric {
 
 pub(crate) use {nested, nested_with, numeric};
 
-/// The value of a map at a coordinate, or its slice where the coordinate has a `_`; none for what
+/// The value of a map at a coordinate, or its slice if the coordinate has a `_`; None if the value
 /// is not a map.
 pub(crate) fn apply(map: &Value, coord: &Value) -> Option<Result<Value, Fault>> {
     if let Value::Morphism(f) = map {

@@ -46,7 +46,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// The token as a reader of a message would name it.
+    /// The token, as a message names it.
     pub(crate) fn describe(self) -> &'static str {
         match self {
             Kind::Int(_) => "an integer",
@@ -104,7 +104,7 @@ impl<'a> Lexer<'a> {
         Lexer { source, at: 0 }
     }
 
-    /// A lexer that starts at a byte offset, for a look ahead.
+    /// A lexer that starts at a byte offset, for lookahead.
     pub(crate) fn at(source: &'a str, at: usize) -> Lexer<'a> {
         Lexer { source, at }
     }
@@ -209,7 +209,7 @@ impl<'a> Lexer<'a> {
         let mut end = digits;
         let mut value: i64 = 0;
         while let Some(digit) = self.byte(end).map(|byte| byte.wrapping_sub(b'0')).filter(|digit| *digit < 10) {
-            // Eighteen digits always fit; longer ones are read with care.
+            // Eighteen digits always fit; longer numbers are checked for overflow.
             if end - digits >= 18 {
                 return self.long_integer(start, digits, negative);
             }
@@ -223,7 +223,7 @@ impl<'a> Lexer<'a> {
         Ok(Token { kind: Kind::Int(if negative { -value } else { value }), start, end })
     }
 
-    /// Integers with separators, in hexadecimal, or near the limit.
+    /// An integer with separators, in hexadecimal, or near the limit.
     #[cold]
     fn long_integer(&mut self, start: usize, digits: usize, negative: bool) -> Result<Token, Fail> {
         let hexadecimal = self.byte(digits) == Some(b'0') && matches!(self.byte(digits + 1), Some(b'x' | b'X'));
@@ -257,11 +257,11 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// How a layout of Triton is written here.
+/// How to write a layout of Triton in this language.
 pub(crate) const TRITON: &str =
     "write it as a linear layout: register=[(0,1)] lane=[(0,2),(1,0)] warp=[(2,0)] -> dim0:4 dim1:4";
 
-/// Whether the text after a `#` is an attribute of MLIR and no comment: `ttg.blocked<`, or the
+/// Whether the text after a `#` is an MLIR attribute instead of a comment: `ttg.blocked<`, or the
 /// definition of an alias, `mma = #`.
 pub(crate) fn is_attribute(text: &str) -> bool {
     let word = text.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.')).count();
@@ -274,7 +274,7 @@ pub(crate) fn is_attribute(text: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic()) && (dialect || alias())
 }
 
-/// The refusal of an attribute of MLIR.
+/// The refusal of an MLIR attribute.
 #[cold]
 pub(crate) fn attribute(place: Range<usize>, text: &str) -> Diagnostic {
     let name = text.split(['<', ' ', '=']).next().unwrap_or("");

@@ -1,8 +1,8 @@
 //! The expression language of layouts.
 //!
 //! One language serves the command line, the prompt, the tests and the documentation. [`evaluate`]
-//! runs a program and returns a [`Value`], whose text evaluates to itself again, or a
-//! [`Diagnostic`], which shows the text with the culprit underlined:
+//! runs a program. It returns a [`Value`], whose text evaluates to the same value, or a
+//! [`Diagnostic`], which shows the text with the faulty part underlined:
 //!
 //! ```
 //! use tilewright_notation::{Environment, evaluate};
@@ -14,8 +14,8 @@
 //! println!("{}", error.render(source, false));
 //! ```
 //!
-//! [`functions()`] lists what can be called, and [`Function::call`] calls it on values;
-//! [`explanation()`] teaches what an error code means, [`derive()`] shows how a result comes about.
+//! [`functions()`] lists the functions, and [`Function::call`] calls one on values.
+//! [`explanation()`] explains an error code, and [`derive()`] shows the steps to a result.
 
 mod arguments;
 mod ast;

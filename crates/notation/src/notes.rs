@@ -1,10 +1,10 @@
-//! Notes: remarks about an answer.
+//! Notes: remarks about a value.
 //!
-//! Law: a note is about an answer that is right by its definition and yet may not be what was
-//! meant, and it says how the two differ:
+//! Law: a note is about a value that is correct by its definition but may not be what was meant,
+//! and it says how the two differ:
 //!
-//! * *Outside the domain.* A coordinate, an index or a tile is not inside the layout. As in CuTe,
-//!   the layout continues: a mode continues in its last leaf with the stride of that leaf, and the
+//! * *Outside the domain.* A coordinate, an index or a tile is outside the layout. As in CuTe, the
+//!   layout continues: a mode continues in its last leaf with the stride of that leaf, and the
 //!   leaves before it carry.
 //! * *More than was asked.* Tiles that do not divide a mode cover it, and go over its end; so does
 //!   a block that is repeated to a shape that it does not divide.
@@ -35,8 +35,8 @@ pub struct Note {
 }
 
 impl Note {
-    /// Whether a strict evaluation refuses what has this note: all but that a name was taken for a
-    /// number.
+    /// Whether a strict evaluation turns this note into a refusal. It does for all notes except
+    /// those about a name that was taken for a parameter.
     pub fn is_refused_when_strict(&self) -> bool {
         self.strict
     }
@@ -49,8 +49,8 @@ impl Note {
     }
 }
 
-/// The remark about the value of a function, and the argument that it is about. An empty name is a
-/// map that is applied to the coordinate after it.
+/// The remarks about the value of a function, each with the index of the argument that it is about.
+/// An empty function name means a map that is applied to the coordinate after it.
 ///
 /// ```
 /// use tilewright_notation::{Environment, evaluate, remarks};
@@ -74,7 +74,7 @@ pub(crate) fn of(function: &str, a: Values<'_>, value: &Value) -> Option<(usize,
             Some((1, outside(&shape_of(map)?, coord)?))
         }
         "crd2idx" if a.len() == 2 => {
-            // As a method, the layout comes first.
+            // In method form the layout is the first argument.
             let (coord, map) = if a.get(0).is_some_and(is_map) { (1, 0) } else { (0, 1) };
             Some((coord, outside(&shape_of(a.get(map)?)?, a.get(coord)?)?))
         }
@@ -105,7 +105,7 @@ pub(crate) fn of(function: &str, a: Values<'_>, value: &Value) -> Option<(usize,
             Some((1, format!("mode {mode} of the result has {covered} indices, and {asked} are asked for: {over}")))
         }
         "logical_product" | "zipped_product" | "tiled_product" | "flat_product" => {
-            // A layout arranges whole blocks, whose copies are disjoint.
+            // If a layout arranges whole blocks, their copies are disjoint.
             if matches!(a.get(1)?, Value::Layout(_) | Value::Int(_)) {
                 return None;
             }
@@ -123,7 +123,7 @@ pub(crate) fn of(function: &str, a: Values<'_>, value: &Value) -> Option<(usize,
     }
 }
 
-/// A tile that does not exist, among those of a layout.
+/// A remark about a requested tile that does not exist in the layout.
 fn local_tile(a: Values<'_>) -> Option<(usize, String)> {
     let shape = shape_of(a.get(0)?)?;
     let coord = coordinate(a.get(2)?)?.launch().into_owned();
@@ -153,7 +153,7 @@ fn local_tile(a: Values<'_>) -> Option<(usize, String)> {
     None
 }
 
-/// Tiles that go over the end.
+/// A remark about tiles that extend past the end of a mode.
 fn covers(a: Values<'_>) -> Option<(usize, String)> {
     let shape = shape_of(a.get(0)?)?;
     let tilers = sizes_of_tiles(a.get(1)?)?;
@@ -169,7 +169,7 @@ fn covers(a: Values<'_>) -> Option<(usize, String)> {
     })
 }
 
-/// The sizes of the items of a tiler; none for one that keeps its mode.
+/// The sizes of the items of a tiler; None for an item that keeps its mode.
 fn sizes_of_tiles(tiler: &Value) -> Option<Vec<Option<Expr>>> {
     let size = |value: &Value| match value {
         Value::Coord(_) => None,
@@ -189,7 +189,7 @@ fn sizes_of_tiles(tiler: &Value) -> Option<Vec<Option<Expr>>> {
     }
 }
 
-/// Where a coordinate leaves a shape, in words.
+/// The modes in which a coordinate is outside a shape, in words.
 fn outside(shape: &Tree<Expr>, coord: &Value) -> Option<String> {
     let place = coordinate(coord)?.launch().into_owned();
     let mut left = Vec::new();
@@ -211,7 +211,7 @@ fn outside(shape: &Tree<Expr>, coord: &Value) -> Option<String> {
 
 type Left = (Vec<usize>, Expr, Expr);
 
-/// The modes that a coordinate leaves.
+/// Collects the modes in which a coordinate is outside its shape.
 fn leaves(coord: &Coord<Expr>, shape: &Tree<Expr>, path: &mut Vec<usize>, left: &mut Vec<Left>) {
     if let (true, [slot]) = (coord.is_leaf(), coord.leaves()) {
         if let (Slot::At(index), Some(extent)) = (slot, product(shape))
@@ -222,7 +222,7 @@ fn leaves(coord: &Coord<Expr>, shape: &Tree<Expr>, path: &mut Vec<usize>, left: 
         return;
     }
     if shape.is_leaf() {
-        // A number is its own only mode.
+        // A number is a tuple of one mode, itself.
         if let (1, Some(own)) = (coord.rank(), coord.mode(0)) {
             leaves(&own, shape, path, left);
         }
@@ -235,7 +235,7 @@ fn leaves(coord: &Coord<Expr>, shape: &Tree<Expr>, path: &mut Vec<usize>, left: 
     }
 }
 
-/// Whether an index is surely not one of this many.
+/// Whether an index is known to be outside an extent.
 fn is_outside(index: &Expr, extent: &Expr) -> bool {
     index.less(extent).refuted() || index.less(&Expr::from(0)).proved()
 }
@@ -244,7 +244,7 @@ fn product(shape: &Tree<Expr>) -> Option<Expr> {
     shape.leaves().iter().try_fold(Expr::from(1), |product, extent| product.times(extent))
 }
 
-/// The sizes of the modes of a shape, one for a number.
+/// The sizes of the modes of a shape; a number is one mode.
 fn modes_of(shape: &Tree<Expr>) -> Vec<Expr> {
     if shape.is_leaf() {
         product(shape).into_iter().collect()
@@ -253,7 +253,7 @@ fn modes_of(shape: &Tree<Expr>) -> Vec<Expr> {
     }
 }
 
-/// As [`modes_of`], of known numbers.
+/// As [`modes_of`], without parameters.
 fn modes(shape: &Tree<Expr>) -> Option<Vec<i64>> {
     modes_of(shape).iter().map(Extent::known).collect()
 }
@@ -262,12 +262,12 @@ fn size(value: &Value) -> Option<i64> {
     product(&shape_of(value)?)?.known()
 }
 
-/// The layout that a value is, or that a shape stands for.
+/// The value as a layout; a shape means its compact layout.
 fn layout_of(value: &Value) -> Option<AnyLayout> {
     value.operand_layout()
 }
 
-/// The shape of a layout, or the shape that a value is.
+/// The shape of a layout, or the value as a shape.
 fn shape_of(value: &Value) -> Option<Tree<Expr>> {
     match value {
         Value::Layout(layout) => layout.shape().launch(),
@@ -275,7 +275,7 @@ fn shape_of(value: &Value) -> Option<Tree<Expr>> {
     }
 }
 
-/// Names that were taken for numbers known at launch where that may surprise: alone, and as the
+/// The note about a name that was taken for a parameter where that may surprise: alone, or as the
 /// offset of a composed layout.
 pub(crate) fn free(name: &str, near: Option<&str>) -> String {
     let near = near.map_or(String::new(), |near| format!("; did you mean '{near}'?"));

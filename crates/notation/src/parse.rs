@@ -20,14 +20,14 @@
 //! swizzle := ('S' | 'Sw' | 'Swizzle') '<' integer ',' integer ',' integer '>' | 'SW_' b '_' m '_' s
 //! ```
 //!
-//! A name that nothing is bound to is a number that becomes known at launch, wherever a number may
-//! stand: as a value, in a tuple, beside `:`, in arithmetic, as an argument, and as the offset
-//! between two `o`. Elsewhere it must be bound: in `A(2)`, `A[0]`, `A.size()` and at the ends of `A
-//! o B`.
+//! An unbound name is a parameter, a number that becomes known at launch, wherever a number is
+//! allowed: as a value, in a tuple, beside `:`, in arithmetic, as an argument, and as the offset
+//! between two `o`. Elsewhere a name must be bound: in `A(2)`, `A[0]`, `A.size()` and at the ends
+//! of `A o B`.
 //!
-//! `:` binds more tightly than a call, a slice or a method, so that a layout may be written where a
-//! name may: `(4,8):(8,1)(2)` is the layout's value at 2. Nesting, program size and time are
-//! bounded: see [`MAX_NESTING`].
+//! `:` binds more tightly than a call, a slice or a method, so that a layout may replace a name:
+//! `(4,8):(8,1)(2)` is the layout's value at 2. Nesting, program size and time are bounded: see
+//! [`MAX_NESTING`].
 
 mod atoms;
 mod incomplete;
@@ -45,16 +45,16 @@ use crate::lex::{Kind, Lexer, Token};
 
 pub use incomplete::is_incomplete;
 
-/// How deeply brackets, calls and method chains may nest.
+/// The largest nesting depth of brackets, calls and method chains.
 pub const MAX_NESTING: usize = 100;
 
-/// How many nodes (numbers, names, calls, brackets) a program may have.
+/// The largest number of nodes (numbers, names, calls, brackets) of a program.
 pub const MAX_PROGRAM: usize = 1 << 20;
 
-/// How many bytes of text a program may have.
+/// The largest size of a program's text, in bytes.
 pub const MAX_TEXT: usize = 1 << 26;
 
-/// Words that are part of the language.
+/// Reserved words of the language.
 pub(crate) const KEYWORDS: [&str; 5] = ["o", "let", "true", "false", "None"];
 
 /// Parses `source` into `program`, whose earlier contents are dropped.
@@ -75,12 +75,12 @@ struct Parser<'a, 'p> {
     source: &'a str,
     lexer: Lexer<'a>,
     now: Token,
-    /// Where the token before `now` ends.
+    /// The end of the token before `now`.
     end: usize,
     program: &'p mut Program,
     /// Children of the lists that are being read.
     pending: Vec<NodeId>,
-    /// The brackets that are open: what opened each and where.
+    /// The open brackets: the token that opened each, with its location.
     brackets: Vec<Token>,
 }
 
@@ -133,7 +133,8 @@ impl<'a> Parser<'a, '_> {
         Ok(())
     }
 
-    /// A bracket that is closed by another, or never, with the place where it was opened.
+    /// The error for a bracket that is closed by another kind, or never, with the location at which
+    /// it was opened.
     #[cold]
     fn unclosed(&self, expected: &str) -> Option<Diagnostic> {
         let open = self.brackets.last()?;
@@ -210,7 +211,8 @@ impl<'a> Parser<'a, '_> {
         self.program.span(id).start
     }
 
-    /// The pending nodes since `mark` become a list; the height is one more than the tallest.
+    /// Makes a list of the pending nodes since `mark`. Returns the list and its height, which is
+    /// one more than that of the tallest node.
     fn finish_list(&mut self, mark: usize) -> (List, u16) {
         let start = self.program.children.len() as u32;
         let mut height = 0;
@@ -222,8 +224,8 @@ impl<'a> Parser<'a, '_> {
         (List { start, end: self.program.children.len() as u32 }, height + 1)
     }
 
-    /// Whether the pending nodes since `mark` are all integers; they become parts of the tuple
-    /// then.
+    /// Whether the pending nodes since `mark` are all integers. If so, they become parts of the
+    /// tuple.
     fn take_numbers(&mut self, mark: usize) -> bool {
         let pending = self.pending.get(mark..).unwrap_or(&[]);
         let numbers = pending.iter().all(|id| matches!(self.program.node(*id), Node::Int(_)));
@@ -350,7 +352,7 @@ impl<'a> Parser<'a, '_> {
             let next = self.postfix()?;
             self.pending.push(next);
         }
-        // Between two `o` an offset may stand.
+        // An offset may be between two `o`.
         for position in mark + 1..self.pending.len().saturating_sub(1) {
             if let Some(id) = self.pending.get(position).copied() {
                 self.may_be_parameter(id);
@@ -414,7 +416,7 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
-    /// Items up to the closing bracket; says whether a separator stands before it.
+    /// Parses items up to the closing bracket. Returns whether a separator precedes the bracket.
     fn items(&mut self, separator: Kind, closer: Kind, expected: &str) -> Result<bool, Fail> {
         let mut trailing = false;
         while self.now.kind != closer {
@@ -429,7 +431,7 @@ impl<'a> Parser<'a, '_> {
         Ok(trailing)
     }
 
-    /// Passes over an integer, a `*` or a tuple of such, which are read from their text.
+    /// Skips an integer, a `*` or a tuple of these, which evaluation reads from the text.
     fn literal(&mut self, expected: &str, form: &str) -> Result<(), Fail> {
         let mut depth = 0_usize;
         loop {

@@ -1,7 +1,7 @@
-//! Conversions of a value where a number, a tuple, a coordinate or a tiler is needed.
+//! Conversions of a value to a number, a tuple, a coordinate or a tiler.
 //!
 //! Law: a number is a leaf, a tuple without `_` is a coordinate, and a shape is its compact layout
-//! or a tiler by mode. A reader gives nothing for a value that is not of its kind.
+//! or a tiler by mode. A conversion returns None for a value of another kind.
 
 use std::borrow::Cow;
 
@@ -31,17 +31,18 @@ pub(crate) fn integer_tree(value: &Value) -> Option<Tree<i64>> {
     }
 }
 
-/// A number or a tuple of numbers, known or not, as a tree.
+/// A number or a tuple of numbers, which may contain parameters, as a tree.
 pub(crate) fn launch_tree(value: &Value) -> Option<Tree<Expr>> {
     any_tree(value)?.launch()
 }
 
-/// A number, known or not; a tuple of one number is that number, for parentheses group.
+/// A number, which may be a parameter. A tuple of one number is that number, because parentheses
+/// only group.
 pub(crate) fn single(value: &Value) -> Option<Expr> {
     any_tree(value)?.number().map(Cow::into_owned)
 }
 
-/// A coordinate step or a number; a tuple of one of them is that one, as in [`single`].
+/// A coordinate step or a number; a tuple of one is its item, as in [`single`].
 pub(crate) fn single_step(value: &Value) -> Option<CoordinateStep> {
     match any_tree(value)?.coordinate()?.leaves() {
         [only] => Some(only.clone()),
@@ -49,7 +50,7 @@ pub(crate) fn single_step(value: &Value) -> Option<CoordinateStep> {
     }
 }
 
-/// The compact layout of a shape; none for steps.
+/// The compact layout of a shape; None for steps.
 pub(crate) fn compact(shape: &AnyTree) -> Option<Result<AnyLayout, LayoutError>> {
     match shape {
         AnyTree::Integer(shape) => Some(Layout::compact(shape).map(AnyLayout::from)),
@@ -81,7 +82,7 @@ pub(crate) fn tiler_of(value: &Value) -> Option<Result<AnyTiler, LayoutError>> {
         Value::List(values) => {
             let items: Option<Result<Vec<AnyTiler>, LayoutError>> = values.iter().map(tiler_of).collect();
             match items?.and_then(|items| AnyTiler::modes(&items)) {
-                // An item tiles no mode.
+                // An item of this kind cannot tile a mode.
                 Err(LayoutError::Kind { .. }) => None,
                 tiler => Some(tiler),
             }
@@ -90,7 +91,7 @@ pub(crate) fn tiler_of(value: &Value) -> Option<Result<AnyTiler, LayoutError>> {
     }
 }
 
-/// Extents and `_` by mode.
+/// The tiler of extents and `_`, one for each mode.
 fn tiler_of_coord<N: Extent>(coord: &Coord<N>) -> Result<Tiler<N>, LayoutError> {
     match (coord.is_leaf(), coord.leaves()) {
         (true, [Slot::All]) => Ok(Tiler::Keep),
@@ -103,8 +104,8 @@ impl Value {
     /// The tuple of these values, as a program writes it with a comma after the last: a tuple of
     /// numbers, a coordinate, or a list.
     ///
-    /// Errors: steps of kinds that do not go together; it is larger or nests deeper than a tree
-    /// may.
+    /// Errors: the kinds of steps cannot be combined; the tuple is larger or nests deeper than a
+    /// tree may.
     ///
     /// ```
     /// use tilewright_notation::Value;
@@ -116,8 +117,8 @@ impl Value {
         tuple_of(values, true)
     }
 
-    /// The layout that this value is, a shape being its compact layout, as a function reads an
-    /// argument.
+    /// The value as a layout, with a shape meaning its compact layout, as functions read their
+    /// arguments.
     ///
     /// ```
     /// use tilewright_notation::{Environment, evaluate};
@@ -132,13 +133,13 @@ impl Value {
         }
     }
 
-    /// The tuple of integers that this value is; an integer is a leaf.
+    /// The value as a tuple of integers; an integer is a leaf.
     pub fn integer_tree(&self) -> Option<Tree<i64>> {
         integer_tree(self)
     }
 
-    /// A value as a tiler of known numbers: a layout is itself, a shape tiles by mode, `_` keeps.
-    /// None if it cannot be one.
+    /// The value as a tiler without parameters: a layout is itself, a shape tiles by mode, `_`
+    /// keeps its mode. None if it cannot be a tiler.
     ///
     /// Errors: an extent of a shape is not positive.
     ///
@@ -156,7 +157,7 @@ impl Value {
         }
     }
 
-    /// As [`Value::to_tiler`], of numbers and steps of any kind.
+    /// As [`Value::to_tiler`], with numbers and steps of any kind.
     ///
     /// Errors: as [`Value::to_tiler`].
     pub fn any_tiler(&self) -> Option<Result<AnyTiler, LayoutError>> {
@@ -171,7 +172,7 @@ pub(crate) fn tuple_of(mut values: Vec<Value>, trailing: bool) -> Result<Value, 
         return Ok(Value::Tree(Tree::flat(numbers)?.into()));
     }
     if let Some(parts) = all(&values, any_tree) {
-        // Steps of which not all are of one kind make no tuple.
+        // Steps of different kinds do not make a tuple.
         return match AnyTree::tuple(&parts) {
             Err(LayoutError::Kind { .. }) => Err(mixed(&values)),
             tree => Ok(Value::Tree(tree?)),
@@ -190,7 +191,7 @@ pub(crate) fn tuple_of(mut values: Vec<Value>, trailing: bool) -> Result<Value, 
     }
 }
 
-/// The refusal of steps that do not go together: an XOR step, and another.
+/// The error for steps that cannot be combined: an XOR step and another kind.
 #[cold]
 fn mixed(values: &[Value]) -> LayoutError {
     let is_xor = |value: &Value| matches!(value, Value::Tree(AnyTree::Xor(_)));
@@ -200,7 +201,7 @@ fn mixed(values: &[Value]) -> LayoutError {
     LayoutError::Mixed(Box::new(Mixed { first: place(xor.min(other)), second: place(xor.max(other)) }))
 }
 
-/// All values, read in one way; None if one cannot be.
+/// All values, converted in the same way; None if one cannot be converted.
 fn all<'a, T>(values: &'a [Value], read: impl Fn(&'a Value) -> Option<T>) -> Option<Vec<T>> {
     values.iter().map(read).collect()
 }

@@ -1,7 +1,7 @@
-//! Names from elsewhere: how what CuTe, its Python and its printouts call so is written here.
+//! Names of functions in CuTe, its Python and its printouts, and their spelling in this language.
 //!
-//! Law: no name in the table is that of a function, so that it never hides one; its entry names the
-//! right spelling.
+//! Law: no name in the table is a function of this language, so that no entry hides a function.
+//! Each entry gives the right spelling.
 
 /// The replacement for a name of CuTe that is not a function of the language.
 ///

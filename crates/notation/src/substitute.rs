@@ -1,15 +1,15 @@
-//! Numbers in place of parameters, as a program gives them.
+//! Substitution of numbers for parameters.
 //!
-//! Law: a value for each parameter turns a value of the language into the one that the same program
-//! gives of these numbers ([`Value::substitute`]).
+//! Law: with a number for each parameter, substitution in a value gives the value that the same
+//! program gives for these numbers ([`Value::substitute`]).
 
 use tilewright_layout::symbolic::{Expr, Values};
 use tilewright_layout::{AnyTree, Extent};
 
 use crate::value::Value;
 
-/// The values that pairs of a name and a number give; the number of the first argument that is not
-/// so.
+/// The values given by pairs of a name and a number. The error is the index of the first argument
+/// that is not such a pair.
 pub(crate) fn values_of(pairs: &[&Value]) -> Result<Values, usize> {
     let mut values = Values::new();
     for (number, pair) in pairs.chunks(2).enumerate() {

@@ -1,9 +1,9 @@
 //! Values of the expression language.
 //!
-//! Law: a value prints as canonical text, and that text evaluates to the same value, where its
-//! names mean what they did. So each value has one form only: a tree of one number is
-//! [`Value::Int`], a coordinate without `_` is a tree, a tuple whose elements are numbers, `_` and
-//! such tuples is never a list, and layouts, tuples and tilers have the least kind that holds them
+//! Law: a value prints as canonical text, and that text evaluates to the same value if its names
+//! have the same meaning. So each value has only one form: a tree of one number is [`Value::Int`];
+//! a coordinate without `_` is a tree; a tuple whose elements are numbers, `_` and such tuples is
+//! never a list; layouts, tuples and tilers have the most special kind that can represent them
 //! ([`AnyLayout`]).
 
 use std::fmt;
@@ -31,11 +31,11 @@ pub enum Value {
     /// `true` or `false`.
     Bool(bool),
     /// A nested tuple of numbers or of steps, in parentheses: a shape, strides or a coordinate; or
-    /// a number or step alone that is no integer.
+    /// a single number or step that is not an integer.
     Tree(AnyTree),
     /// A coordinate with at least one `_`.
     Coord(AnyCoord),
-    /// A layout of any kind, composed ones among them.
+    /// A layout of any kind, including composed layouts.
     Layout(AnyLayout),
     /// A tiler by mode: `[2:1;_]`.
     Tiler(AnyTiler),
@@ -83,12 +83,12 @@ impl Value {
         Value::Coord(AnyCoord::open())
     }
 
-    /// The layout with integer strides that this value is.
+    /// The value as an integer layout; None if it is not one.
     pub fn integer_layout(&self) -> Option<&Layout> {
         if let Value::Layout(layout) = self { layout.integer() } else { None }
     }
 
-    /// The parameters in it, each once: the numbers that become known at launch.
+    /// The parameters in it, each once.
     ///
     /// ```
     /// use tilewright_notation::{Environment, evaluate};
@@ -113,9 +113,9 @@ impl Value {
         }
     }
 
-    /// The value with each parameter that is given replaced by its number.
+    /// The value with each given parameter replaced by its number.
     ///
-    /// Errors: a number that the facts of its parameter do not admit; a number is not
+    /// Errors: a number that the facts of its parameter do not allow; a number is not
     /// representable.
     ///
     /// ```
@@ -177,7 +177,7 @@ impl From<AnyTiler> for Value {
     }
 }
 
-/// Values of one kind, by way of those of any kind.
+/// Conversions from values of one kind, through the enum of all kinds.
 macro_rules! by_way_of {
     ($($any:ident: $($kind:ty),+;)*) => {
         $($(
@@ -219,7 +219,7 @@ impl fmt::Display for Value {
                     }
                     value.fmt(f)?;
                 }
-                // Parentheses around one value only group it; the comma makes it a list.
+                // Parentheses around one value only group it; a comma makes it a list.
                 f.write_str(if values.len() == 1 { ",)" } else { ")" })
             }
         }
@@ -248,8 +248,8 @@ pub(crate) fn list_of(values: Vec<Value>) -> Result<Value, LayoutError> {
     Ok(list)
 }
 
-/// How many nodes a value has and how deep its lists nest; lists inside it are within the limits
-/// already.
+/// The number of nodes of a value and the depth of its lists. Lists inside it are already within
+/// the limits.
 fn extent_of(value: &Value) -> (usize, usize) {
     let leaves = match value {
         Value::List(values) => {

@@ -1,5 +1,5 @@
-//! How operations on morphisms are derived: formulas as for layouts, and in words where each entry
-//! goes.
+//! Derivations of operations on morphisms: formulas as for layouts, and the image of each entry in
+//! words.
 
 use tilewright_layout::morphism::{MutualRefinement, NestMorphism, Refinement, standard_representation};
 use tilewright_layout::{AnyLayout, AnyTree, Tree};
@@ -143,7 +143,7 @@ fn tuple(value: &Value) -> Option<Tree<i64>> {
     }
 }
 
-/// Where each entry is sent by the first morphism, and from there by the second.
+/// The image of each entry under the first morphism, and the image of that under the second.
 fn followed(g: &NestMorphism, f: &NestMorphism) -> Vec<String> {
     let told = |(entry, image): (usize, Option<usize>)| match image.map(|image| (image, g.map().image(image))) {
         None => format!("entry {} to *", entry + 1),
@@ -153,7 +153,7 @@ fn followed(g: &NestMorphism, f: &NestMorphism) -> Vec<String> {
     f.map().images().enumerate().map(told).collect()
 }
 
-/// `4*16 = 64`, the product of numbers.
+/// The text `4*16 = 64` of a product of numbers.
 fn product(factors: &[i64]) -> Option<String> {
     let value = factors.iter().try_fold(1_i64, |product, factor| product.checked_mul(*factor))?;
     let written: Vec<String> = factors.iter().map(i64::to_string).collect();
@@ -171,7 +171,7 @@ fn strides(f: &NestMorphism) -> Vec<String> {
     f.flatten().domain().iter().zip(f.map().images()).filter_map(told).collect()
 }
 
-/// The meaning of each position of a standard codomain: a mode, or the gap before the next.
+/// The meaning of each entry of a standard codomain: a mode, or the gap before the next mode.
 fn axes(f: &NestMorphism) -> Vec<String> {
     let mut step = 1_i64;
     let mut told = Vec::new();
@@ -211,7 +211,7 @@ fn coordinate_in_codomain(f: &NestMorphism, at: &Value) -> Option<String> {
     Some(format!("moved: ({}) in {}, which is {sum} = {value}", digits.join(","), f.codomain()))
 }
 
-/// How each entry of a tuple is cut, which has the part over the entry that it belongs to.
+/// How each entry of a tuple is cut into the part that refines it.
 fn cut(
     entries: &[i64],
     owners: impl Iterator<Item = Option<usize>>,
@@ -226,9 +226,9 @@ fn cut(
     entries.iter().zip(owners).map(one).collect()
 }
 
-/// The pieces of a mutual refinement, as they are taken off.
+/// The pieces of a mutual refinement, in the order in which they are taken from the entries.
 fn pieces(mutual: &MutualRefinement) -> Vec<String> {
-    // For each leaf: the extent, and the rest of its entry from it on.
+    // For each leaf: the extent, and the rest of its entry from this leaf on.
     let left = |refinement: &Refinement| {
         let mut left = Vec::new();
         for (entry, part) in refinement.coarse().leaves().iter().zip(refinement.parts()) {

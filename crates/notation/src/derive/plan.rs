@@ -1,8 +1,8 @@
-//! How each operation is derived: names for its arguments, its defining formula, and the
+//! The plan of each operation's derivation: names for its arguments, its defining formula, and the
 //! expressions that lead to its value.
 //!
-//! Law: an expression uses the arguments and the names before it; the last one, `R` where nothing
-//! is checked afterwards, is the value.
+//! Law: an expression uses the arguments and the earlier names. The last one is the value; it is
+//! named `R` unless further expressions check it.
 
 use tilewright_layout::{AnyLayout, AnyTree};
 
@@ -12,7 +12,7 @@ use crate::functions;
 use crate::reading::tiler_of;
 use crate::value::Value;
 
-/// The name under which a map applied to a coordinate, `A(c)`, is derived.
+/// The name of the operation that applies a map to a coordinate, `A(c)`.
 pub(super) const APPLIED: &str = "apply";
 
 /// How a call is derived: names for its arguments, its defining formula, and named expressions.
@@ -23,8 +23,8 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// The plan of names with spaces between them, a formula, and steps `name = expression` with
-    /// semicolons between them.
+    /// The plan with these names, separated by spaces, this formula, and steps `name = expression`,
+    /// separated by semicolons.
     pub(super) fn form(names: &str, formula: &str, steps: &str) -> Plan {
         let step = |step: &str| step.split_once(" = ").map(|(name, step)| (name.to_string(), step.to_string()));
         Plan {
@@ -184,7 +184,7 @@ pub(super) fn plan(function: &str, values: &[Value]) -> Plan {
     }
 }
 
-/// A division, product or composition that goes mode by mode.
+/// The plan of a division, product or composition that works mode by mode.
 fn by_mode(first: &str, second: &str, values: &[Value], what: &str, function: &str) -> Plan {
     let names = vec![first.to_string(), second.to_string()];
     let mut steps = Vec::new();

@@ -1,9 +1,9 @@
-//! Advice is tried before it is given.
+//! Tries the advice of a refusal before it is given.
 //!
-//! Law: a declaration that a refusal proposes is added to the program, which is evaluated again. It
-//! stays in the message if the program then has a value, or is refused for want of another fact;
-//! then the next refusal names that. Otherwise the message says what happens under it, and
-//! proposes nothing.
+//! Law: a declaration that a refusal proposes is added to the program, which is evaluated again.
+//! The proposal stays in the message in two cases. First, the program then has a value. Second, it
+//! is refused because another fact is missing; then that refusal names the fact. Otherwise the
+//! message says what happens under the declaration, and proposes nothing.
 
 use tilewright_layout::symbolic::Parameter;
 
@@ -12,8 +12,8 @@ use crate::ast::Program;
 use crate::diagnostic::Diagnostic;
 use crate::parse::parse;
 
-/// A refusal with the declaration that it proposes tried; `unnamed` are the numbers without a name
-/// of the program that was refused.
+/// A refusal after the declaration that it proposes was tried; `unnamed` are the parameters without
+/// a name of the refused program.
 #[cold]
 pub(super) fn tried(
     source: &str,
@@ -24,7 +24,7 @@ pub(super) fn tried(
     let Some(declaration) = refusal.declaration.take() else { return refusal };
     let Some(under) = evaluated_under(source, unnamed, env, &declaration) else { return refusal };
     let (Err(next), Some(at)) = (&under, refusal.message.find("; declare `")) else { return refusal };
-    // The same question again is not an answer, and another kind of refusal is final.
+    // Asking the same question again is not an answer, and a refusal of another kind is final.
     let asks = next.code == refusal.code && next.message.get(..at) != refusal.message.get(..at);
     if !asks {
         refusal.message.truncate(at);
@@ -46,7 +46,7 @@ fn first_sentence(message: &str) -> &str {
     message.split(';').next().unwrap_or(message)
 }
 
-/// The program evaluated under a declaration; none if there is no such program.
+/// The program evaluated under a declaration; None if there is no such program.
 fn evaluated_under(
     source: &str,
     unnamed: &[Option<Parameter>],

@@ -1,4 +1,4 @@
-//! The names that programs have bound, and the notes about their answers.
+//! The names that programs have bound, and the notes about their values.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use tilewright_layout::symbolic::Parameter;
 use crate::notes::Note;
 use crate::value::Value;
 
-/// How many notes are kept.
+/// The largest number of notes that are kept.
 const MAX_NOTES: usize = 32;
 
 /// The names that programs have bound.
@@ -24,8 +24,7 @@ const MAX_NOTES: usize = 32;
 #[derive(Debug, Clone, Default)]
 pub struct Environment {
     pub(super) values: BTreeMap<String, Value>,
-    /// The names about which programs have said something in braces, `M{div=8}`: numbers that
-    /// become known at launch.
+    /// The parameters about which programs have given facts in braces, `M{div=8}`, by name.
     pub(super) parameters: BTreeMap<String, Parameter>,
     pub(super) watch: Watch,
     notes: RefCell<Vec<Note>>,
@@ -34,7 +33,7 @@ pub struct Environment {
 /// The treatment of notes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Watch {
-    /// None are made.
+    /// No notes are made.
     #[default]
     Off,
     Kept,
@@ -57,19 +56,19 @@ impl Environment {
         self.values.get(name)
     }
 
-    /// Binds a name to a value. A name that is already bound is bound anew.
+    /// Binds a name to a value, and replaces an earlier binding.
     pub fn bind(&mut self, name: impl Into<String>, value: Value) {
         self.values.insert(name.into(), value);
     }
 
-    /// Forgets every name.
+    /// Removes every name.
     pub fn clear(&mut self) {
         self.values.clear();
         self.parameters.clear();
     }
 
-    /// Keeps notes about answers from now on: coordinates outside of a domain, tiles that go over
-    /// an end, names that were taken for numbers.
+    /// From now on keeps notes about values: coordinates outside a domain, tiles that extend past
+    /// an end, names that were taken for parameters.
     ///
     /// ```
     /// use tilewright_notation::{Environment, evaluate};
@@ -84,7 +83,7 @@ impl Environment {
         self.watch = Watch::Kept;
     }
 
-    /// Refuses from now on what would have a note about a coordinate or a tile (E0217).
+    /// From now on refuses operations that would have a note about a coordinate or a tile (E0217).
     ///
     /// ```
     /// use tilewright_notation::{Environment, evaluate};
@@ -97,12 +96,12 @@ impl Environment {
         self.watch = Watch::Refused;
     }
 
-    /// The notes since they were last taken.
+    /// Removes and returns the notes.
     pub fn take_notes(&mut self) -> Vec<Note> {
         self.notes.take()
     }
 
-    /// Adds a note, unless it is there: an operand may be evaluated twice.
+    /// Adds a note, unless it is already there, because an operand may be evaluated twice.
     pub(super) fn note(&self, note: Note) {
         let mut notes = self.notes.borrow_mut();
         if notes.len() < MAX_NOTES && !notes.contains(&note) {

@@ -1,12 +1,11 @@
-//! Text of other systems: recognised and refused by name, never taken for something else.
+//! Text of other systems, which is recognised and refused by name, and never misread.
 //!
-//! Law: a text that another system prints, and that has another meaning or none here, is refused as
-//! that system's, with what to write instead (E0216). A proposal is evaluated before it is made.
-//! Texts that would be read as expressions of this language are recognised where they are read:
-//! names of types and of memory in the place of a free number ([`reserved`]), the label of a
-//! printout ([`labelled`]), attributes of MLIR, which begin like comments
-//! ([`crate::lex::is_attribute`]). Everything else is an error anyway, which [`named`] replaces by
-//! a better one.
+//! Law: a text that another system prints, and that has another meaning here or none, is refused as
+//! that system's text, with a replacement (E0216). A proposed replacement is evaluated before it is
+//! given. Texts that would be valid expressions of this language are recognised when they are
+//! parsed: names of types and of memory used as a parameter ([`reserved`]), the label of a printout
+//! ([`labelled`]), and MLIR attributes, which begin like comments ([`crate::lex::is_attribute`]).
+//! Any other such text is an error anyway, which [`named`] replaces by a better one.
 
 use std::ops::Range;
 
@@ -15,7 +14,7 @@ use crate::diagnostic::{Diagnostic, excerpt};
 use crate::eval::{Environment, run_unnamed};
 use crate::lex::TRITON;
 
-/// Names that are never free numbers, with spaces between them, and what to write instead.
+/// Names that are never parameters, separated by spaces, and what to write instead.
 const RESERVED: &[(&str, &str)] = &[
     (
         "smem_ptr gmem_ptr rmem_ptr tmem_ptr raw_ptr ptr smem_ptr_flag smem_ptr_flag_bits \
@@ -46,14 +45,14 @@ const RESERVED: &[(&str, &str)] = &[
 /// The number of bytes of a text that are searched for signs of another system.
 const WINDOW: usize = 1 << 12;
 
-/// The refusal of a name that is no free number.
+/// The refusal of a name that is never a parameter.
 pub(crate) fn reserved(name: &str, place: Range<usize>) -> Option<Diagnostic> {
     let (_, help) = RESERVED.iter().find(|(names, _)| names.split(' ').any(|reserved| reserved == name))?;
     let error = Diagnostic::new("E0216", place.clone(), format!("'{name}' is a word of CuTe or C++, not a number"));
     Some(error.label(place, "nothing is bound to it").help(*help))
 }
 
-/// Signs of texts of other systems: the sign, the system, and what to write.
+/// Signs of the texts of other systems: the sign, the system, and what to write instead.
 const SIGNS: &[(&str, &str, &str)] = &[
     ("!cute.ptr<", "a type of the IR of CuTe", POINTER),
     ("!cute.", "a type of the IR of CuTe", "write the text between its quotes"),
@@ -158,8 +157,8 @@ const TILELANG: &str =
 const SHARDED: &str =
     "the command `tilewright mesh` and the functions of meshes take tensors that are sharded over devices";
 
-/// The name that a statement begins with, where it is the label of a printout, `ThrID: 32`: a name
-/// and a colon, and then a blank.
+/// The name at the beginning of a statement, if it is the label of a printout, `ThrID: 32`: a name,
+/// a colon, and a blank.
 fn label(text: &str) -> Option<(&str, &str)> {
     let line = text.lines().next()?;
     let (name, rest) = line.split_once(':')?;
@@ -169,7 +168,7 @@ fn label(text: &str) -> Option<(&str, &str)> {
     (named && rest.starts_with([' ', '\t'])).then(|| (name, rest.trim()))
 }
 
-/// Refuses a statement `name: number` with an unbound name: that is a printed label and its value.
+/// Refuses a statement `name: number` with an unbound name: it is a printed label and its value.
 pub(crate) fn labelled(source: &str, program: &Program, statement: NodeId, env: &Environment) -> Option<Diagnostic> {
     let mut first = statement;
     while let Node::Pair { shape, .. } = program.node(first) {
@@ -205,7 +204,7 @@ fn refuse_label(place: Range<usize>, name: &str, value: &str) -> Diagnostic {
     }
 }
 
-/// The value behind a label, or what it means here.
+/// The value after a label, or its meaning here.
 fn named_value(value: &str) -> Option<String> {
     meaning(value).or_else(|| Some(value.to_owned()))
 }
@@ -215,14 +214,16 @@ fn accepted(text: &str) -> bool {
     run_unnamed(text, &mut Program::default(), &mut Environment::new()).is_ok()
 }
 
-/// An error in what is a text of another system, as the refusal of that; any other error as it is.
+/// If the text is of another system, an error is replaced by the refusal of that text; any other
+/// error stays.
 #[cold]
 pub(crate) fn named(source: &str, error: Diagnostic) -> Diagnostic {
-    // The error describes the text, and not a refused operation; a label looks like a shape.
+    // Only errors about the text are replaced, not those of operations; a label looks like a shape,
+    // so E0101 counts too.
     if crate::explanation(error.code).is_none() && error.code != "E0101" {
         return error;
     }
-    // The kind of a text shows at its beginning; a long one is not searched to the end.
+    // The beginning of a text shows its system; a long text is not searched to the end.
     let mut end = source.len().min(WINDOW);
     while !source.is_char_boundary(end) {
         end -= 1;
@@ -247,7 +248,7 @@ pub(crate) fn named(source: &str, error: Diagnostic) -> Diagnostic {
     }
 }
 
-/// `Swizzle<3,3,3>{}`: a value of a type of C++.
+/// `Swizzle<3,3,3>{}`: a value of a C++ type.
 fn braces(source: &str, error: &Diagnostic) -> Option<Diagnostic> {
     let place = error.span.start..error.span.start + 2;
     (error.code == "E0201" && source.get(place.clone()) == Some("{}")).then(|| {
@@ -264,13 +265,14 @@ fn excerpt_long(text: &str) -> String {
     }
 }
 
-/// The first sign of another system in a text, the longest of those that begin there.
+/// The first sign of another system in a text; the longest of those that begin at the same
+/// position.
 fn first_sign(source: &str) -> Option<(usize, &'static str, &'static str, &'static str)> {
     let begins = |at: usize| {
         let before = source.get(..at).and_then(|text| text.chars().next_back());
         !before.is_some_and(|c| c.is_ascii_alphanumeric() || c == '_')
     };
-    // Arguments have such names, too.
+    // Arguments can have such names too.
     let begins_text = |sign: &str| !sign.ends_with('=') || source.trim_start().starts_with(sign);
     let found = SIGNS.iter().filter(|(sign, ..)| begins_text(sign)).filter_map(|(sign, system, help)| {
         let at = source
@@ -282,7 +284,7 @@ fn first_sign(source: &str) -> Option<(usize, &'static str, &'static str, &'stat
     found.min_by_key(|(at, sign, ..)| (*at, usize::MAX - sign.len()))
 }
 
-/// `size<0>(A)`: a template of C++, whose arguments here follow the operand.
+/// `size<0>(A)`: a C++ template, whose arguments follow the operand here.
 fn template(source: &str) -> Option<Diagnostic> {
     let mut from = 0;
     while let Some(at) = source.get(from..)?.find('<').map(|at| from + at) {
@@ -304,15 +306,15 @@ fn template(source: &str) -> Option<Diagnostic> {
     None
 }
 
-/// The meaning of a text of another system here, if it is clear: the layout in the quotes of a type
-/// of the IR, a layout behind a pointer, with the swizzle in elements.
+/// The meaning here of a text of another system, if it is clear: the layout in the quotes of an IR
+/// type, or a layout after a pointer, with the swizzle converted to elements.
 fn meaning(text: &str) -> Option<String> {
     let text = text.trim();
     if let Some(rest) = text.strip_prefix("!cute.") {
         let quoted = rest.split('"').nth(1)?;
         let tags = rest.split('"').next()?;
         return match tags.find("S<") {
-            // Beside the alignment, the swizzle is that of the pointer and counts bytes.
+            // After the alignment, the swizzle is that of the pointer and counts bytes.
             Some(at) => {
                 let bits = element_bits(tags.split(['<', ',']).nth(1)?.trim())?;
                 in_elements(tags.get(at..)?.split_once('>')?.0, bits, quoted)
@@ -351,7 +353,8 @@ fn after<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     rest.find(')').and_then(|end| rest.get(..=end)).filter(|tuple| tuple.starts_with('('))
 }
 
-/// A swizzle of bytes, `S<3,4,3` without its end, over a layout of elements of this many bits.
+/// A swizzle of bytes, `S<3,4,3` without the final `>`, over a layout of elements with this many
+/// bits.
 fn in_elements(swizzle: &str, bits: i64, layout: &str) -> Option<String> {
     let swizzle: tilewright_layout::Swizzle = format!("{swizzle}>").replace(' ', "").parse().ok()?;
     let swizzle = swizzle.recast(bits, 8).ok()?;

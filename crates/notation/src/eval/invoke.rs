@@ -1,9 +1,10 @@
-//! Functions, maps and operators on values that no program wrote: the language for other languages.
+//! Functions, maps and operators called on values instead of text: the interface for the bindings
+//! of other languages.
 //!
 //! Law: [`Function::call`] of values, with names or without, has the value of the program that
-//! writes the call out, and [`apply`] that of the program `map(coordinate, ...)`. What is refused
-//! comes with that program as its text ([`Refused`]), so that a diagnostic underlines the same
-//! numbers as it would there.
+//! writes the call out, and [`apply`] that of the program `map(coordinate, ...)`. A refusal
+//! contains that program as its text ([`Refused`]), so that a diagnostic underlines the same
+//! numbers as for the program.
 
 use super::Evaluator;
 use super::advice::tried;
@@ -19,7 +20,7 @@ use crate::reading::coordinate;
 use crate::reading::tuple_of;
 use crate::value::Value;
 
-/// A refused call on values, with the program that it would be.
+/// A refused call on values, with the equivalent program.
 ///
 /// ```
 /// use tilewright_notation::{Environment, evaluate, functions};
@@ -33,7 +34,7 @@ use crate::value::Value;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
-    /// The call as a program.
+    /// The text of the equivalent program.
     pub source: String,
     /// The error, located in bytes of the program.
     pub diagnostic: Diagnostic,
@@ -60,7 +61,7 @@ impl Function {
         ways(self.signature)
     }
 
-    /// The fewest and the most arguments; without a most where there may be any number.
+    /// The smallest and the largest number of arguments; the largest is None if there is no limit.
     pub fn arity(&self) -> (usize, Option<usize>) {
         (self.least, (self.most != functions::MANY).then_some(self.most))
     }
@@ -71,7 +72,7 @@ impl Function {
         (functions::of_morphism(self.name).is_some(), functions::of_linear(self.name).is_some())
     }
 
-    /// The value of the function at these arguments, then those that are given by name.
+    /// The value of the function for these arguments, followed by those that are given by name.
     ///
     /// Errors: as a program that calls it.
     ///
@@ -101,7 +102,7 @@ impl Function {
         }
     }
 
-    /// As [`Function::call`], of values that are each somewhere else and are not copied.
+    /// As [`Function::call`], for references to values, which are not copied.
     ///
     /// Errors: as [`Function::call`].
     ///
@@ -114,7 +115,7 @@ impl Function {
     /// ```
     pub fn call_each(&self, arguments: &[&Value]) -> Result<Value, Box<Refused>> {
         let values = Values::Each(arguments);
-        // A value is large: it is moved once, and not through adapters.
+        // A value is large, so it is moved once, without adapters.
         if self.takes(values.len())
             && let Ok(value) = functions::of_first(self, values.get(0))(Arguments { function: self.name, values })
         {
@@ -128,7 +129,7 @@ impl Function {
         (self.least..=self.most).contains(&count)
     }
 
-    /// The value at as many arguments as the function takes; none if it takes another number.
+    /// The value, if the function takes this number of arguments; None if it does not.
     fn fits(&self, values: Values<'_>) -> Option<Result<Value, Box<Refused>>> {
         if !self.takes(values.len()) {
             return None;
@@ -141,7 +142,7 @@ impl Function {
         Some(run(Arguments { function: self.name, values }).map_err(refused))
     }
 
-    /// Why the call is refused.
+    /// The refusal of the call.
     #[cold]
     fn refusal(&self, arguments: &[Value], named: &[(&str, Value)]) -> Box<Refused> {
         let positional = arguments.iter().map(Value::to_string);
@@ -156,7 +157,7 @@ impl Function {
             _ => None,
         });
         let diagnostic = diagnostic.unwrap_or_else(|| {
-            // The text is no program: it is too long, or a number has the name of a function.
+            // The text is not a program: it is too long, or a parameter has the name of a function.
             let run = functions::of_first(self, values.first());
             whole_diagnostic(
                 self.name,
@@ -165,7 +166,7 @@ impl Function {
                 run(Arguments { function: self.name, values: (&values).into() }).err(),
             )
         });
-        // Facts about numbers are in the values, and not in their text.
+        // Facts about parameters are in the values, but not in their text.
         let mut env = Environment::new();
         for parameter in values.iter().flat_map(Value::parameters) {
             if let Some(name) = parameter.name().map(str::to_owned) {
@@ -221,8 +222,8 @@ pub fn apply(map: &Value, coordinates: &[Value]) -> Result<Value, Box<Refused>> 
     Err(Box::new(Refused { source, diagnostic }))
 }
 
-/// The diagnostic that a step of the evaluation of a program gives, at its only statement; none
-/// where the text is no such program, or nothing is refused.
+/// The diagnostic of a step of the evaluation of a program, at its only statement; None if the text
+/// is not such a program, or nothing is refused.
 fn written(
     source: &str,
     step: impl FnOnce(&Evaluator<'_>, NodeId) -> Option<Result<Value, Diagnostic>>,
@@ -233,7 +234,7 @@ fn written(
     step(&Evaluator { source, program: &program, env: &env }, statement)?.err()
 }
 
-/// A fault about a text in which no operand can be pointed at.
+/// A fault about a text in which no operand can be located.
 fn whole_diagnostic(function: &str, source: &str, values: &[Value], fault: Option<Fault>) -> Diagnostic {
     let program = Program::default();
     let operation = Operation { program: &program, function, whole: 0..source.len(), operands: &[], values };

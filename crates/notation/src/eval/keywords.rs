@@ -1,7 +1,8 @@
 //! Arguments that are given by name: `make_ordered_layout((4,64), order=(1,0))`.
 //!
-//! Law: a call with names is the call without them, each argument in the place that the signature
-//! in the table of functions gives to its name. So no function knows of names, and each takes them.
+//! Law: a call with names is the call without them, with each argument at the position that the
+//! signature in the table of functions gives to its name. So no function handles names itself, and
+//! every function accepts them.
 
 use super::Evaluator;
 use crate::ast::NodeId;
@@ -9,11 +10,10 @@ use crate::diagnostic::{Diagnostic, excerpt};
 use crate::functions::Function;
 
 impl Evaluator<'_> {
-    /// For each place of the signature, from the first on, the number of the argument that belongs
-    /// there.
+    /// For each position of the signature, in order, the index of the argument that belongs there.
     ///
-    /// Errors: no form of the function has an argument of that name; a place has two arguments; one
-    /// before the last has none.
+    /// Errors: no form of the function has an argument of that name; a position has two arguments;
+    /// a position before the last one has none.
     pub(super) fn placed(&self, function: &Function, operands: &[NodeId]) -> Result<Vec<usize>, Diagnostic> {
         let names: Vec<&str> = operands
             .iter()
@@ -30,7 +30,7 @@ impl Evaluator<'_> {
                 .label(name.span(), "a name of the layout, not of an argument")
                 .help(format!("write a comma in place of `=`: substitute(A, {text}, number)")));
         }
-        // The forms that know the names come first: their refusal is reported.
+        // The forms that have the names come first, so that their refusal is reported.
         let (knowing, others): (Vec<_>, Vec<_>) = ways(function.signature)
             .partition(|parameters: &Vec<&str>| names.iter().all(|name| parameters.contains(name)));
         let mut refusal = None;
@@ -98,10 +98,10 @@ impl Evaluator<'_> {
     }
 }
 
-/// For each place of a form, from the first on, the index of its argument, if `count` positional
+/// For each position of a form, in order, the index of its argument, if `count` positional
 /// arguments come before the named ones.
 ///
-/// None if a name is not an argument, or a place has two arguments or none.
+/// None if a name is not an argument, or a position has two arguments or none.
 pub(super) fn in_place(parameters: &[&str], count: usize, names: &[&str]) -> Option<Vec<usize>> {
     let mut places: Vec<Option<usize>> = (0..count).map(Some).collect();
     for (number, name) in names.iter().enumerate() {
@@ -115,7 +115,7 @@ pub(super) fn in_place(parameters: &[&str], count: usize, names: &[&str]) -> Opt
     places.into_iter().collect()
 }
 
-/// The names of the arguments in each way in which a signature says that its function is called.
+/// The names of the arguments in each form of a signature.
 pub(super) fn ways(signature: &str) -> impl Iterator<Item = Vec<&str>> {
     signature.split(" or ").map(|way| {
         let inner = way.split_once('(').map_or("", |(_, rest)| rest.strip_suffix(')').unwrap_or(rest));

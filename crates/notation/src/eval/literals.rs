@@ -1,6 +1,6 @@
 //! Literals: numbers and their arithmetic, steps, layouts, tilers, maps over bits and morphisms.
 //!
-//! Each takes the values of its operands, which are evaluated before it.
+//! Each method gets the values of its operands, which were evaluated before.
 
 use tilewright_layout::morphism::{MorphismError, NestMorphism};
 use tilewright_layout::symbolic::{Expr, Facts, Parameter};
@@ -17,7 +17,7 @@ use crate::functions::{Unfit, quotient};
 use crate::reading::{any_tree, integer_tree, launch_tree, single, single_step, tiler_of};
 use crate::value::Value;
 
-/// A new parameter without a name. An unknown stride has no known sign either.
+/// A new parameter without a name. In a stride, its sign is unknown too.
 pub(super) fn unnamed(said: &str, in_stride: bool) -> Result<Parameter, LayoutError> {
     match in_stride {
         true => format!("int,{said}").parse().map(Parameter::anonymous),
@@ -35,7 +35,7 @@ impl Evaluator<'_> {
                 Some(declared) => Ok(declared.clone()),
                 None => Parameter::named(self.text(name.span()), Facts::positive()),
             },
-            // Where no program was prepared, nothing else is evaluated.
+            // If no program was prepared, nothing else is evaluated.
             None => match self.program.unnamed.get(index as usize) {
                 Some(Some(parameter)) => Ok(parameter.clone()),
                 _ => unnamed(said, written.in_stride),
@@ -94,8 +94,8 @@ impl Evaluator<'_> {
         Ok(Value::from(CoordinateStep::step(scale, along)))
     }
 
-    /// `a+b` and the like, of numbers and, for sums, of coordinate steps. A tuple of one number is
-    /// that number.
+    /// `a+b` and the other operators, for numbers and, for sums, coordinate steps. A tuple of one
+    /// number is that number.
     pub(super) fn arithmetic(
         &self,
         id: NodeId,
@@ -131,7 +131,7 @@ impl Evaluator<'_> {
                 Operator::Times => a.times(&b),
                 Operator::Floor => divided(Expr::floor_div)?,
                 Operator::Ceil => divided(|a, b| match a.less(&Expr::zero()).proved() {
-                    // Below zero, toward zero is up.
+                    // For a negative dividend, rounding toward zero is rounding up.
                     true => a.divide(b).map(|(quotient, _)| quotient),
                     false => a.divide_up(b),
                 })?,
@@ -141,10 +141,10 @@ impl Evaluator<'_> {
                     }
                     _ => divided(toward_zero)?,
                 },
-                // The remainder has the sign of the dividend, so that the sign of the divisor does
-                // not matter.
+                // The remainder has the sign of the dividend, and does not depend on the sign of
+                // the divisor.
                 Operator::Modulo => match b.less(&Expr::zero()).proved() {
-                    // The smallest number has no negative.
+                    // The smallest integer cannot be negated.
                     true if b.known() == Some(i64::MIN) => match a.known() {
                         Some(i64::MIN) => Some(Expr::zero()),
                         known => known.map(Expr::from),

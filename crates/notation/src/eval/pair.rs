@@ -1,10 +1,10 @@
-//! Two programs about the same numbers: the sides of an equation.
+//! Two programs that share parameters: the sides of an equation.
 //!
 //! Law: both sides have the values that they would have in one program. A name that is known only
-//! at launch is one number, and facts of either side hold on both. Each `?` of the left is
-//! identified with the `?` at the same position on the right, in the order in which they are
-//! written; so `(8,?):(1,8)` beside the same text is the same layout. If one side has more of them
-//! than the other, there is no rule to identify them, and the pair is refused.
+//! at launch is the same parameter on both sides, and facts given on either side apply to both.
+//! Each `?` of the left is identified with the `?` at the same position on the right, in the order
+//! in which they are written; so `(8,?):(1,8)` beside the same text is the same layout. If the two
+//! sides have different numbers of `?`, there is no rule to identify them, and the pair is refused.
 
 use std::ops::Range;
 
@@ -16,12 +16,12 @@ use crate::diagnostic::Diagnostic;
 use crate::notes::Note;
 use crate::value::Value;
 
-/// The values of two programs about the same numbers.
+/// The values of two programs that share parameters.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pair {
     /// The values, left and right.
     pub values: [Value; 2],
-    /// How many numbers without a name, `?`, both sides share.
+    /// The number of `?` that both sides share.
     pub unnamed: usize,
     /// The notes about both, if the environment keeps them.
     pub notes: Vec<Note>,
@@ -30,7 +30,7 @@ pub struct Pair {
 /// An error of one of two programs: 0 for the left one, 1 for the right one.
 type SideError = Box<(usize, Diagnostic)>;
 
-/// Evaluates two programs with shared unknown numbers: names, and each `?` with the one at the same
+/// Evaluates two programs with shared parameters: the names, and each `?` with the one at the same
 /// position on the other side.
 ///
 /// Errors: as [`super::evaluate`], with 0 for the left program and 1 for the right one; both sides
@@ -62,7 +62,7 @@ pub fn evaluate_pair(left: &str, right: &str, env: &Environment) -> Result<Pair,
     Ok(Pair { values: [x, y], unnamed, notes })
 }
 
-/// Joins what both sides say of a name.
+/// Joins the facts that both sides give for a name.
 fn share_names([a, b]: &mut [Environment; 2], right: &str) -> Result<(), SideError> {
     for (name, own) in &mut a.parameters {
         let Some(other) = b.parameters.get_mut(name) else { continue };
@@ -73,7 +73,8 @@ fn share_names([a, b]: &mut [Environment; 2], right: &str) -> Result<(), SideErr
     Ok(())
 }
 
-/// Identifies each `?` of the right with the one at its position on the left; returns their number.
+/// Identifies each `?` of the right with the one at the same position on the left. Returns their
+/// number.
 fn share_unnamed(programs: &mut [Program; 2], sources: [&str; 2]) -> Result<usize, SideError> {
     let [first, second] = programs;
     let count = |program: &Program| program.unnamed.iter().flatten().count();
@@ -97,7 +98,7 @@ fn share_unnamed(programs: &mut [Program; 2], sources: [&str; 2]) -> Result<usiz
     Ok(left.min(right))
 }
 
-/// The union of the facts about a number.
+/// The union of the facts about a parameter.
 fn joined(left: Facts, right: Facts, place: Range<usize>, name: &str) -> Result<Facts, SideError> {
     left.and(right).map_err(|error| {
         let message = format!("no number has the facts that both sides say of {name}: {{{left}}} and {{{right}}}");

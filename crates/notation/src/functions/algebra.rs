@@ -1,4 +1,4 @@
-//! The algebra: coalesce, composition, complement, inverses and what is built from them.
+//! The algebra: coalesce, composition, complement, inverses and operations built from them.
 
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{
@@ -26,7 +26,7 @@ pub(crate) fn compose(a: Arguments<'_>) -> Result<Value, Fault> {
     }
 }
 
-/// The composed layout of a map, an offset (0 where there is none) and a layout.
+/// The composed layout of a map, an offset (0 if there is none) and a layout.
 pub(crate) fn composed(a: Arguments<'_>, offset: usize, inner: usize) -> Result<Value, Fault> {
     let between = match a.get(offset) {
         Some(value) => match launch_tree(value) {
@@ -36,7 +36,7 @@ pub(crate) fn composed(a: Arguments<'_>, offset: usize, inner: usize) -> Result<
         None => Tree::leaf(Expr::from(0)),
     };
     if matches!(a.get(0), Some(Value::Layout(AnyLayout::Coordinate(_) | AnyLayout::CoordinateComposed(_)))) {
-        // Where the values are coordinates no layout of them begins elsewhere than at the origin.
+        // If the values are coordinates, a layout cannot begin elsewhere than at the origin.
         if !between.leaves().iter().all(|number| number.is_zero().proved()) {
             return a.kind(offset, "0, for a map whose values are coordinates");
         }
@@ -57,8 +57,8 @@ pub(crate) fn composed(a: Arguments<'_>, offset: usize, inner: usize) -> Result<
     }
 }
 
-/// The map that adds the offset to the values of the layout at an argument, and is applied to that;
-/// of a layout that is composed itself, or over bits, the maps go on.
+/// The outer map that adds the offset and then applies `map`, over the layout at an argument. If
+/// that layout is itself a composed layout, or one over bits, the maps are chained.
 fn placed(map: OuterMap<Expr>, offset: Expr, a: &Arguments<'_>, inner: usize) -> Result<Value, Fault> {
     let own = match a.get(inner) {
         Some(Value::Layout(AnyLayout::Xor(bits))) => Some(AnyLayout::from(bits.composed()?)),
@@ -75,7 +75,7 @@ fn placed(map: OuterMap<Expr>, offset: Expr, a: &Arguments<'_>, inner: usize) ->
     }
 }
 
-/// A layout of numbers that may become known at launch.
+/// An integer layout, which may contain parameters.
 fn numbers(a: &Arguments<'_>, argument: usize) -> Result<Layout<Expr>, Fault> {
     let layout = a.layout(argument)?;
     match layout.launch() {
@@ -87,8 +87,8 @@ fn numbers(a: &Arguments<'_>, argument: usize) -> Result<Layout<Expr>, Fault> {
     }
 }
 
-/// The composed layout of several maps, with an offset after each, and a layout:
-/// `A o 2 o S<1,0,1> o 0 o B`.
+/// The composed layout of several maps, each followed by an offset, and a layout: `A o 2 o S<1,0,1>
+/// o 0 o B`.
 pub(crate) fn chained(a: Arguments<'_>) -> Result<Value, Fault> {
     let offset = |argument: usize| match a.get(argument).and_then(single) {
         Some(offset) => Ok(offset),
@@ -102,8 +102,7 @@ pub(crate) fn chained(a: Arguments<'_>) -> Result<Value, Fault> {
     placed(map, offset(last.saturating_sub(1))?, &a, last)
 }
 
-/// A map over bits or a composed layout, of known numbers, as a map of a composed layout that is
-/// applied later.
+/// A map over bits, or a composed layout without parameters, as an outer map.
 fn known_outer(a: &Arguments<'_>, argument: usize) -> Option<Result<OuterMap, LayoutError>> {
     let chained = |map: &Composed| map.outer().after(map.offset(), &OuterMap::from(map.inner().clone()));
     match a.get(argument)? {
@@ -113,7 +112,7 @@ fn known_outer(a: &Arguments<'_>, argument: usize) -> Option<Result<OuterMap, La
     }
 }
 
-/// A map of a composed layout that is applied later, with numbers that may not be known.
+/// An outer map, which may contain parameters.
 fn outer(a: &Arguments<'_>, argument: usize) -> Result<OuterMap<Expr>, Fault> {
     if let Some(Value::Layout(AnyLayout::LaunchComposed(map))) = a.get(argument) {
         return Ok(map.outer().after(map.offset(), &OuterMap::from(map.inner().clone()))?);
@@ -124,7 +123,7 @@ fn outer(a: &Arguments<'_>, argument: usize) -> Result<OuterMap<Expr>, Fault> {
     }
 }
 
-/// An operation that reads elements as of another width, on a layout or a swizzle at an argument.
+/// A recasting operation, on the layout or swizzle at an argument.
 fn widened(
     a: &Arguments<'_>,
     argument: usize,
@@ -243,7 +242,7 @@ pub(super) const WIDTH: &[Function] = &[
     function("recast_layout(new_bits, old_bits, layout)", "the layout of the same memory for elements of another width")
         .example("recast_layout(16, 32, (4,8):(1,4))", "(8,8):(1,8)")
         .run(3..=3, |a| {
-            // As a method, the layout comes first.
+            // In method form the layout is the first argument.
             let (layout, new, old) = if let Some(Value::Int(_)) = a.get(0) { (2, 0, 1) } else { (0, 1, 2) };
             let (new, old) = (a.int(new)?, a.int(old)?);
             widened(&a, layout, |layout| layout.recast(new, old), |swizzle| swizzle.recast(new, old))

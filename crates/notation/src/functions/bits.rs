@@ -121,8 +121,8 @@ pub(super) const BITS: &[Function] = &[
         }),
 ];
 
-/// The composition of two maps on offsets, or of one with a composed layout; none if neither is
-/// one.
+/// The composition of two maps on offsets, or of one with a composed layout; None if neither
+/// argument is a map on offsets.
 pub(super) fn compose(a: &Arguments<'_>) -> Option<Result<Value, Fault>> {
     let (left, right) = (outer(a.get(0)?), outer(a.get(1)?));
     match (left, right) {
@@ -140,14 +140,15 @@ fn maps(left: &OuterMap, right: &OuterMap) -> Result<Value, Fault> {
     }
 }
 
-/// The matrix of one map over bits after another, where one of them has not as many outputs as
-/// inputs.
+/// The matrix of one map over bits after another, for maps of which one has different numbers of
+/// inputs and outputs.
 fn product(left: &OuterMap, right: &OuterMap) -> Result<Value, Fault> {
     let square = |matrix: &BitMatrix| matrix.inputs() == matrix.outputs();
     let (Some(last), Some(first)) = (left.matrix(0), right.matrix(0)) else {
         return Err(Fault::Kind { argument: 1, wanted: "a swizzle or a bit matrix" });
     };
-    // Bits above those of a square map are kept; those above the outputs of another are 0.
+    // A square map keeps the bits above its inputs; any other map sets the bits above its outputs
+    // to 0.
     let first = match square(&first) {
         true => right.matrix(last.inputs()).unwrap_or(first),
         false => BitMatrix::new(first.outputs().max(last.inputs()), first.columns().iter().copied())?,
@@ -156,12 +157,12 @@ fn product(left: &OuterMap, right: &OuterMap) -> Result<Value, Fault> {
     Ok(last.compose(&first)?.into())
 }
 
-/// A map on offsets after a composed layout.
+/// The composition of a map on offsets with a composed layout, the map applied last.
 fn after(a: &Arguments<'_>, left: &OuterMap) -> Result<Value, Fault> {
     Ok(a.layout(1)?.then(left)?.into())
 }
 
-/// A map after what its indices become first.
+/// The composition of a map with a map on offsets, which is applied first to the indices.
 fn before(a: &Arguments<'_>, right: &OuterMap) -> Result<Value, Fault> {
     Ok(a.layout(0)?.after(right)?.into())
 }

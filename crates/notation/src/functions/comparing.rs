@@ -7,7 +7,7 @@ use crate::arguments::{Arguments, Fault};
 use crate::reading::launch_tree;
 use crate::value::Value;
 
-/// Whether two values are the same; the stride of an extent of 1 cannot be observed.
+/// Whether two values are equal; the stride of a mode with extent 1 does not matter.
 fn equal(a: &Arguments<'_>) -> Truth {
     let (Some(first), Some(second)) = (a.get(0), a.get(1)) else { return Truth::Refuted };
     match (first, second) {
@@ -26,7 +26,7 @@ fn equal(a: &Arguments<'_>) -> Truth {
     }
 }
 
-/// The answer to a question about numbers that may not be known.
+/// The answer to a question about numbers with parameters; an error if it is undecided.
 fn answer(a: &Arguments<'_>, truth: Truth) -> Result<bool, Fault> {
     match truth {
         Truth::Proved => Ok(true),

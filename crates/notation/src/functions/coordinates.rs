@@ -25,7 +25,7 @@ pub(super) const COORDINATES: &[Function] = &[
             })?;
             return apply(&map, place(0)?).unwrap_or_else(|| a.kind(1, "a shape"));
         }
-        // As a method, the layout comes first.
+        // In method form the layout is the first argument.
         let (coord, shape) = if a.is_map(0) { (1, 0) } else { (0, 1) };
         let coord = place(coord)?;
         match a.get(shape) {
@@ -79,7 +79,7 @@ pub(super) const COORDINATES: &[Function] = &[
     )
     .example("domain_offset((4,8):(8,1), (1,2))", "((4,8):(8,1),10)")
     .run(2..=2, |a| {
-        // A layout in the place of the coordinate means the other order.
+        // If the second argument is a layout, the arguments are in the other order.
         let coord = a.any_tree(1)?;
         match a.layout(0)?.domain_offset(&coord)? {
             (moved, Some(offset)) => Ok(Value::List(vec![moved.into(), offset.into()])),

@@ -13,7 +13,7 @@ fn linear<'a>(a: &Arguments<'a>, argument: usize) -> Result<&'a LinearLayout, Fa
     }
 }
 
-/// `g` after `f`.
+/// The composition `g` after `f`.
 pub(super) fn composition(a: Arguments<'_>) -> Result<Value, Fault> {
     Ok(linear(&a, 0)?.compose(linear(&a, 1)?)?.into())
 }
@@ -32,7 +32,8 @@ pub(crate) fn of_linear(function: &str) -> Option<Run> {
     })
 }
 
-/// The indices of the outputs at one index for each input; the index alone of a single output.
+/// The indices of the outputs, given one index for each input; the index alone if there is a single
+/// output.
 pub(super) fn apply(map: &LinearLayout, indices: &[i64]) -> Result<Value, Fault> {
     let wanted = Fault::Kind { argument: 1, wanted: "an index of 0 or more for each input, for a linear layout" };
     let Ok(indices) = indices.iter().map(|index| u64::try_from(*index)).collect::<Result<Vec<u64>, _>>() else {
@@ -53,7 +54,8 @@ pub(super) const LINEAR: &[Function] = &[
         .run(1..=1, |a| {
             let layout = a.layout(0)?;
             let map = layout.composed()?.into_owned();
-            // A number is one input, also where the layout that has the values has several modes.
+            // A number is the index of a single input, even if the layout that has the values has
+            // several modes.
             let single = a.shape(0).is_ok_and(|shape| shape.is_leaf()) && !map.profile().is_leaf();
             let map = if single { map.group(0..map.rank())? } else { map };
             let names: Vec<String> = (0..map.rank()).map(|mode| format!("dim{mode}")).collect();

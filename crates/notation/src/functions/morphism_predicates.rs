@@ -1,4 +1,4 @@
-//! Predicates of morphisms, and morphisms that every tuple has.
+//! Predicates of morphisms, and the morphisms that exist for every tuple.
 
 use tilewright_layout::morphism::NestMorphism;
 

@@ -1,4 +1,4 @@
-//! Layouts as morphisms of tuples. Places are counted from 1, as in the notation of morphisms.
+//! Layouts as morphisms of tuples. Entries are counted from 1, as in the notation of morphisms.
 
 use tilewright_layout::morphism::{
     NestMorphism, Refinement, compose_by_refinement, mutual_refinement, refines, standard_representation,
@@ -17,13 +17,13 @@ pub(super) fn morphism<'a>(a: &Arguments<'a>, argument: usize) -> Result<&'a Nes
     }
 }
 
-/// The morphism that is the only argument; a second one, which a layout may have, means nothing
-/// here.
+/// The morphism that is the only argument. Layouts may have a second argument, but morphisms have
+/// none.
 fn alone<'a>(a: &Arguments<'a>) -> Result<&'a NestMorphism, Fault> {
     if a.len() > 1 { a.kind(1, "nothing, for a morphism") } else { morphism(a, 0) }
 }
 
-/// The places that the arguments from the second on name.
+/// The entry numbers in the arguments from the second on.
 fn places(a: &Arguments<'_>) -> Result<Vec<usize>, Fault> {
     let place = |argument: usize| match a.get(argument) {
         Some(Value::Int(place)) => match usize::try_from(*place).ok().and_then(|place| place.checked_sub(1)) {
@@ -44,7 +44,7 @@ pub(super) fn realised(f: &NestMorphism, at: &Value) -> Result<Value, Fault> {
     }
 }
 
-/// `g` after `f`.
+/// The composition `g` after `f`.
 pub(super) fn composition(a: Arguments<'_>) -> Result<Value, Fault> {
     Ok(morphism(&a, 0)?.compose(morphism(&a, 1)?)?.into())
 }

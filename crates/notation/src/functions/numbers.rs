@@ -17,13 +17,13 @@ fn all(a: &Arguments<'_>) -> Result<Tree<i64>, Fault> {
     Ok(Tree::tuple(trees.iter())?)
 }
 
-/// All arguments as one tuple of numbers that may not be known.
+/// All arguments as one tuple, which may contain parameters.
 fn all_symbols(a: &Arguments<'_>) -> Result<Tree<Expr>, Fault> {
     let trees: Vec<Tree<Expr>> = (0..a.len()).map(|argument| a.launch_tree(argument)).collect::<Result<_, _>>()?;
     Ok(Tree::tuple(trees.iter())?)
 }
 
-/// The largest or the smallest of all numbers; an error for none.
+/// The largest or the smallest of all numbers; an error if there are none.
 fn extreme(
     a: &Arguments<'_>,
     of: fn(&Tree<i64>) -> Option<i64>,
@@ -53,25 +53,26 @@ fn common_divisor(a: Arguments<'_>) -> Result<Value, Fault> {
     Ok(all_symbols(&a)?.leaves().iter().try_fold(Expr::zero(), divisor)?.into())
 }
 
-/// Why there is no quotient.
+/// Why a quotient does not exist.
 pub(crate) enum Unfit {
     /// The divisor is 0.
     Zero,
-    /// The divisor is not proved to be of one sign.
+    /// The sign of the divisor is not proved.
     Unsettled,
     /// A number is not representable.
     Overflow,
 }
 
-/// `a / b`, rounded in a way that is known for positive divisors: `a / b` equals `-a / -b` in all
-/// ways of rounding.
+/// `a / b`, by a rounding that is defined for positive divisors: `a / b` equals `-a / -b` in every
+/// rounding.
 pub(crate) fn quotient(a: &Expr, b: &Expr, rounded: fn(&Expr, &Expr) -> Option<Expr>) -> Result<Expr, Unfit> {
     let zero = Expr::zero();
     let negated = |number: &Expr| zero.minus(number).ok_or(Unfit::Overflow);
     if zero.less(b).proved() {
         rounded(a, b).ok_or(Unfit::Overflow)
     } else if let (Some(i64::MIN), Some(divisor @ ..-1)) = (a.known(), b.known()) {
-        // It has no negative. The quotient is positive, so what it leaves rounds as a half does.
+        // The smallest integer cannot be negated. The quotient is positive, so any remainder is
+        // rounded like a half.
         let (quotient, rest) = (i64::MIN / divisor, i64::MIN % divisor);
         let half = rounded(&Expr::from(1), &Expr::from(2)).ok_or(Unfit::Overflow)?;
         Ok(if rest == 0 { quotient.into() } else { half.plus(&quotient.into()).ok_or(Unfit::Overflow)? })

@@ -1,10 +1,8 @@
-//! Tiles of blocks and parts of threads: local tiles, and the parts of a thread in a tiled copy or
-//! a tiled MMA.
+//! Local tiles, and the parts of threads in a tiled copy or a tiled MMA.
 //!
 //! Law: a part is a map with an offset, `part(c) = A(position of c in A)`, for the requested tile
-//! or thread. So a part of a layout that begins elsewhere than at 0 is the composed layout `1:1 o
-//! offset o part`; for a layout of coordinates, which has no such form, it is the list of part and
-//! offset.
+//! or thread. So a part of a layout that does not begin at 0 is the composed layout `1:1 o offset o
+//! part`. Layouts of coordinates have no such form, so their part is the list of part and offset.
 
 use tilewright_layout::atoms::{CopyEnd, Operand, TiledMma};
 use tilewright_layout::symbolic::Expr;
@@ -17,8 +15,8 @@ use crate::reading::tuple_of;
 use crate::reading::{coordinate, single};
 use crate::value::{Value, list_of};
 
-/// Another function of the language, of these values; what it refuses is about the layout that is
-/// the last argument.
+/// Calls another function of the language with these values. A refusal is about the layout, which
+/// is the last argument.
 fn call(a: &Arguments<'_>, name: &str, values: &[Value]) -> Result<Value, Fault> {
     let Some(function) = find(name) else { return a.kind(0, "a function of the language") };
     (function.run)(Arguments { function: function.name, values: values.into() }).map_err(|fault| match fault {
@@ -28,7 +26,7 @@ fn call(a: &Arguments<'_>, name: &str, values: &[Value]) -> Result<Value, Fault>
     })
 }
 
-/// How a value nests: a tuple of ones.
+/// The nesting of a value, as a tuple of ones.
 fn nesting(a: &Arguments<'_>, value: &Value) -> Result<Tree<i64>, Fault> {
     let profile = Arguments { function: a.function, values: std::slice::from_ref(value).into() }.profile(0)?;
     let ones = (0..profile.leaves()).map(|_| 1);
@@ -58,7 +56,7 @@ fn part_at(a: &Arguments<'_>, map: Value, coord: Value) -> Result<Value, Fault> 
     }
 }
 
-/// `_`
+/// The value `_`.
 pub(super) fn all() -> Value {
     Value::Coord(AnyCoord::open())
 }
@@ -102,7 +100,7 @@ fn local_tile(a: Arguments<'_>) -> Result<Value, Fault> {
         let (expected, found) = (*rests, coord.len());
         return Err(Fault::At(2, LayoutError::Rank { op: a.function, path: [].into(), expected, found }));
     }
-    // Modes that the coordinate does not name stay open.
+    // Modes without an index in the coordinate stay open.
     coord.resize(*rests, all());
     let side = side_by_side(&a, tiled)?;
     let tile = vec![all(); *tile];
@@ -169,7 +167,7 @@ fn operand_of(a: &Arguments<'_>) -> Result<Value, Fault> {
     map_of(a, 1)
 }
 
-/// A layout, with all that it is as a value; a shape stands for its compact layout.
+/// A layout of any kind, as a value; a shape means its compact layout.
 fn map_of(a: &Arguments<'_>, argument: usize) -> Result<Value, Fault> {
     match a.get(argument).filter(|map| is_map(map)) {
         Some(map) => Ok(map.clone()),
@@ -177,7 +175,7 @@ fn map_of(a: &Arguments<'_>, argument: usize) -> Result<Value, Fault> {
     }
 }
 
-/// A fragment with the modes of a part.
+/// A fragment with the shape of a part.
 fn fragment(a: &Arguments<'_>, part: Value) -> Result<Value, Fault> {
     let part = match part {
         Value::List(parts) => parts.first().cloned().unwrap_or(Value::Bool(false)),
@@ -186,7 +184,7 @@ fn fragment(a: &Arguments<'_>, part: Value) -> Result<Value, Fault> {
     call(a, "make_fragment_like", &[part])
 }
 
-/// Registers that a thread has by another partition, in the modes of a tiled copy.
+/// The registers of a thread under another partition, in the modes of a tiled copy.
 fn retile(a: &Arguments<'_>, end: CopyEnd) -> Result<Value, Fault> {
     let (Tiled::Copy(copy), _) = instruction(a)? else { return a.kind(0, "a tiled copy, or a thread of one") };
     match a.get(1) {

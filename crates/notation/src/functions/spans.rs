@@ -12,12 +12,12 @@ use crate::arguments::{Arguments, Fault};
 use crate::reading::integer_tree;
 use crate::value::{Value, list_of};
 
-/// The refinement that a tuple is.
+/// A tuple as a refinement.
 fn refinement(a: &Arguments<'_>, argument: usize) -> Result<Ref, Fault> {
     Ok(Ref::new(a.integer_shape(argument)?)?)
 }
 
-/// The span that a value is: one itself, a morphism, or a refinement.
+/// A value as a span: a span itself, a morphism, or a refinement.
 fn span(a: &Arguments<'_>, argument: usize) -> Result<Span<Ref>, Fault> {
     const WANTED: &str = "a span: (refinement, morphism), a morphism, or a refinement";
     match a.get(argument) {
@@ -38,7 +38,7 @@ fn pair(span: &Span<Ref>) -> Result<Value, Fault> {
     Ok(list_of(vec![span.back().tree().clone().into(), NestMorphism::from(span.forward().clone()).into()])?)
 }
 
-/// The layout that a span encodes, where the argument is one.
+/// The layout that a span encodes; None if the argument is not a span.
 pub(super) fn encoded(a: &Arguments<'_>) -> Option<Result<Value, Fault>> {
     matches!(a.get(0), Some(Value::List(_))).then(|| Ok(span(a, 0)?.encoded_layout()?.into()))
 }

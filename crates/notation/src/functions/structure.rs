@@ -1,4 +1,4 @@
-//! Questions about a value, and functions that move its modes.
+//! Properties of a value, and functions that rearrange its modes.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use crate::arguments::{Arguments, Fault, Nested, shape_of};
 use crate::reading::{any_tree, compact};
 use crate::value::Value;
 
-/// The mode that the numbers from argument `first` on lead to.
+/// The mode at the path of the numbers from argument `first` on.
 fn descend(a: &Arguments<'_>, first: usize) -> Result<Value, Fault> {
     let path = a.modes(first)?;
     let mut value = a.get(0).cloned().unwrap_or(Value::Bool(false));
@@ -127,8 +127,8 @@ pub(super) const MODES: &[Function] = &[
             let first = modes.first().copied().unwrap_or(0);
             nested!(a, x => {
                 let others = (0..x.rank()).filter(|mode| !modes.contains(mode));
-                // The kept modes before the first one of the list, those of the list, and the
-                // others.
+                // The kept modes before the first listed one, the listed modes, and the other
+                // modes.
                 let (start, end): (Vec<usize>, Vec<usize>) = others.partition(|mode| *mode < first);
                 let before = start.len();
                 let order: Vec<usize> = start.into_iter().chain(modes.iter().copied()).chain(end).collect();
@@ -191,7 +191,7 @@ pub(super) const MODES: &[Function] = &[
         }),
 ];
 
-/// Where modes are added.
+/// The end at which modes are added.
 enum Side {
     Begin,
     End,
@@ -214,7 +214,7 @@ fn pad(a: &Arguments<'_>, side: Side) -> Result<Value, Fault> {
     }
 }
 
-/// The shape that a value is or has.
+/// The value as a shape, or its shape.
 fn extents<'a>(a: &Arguments<'_>, value: &'a Value) -> Result<Cow<'a, AnyTree>, Fault> {
     a.wanted(
         0,
@@ -234,7 +234,7 @@ fn product(a: &Arguments<'_>, value: &Value) -> Result<AnyTree, Fault> {
     }
 }
 
-/// How a value nests.
+/// The nesting of a value.
 fn nesting(a: &Arguments<'_>, value: &Value) -> Result<Profile, Fault> {
     Arguments { function: a.function, values: std::slice::from_ref(value).into() }
         .profile(0)

@@ -1,4 +1,4 @@
-//! Threads, their values, and what they can move at once.
+//! Thread-value layouts, and the widest vectors that threads can copy.
 
 use super::{Function, function};
 use crate::value::Value;

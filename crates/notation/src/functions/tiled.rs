@@ -1,10 +1,10 @@
-//! Tiled copies and products as values of the language.
+//! Tiled copies and tiled MMAs as values of the language.
 //!
 //! Law: a tiled MMA is the list of the name of its atom, the layout of its atoms and its
-//! permutation; a tiled copy is that of the name of its atom, the bits of an element, the
-//! thread-value layout and the shape of the tile, or, for the copy of an operand of a tiled MMA, of
-//! the name, the MMA and the index of the operand; a thread of one is the list of it and the index.
-//! They are parsed again each time, from their printed form.
+//! permutation. A tiled copy is the list of the name of its atom, the bits of an element, the
+//! thread-value layout and the shape of the tile. A tiled copy for an operand of a tiled MMA is the
+//! list of the name, the MMA and the index of the operand. A thread of a tiled copy or MMA is the
+//! list of that and the thread's index. All are parsed again from their printed form in each call.
 
 use tilewright_layout::atoms::{AtomError, CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
 use tilewright_layout::symbolic::Expr;
@@ -22,12 +22,12 @@ pub(super) enum Tiled {
     Copy(Box<TiledCopy>),
 }
 
-/// The word that names an atom: a name that nothing is bound to.
+/// The word that names an atom: a name to which no value is bound.
 fn atom_word(a: &Arguments<'_>, argument: usize) -> Result<String, Fault> {
     a.wanted(argument, a.word(argument), "the name of an instruction, such as SM80_16x8x16_F32F16F16F32_TN")
 }
 
-/// A tiler of known numbers.
+/// A tiler without parameters.
 fn known_tiler(a: &Arguments<'_>, argument: usize) -> Result<Tiler, Fault> {
     match a.tiler(argument)?.integer() {
         Some(tiler) => Ok(tiler.clone()),
@@ -35,7 +35,7 @@ fn known_tiler(a: &Arguments<'_>, argument: usize) -> Result<Tiler, Fault> {
     }
 }
 
-/// The tiled product of an atom, the layout of its atoms and a permutation.
+/// The tiled MMA of an atom, the layout of its atoms and a permutation.
 fn mma(a: &Arguments<'_>) -> Result<TiledMma, Fault> {
     let atom = MmaAtom::named(&atom_word(a, 0)?)?;
     let layout = if a.len() > 1 { a.integer_layout(1)?.into_owned() } else { Layout::unit() };
@@ -43,10 +43,10 @@ fn mma(a: &Arguments<'_>) -> Result<TiledMma, Fault> {
     Ok(TiledMma::new(atom, &layout, &permutation)?)
 }
 
-/// The operands that a tiled copy may be that of, by number.
+/// The operands for which a tiled copy can be made, by index.
 const OPERANDS: [Operand; 3] = [Operand::A, Operand::B, Operand::C];
 
-/// The tiled copy of an atom, a tiled product and the number of an operand.
+/// The tiled copy of an atom for an operand of a tiled MMA, given by its index.
 fn copy_of_operand(a: &Arguments<'_>) -> Result<TiledCopy, Fault> {
     let atom = CopyAtom::named(&atom_word(a, 0)?)?;
     let Some(Value::List(parts)) = a.get(1) else { return a.kind(1, "a tiled product") };
@@ -65,7 +65,7 @@ fn copy(a: &Arguments<'_>) -> Result<TiledCopy, Fault> {
     Ok(TiledCopy::of_thread_values(atom, a.int(1)?, a.integer_layout(2)?.into_owned(), known_tiler(a, 3)?)?)
 }
 
-/// The tiled instruction that a list is.
+/// The tiled instruction that a list describes.
 fn tiled(a: &Arguments<'_>, parts: &[Value]) -> Result<Tiled, Fault> {
     let own = Arguments { function: a.function, values: parts.into() };
     match parts.len() {
@@ -76,8 +76,8 @@ fn tiled(a: &Arguments<'_>, parts: &[Value]) -> Result<Tiled, Fault> {
     }
 }
 
-/// The tiled instruction that the first argument is, and the number of the thread where it is one
-/// of a thread.
+/// The tiled instruction that the first argument describes, and the thread's index if it is that of
+/// one thread.
 pub(super) fn instruction(a: &Arguments<'_>) -> Result<(Tiled, Option<Expr>), Fault> {
     match a.get(0) {
         Some(Value::List(parts)) => match parts.as_slice() {

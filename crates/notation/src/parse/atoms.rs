@@ -1,4 +1,4 @@
-//! The parts of an expression that no operator joins.
+//! Primary expressions, the operands of operators.
 
 use super::{Parsed, Parser};
 use crate::ast::{Name, Node, Operator};
@@ -54,8 +54,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// An expression that begins with a name: a keyword, a call, a number known at launch, or a
-    /// name.
+    /// An expression that begins with a name: a keyword, a call, a parameter, or a bound name.
     fn named(&mut self) -> Parsed {
         let token = self.advance()?;
         let text = self.text(token);

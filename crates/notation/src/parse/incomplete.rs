@@ -1,11 +1,11 @@
-//! Whether a text is only the beginning of a program.
+//! Tests whether a text is only the beginning of a program.
 
 use crate::lex::{Kind, Lexer};
 
 /// Whether `source` ends inside a bracket, or after an operator or `=`, so that more text is needed
 /// to complete it.
 ///
-/// This is what an interactive prompt asks before it evaluates. Text that is wrong is complete.
+/// An interactive prompt calls this before it evaluates. A text with an error counts as complete.
 ///
 /// ```
 /// use tilewright_notation::is_incomplete;
@@ -23,7 +23,7 @@ pub fn is_incomplete(source: &str) -> bool {
         match lexer.next() {
             Ok(token) => match token.kind {
                 Kind::End => break,
-                // A line that is to go on has to say so before it ends.
+                // A line that continues must show it before it ends.
                 Kind::Newline => {}
                 kind => {
                     depth += i64::from(crate::ast::bracket(kind));

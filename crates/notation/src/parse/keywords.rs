@@ -1,4 +1,4 @@
-//! Arguments of calls, of which some are given by name: `size(A, mode=[0])`.
+//! Arguments of calls, some of which may be given by name: `size(A, mode=[0])`.
 
 use super::{Parsed, Parser};
 use crate::ast::{Name, Node};
@@ -28,7 +28,7 @@ impl Parser<'_, '_> {
             && !self.linear_ahead()
     }
 
-    /// `name=value`, at the name.
+    /// Parses `name=value`, at the name.
     fn named_argument(&mut self) -> Parsed {
         let token = self.advance()?;
         self.advance()?;
@@ -37,7 +37,7 @@ impl Parser<'_, '_> {
         Ok(value)
     }
 
-    /// `[a,b]` as the tuple of its items, as Python writes a list; with `;` it is a tiler.
+    /// Parses `[a,b]` as the tuple of its items, like a Python list; with `;` it is a tiler.
     fn bracketed(&mut self) -> Parsed {
         let start = self.now.start;
         self.open()?;

@@ -9,14 +9,14 @@ use crate::lex::{Kind, Lexer};
 const FORM: &str = "a linear layout is written lane=[(1,0),(2,0)] -> row:4 column:2";
 
 impl Parser<'_, '_> {
-    /// Whether what follows is the images of an input after its name: `=[`.
+    /// Whether the images of an input follow its name: `=[`.
     pub(super) fn at_images(&self) -> bool {
         let mut ahead = Lexer::at(self.source, self.now.end);
         self.now.kind == Kind::Equals && ahead.next().is_ok_and(|token| token.kind == Kind::OpenSquare)
     }
 
-    /// Whether a name and '=' begin a linear layout, and not the binding of that name to a tiler:
-    /// after the bracket comes `->` or a further input.
+    /// Whether a name and `=` begin a linear layout instead of binding the name to a tiler: then
+    /// `->` or another input follows the bracket.
     pub(super) fn linear_ahead(&self) -> bool {
         let mut ahead = Lexer::at(self.source, self.now.end);
         let mut next = || ahead.next().map_or(Kind::End, |token| token.kind);
@@ -39,8 +39,8 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// The rest of a linear layout from `=` or `->` on; it is read again, with care, when it is
-    /// evaluated.
+    /// Parses the rest of a linear layout from `=` or `->` on. Evaluation reads it again and checks
+    /// it.
     pub(super) fn linear(&mut self, start: usize) -> Parsed {
         while self.now.kind == Kind::Equals {
             self.advance()?;

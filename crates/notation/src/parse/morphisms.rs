@@ -24,7 +24,7 @@ impl Parser<'_, '_> {
         self.push(Node::Morphism { domain, codomain, images }, self.start(domain)..self.end, height)
     }
 
-    /// The extent of a tuple of places and `*`; it is read again, with care, when it is evaluated.
+    /// The location of a tuple of entry numbers and `*`. Evaluation reads it again and checks it.
     fn images(&mut self) -> Result<Name, Fail> {
         let start = self.now.start;
         self.literal("a place of the codomain, counted from 1, or '*'", FORM)?;

@@ -35,7 +35,7 @@ impl Parser<'_, '_> {
             let operator = match self.now.kind {
                 Kind::Plus => Operator::Plus,
                 Kind::Minus => Operator::Minus,
-                // `K-1` is a difference; in `4 -1` something is missing between two numbers.
+                // `K-1` is a difference, but in `4 -1` an operator is missing between two numbers.
                 Kind::Int(value) if value < 0 && self.now.start == self.end => {
                     let right = self.term()?;
                     left = self.arithmetic(Operator::Plus, left, right)?;
@@ -63,7 +63,7 @@ impl Parser<'_, '_> {
                 Kind::Star => Operator::Times,
                 Kind::Slash => Operator::Over,
                 Kind::Percent => Operator::Modulo,
-                // `1/2@0` is the half of a step along mode 0, `2*M@0` is `(2*M)@0`.
+                // `1/2@0` is half of a step along mode 0; `2*M@0` is `(2*M)@0`.
                 Kind::At => {
                     left = self.along(left)?;
                     continue;
@@ -154,7 +154,7 @@ impl Parser<'_, '_> {
                 LayoutError::Syntax { expected, .. } => {
                     Diagnostic::new("E0201", span.clone(), format!("expected {expected}"))
                 }
-                // Each fact may be true of a number, and all of them of none.
+                // Each fact alone may be true of some number, but all together of none.
                 LayoutError::Argument { what: "min" | "max" | "div", wanted: "such that a value remains", .. } => {
                     let said = format!("no positive number has all of these facts: {}", text.trim());
                     let said = if text.contains("int") { said.replacen("positive ", "", 1) } else { said };
@@ -167,10 +167,10 @@ impl Parser<'_, '_> {
         })
     }
 
-    /// `floor(a/b)` after the name: the quotient with the rounding that is asked for.
+    /// `floor(a/b)` after the name: the quotient with the requested rounding.
     pub(super) fn rounded(&mut self, start: usize, rounding: Operator) -> Parsed {
         self.open()?;
-        // The sign belongs to the dividend: -M/2 rounds down to another number than M/2.
+        // The sign belongs to the dividend, because -M/2 rounds down to another number than -(M/2).
         let first = match self.now.kind {
             Kind::Minus => self.negated(Self::step)?,
             _ => self.step()?,
@@ -205,7 +205,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// Marks a bare name as one that stands for a parameter if nothing is bound to it.
+    /// Marks a bare name as a parameter if no value is bound to it.
     pub(super) fn may_be_parameter(&mut self, id: NodeId) {
         if let Some(item) = self.program.items.get_mut(id as usize)
             && item.node == Node::Name
@@ -224,8 +224,8 @@ impl Parser<'_, '_> {
     }
 }
 
-/// A sum or product with more operators than brackets may nest: each holds all that stands before
-/// it.
+/// The error for a sum or product with more operators than brackets may nest. Each operator's left
+/// operand contains all earlier ones.
 #[cold]
 fn too_long(span: Range<usize>) -> Diagnostic {
     Diagnostic::new("E0209", span.clone(), "the sum or product is too long")
