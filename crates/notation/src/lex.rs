@@ -5,9 +5,9 @@
 //! name    := letter { letter | digit | '_' }
 //! ```
 //!
-//! Spaces, tabs and carriage returns separate tokens; `#` starts a comment that runs to the end of
-//! the line. Newlines are tokens: between statements they matter, inside brackets the parser skips
-//! them. Tokens are made one at a time, so that a text of any length needs no memory of its own.
+//! Spaces, tabs and carriage returns separate tokens. `#` starts a comment that ends with the line.
+//! Newlines are tokens: they separate statements, and inside brackets the parser skips them. Tokens
+//! are made one at a time, so that a text of any length needs no extra memory.
 
 use std::ops::Range;
 

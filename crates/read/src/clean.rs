@@ -1,26 +1,26 @@
-//! What terminals and loggers add to a text, replaced by blanks.
+//! Replaces by blanks what terminals and loggers add to a text.
 //!
-//! Law: the text keeps its length, so that every place in it stays. Blank are the codes of colours
-//! and of erasing (`ESC [ .. m`, `ESC [ K`), spaces that are no ASCII, and what launchers and
-//! loggers write before each line: `[rank0]: `, a date and time, the head of glog, `E   ` of
-//! pytest; and a sign of quotation or comment with which every line begins. What web pages write
-//! for a sign, `&lt;`, becomes that sign and blanks.
+//! Law: the text keeps its length, so that every location in it stays valid. These are replaced by
+//! blanks: the codes for colours and for erasing (`ESC [ .. m`, `ESC [ K`); spaces that are not
+//! ASCII; the prefixes that launchers and loggers write before each line: `[rank0]: `, a date and
+//! time, the head of glog, `E   ` of pytest; and a quotation or comment sign with which every line
+//! begins. An HTML entity, `&lt;`, becomes its character and blanks.
 
 use std::borrow::Cow;
 
-/// Spaces that editors, chats and web pages put in the place of a blank.
+/// Spaces that editors, chats and web pages use instead of a blank.
 const SPACES: [char; 5] = ['\u{a0}', '\u{202f}', '\u{2007}', '\u{200b}', '\u{feff}'];
 
 /// Signs of quotation and of comments.
 const QUOTES: [&str; 6] = ["> ", "| ", "# ", "// ", "%% ", "+ "];
 
-/// What web pages write for a sign, and the sign.
+/// HTML entities and their characters.
 const ENTITIES: [(&str, &str); 5] =
     [("&lt;", "<   "), ("&gt;", ">   "), ("&amp;", "&    "), ("&quot;", "\"     "), ("&#39;", "'    ")];
 
-/// The text without colours, prefixes of log lines, quotation marks and signs of HTML.
+/// The text without colours, prefixes of log lines, quotation signs and HTML entities.
 pub(crate) fn clean(source: &str) -> Cow<'_, str> {
-    // A page that writes one of them so writes all.
+    // A page that escapes one of these signs escapes all of them.
     if source.contains("&lt;") && source.contains("&gt;") {
         let signs = ENTITIES.iter().fold(source.to_owned(), |text, (entity, sign)| text.replace(entity, sign));
         return Cow::Owned(clean(&signs).into_owned());
@@ -47,7 +47,7 @@ pub(crate) fn clean(source: &str) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
-/// How many bytes the code has with which a text begins.
+/// The length in bytes of the terminal code with which a text begins.
 fn code(text: &str) -> usize {
     let Some(rest) = text.strip_prefix("\u{1b}[") else { return 0 };
     let length = rest.bytes().take(32).position(|byte| !(byte.is_ascii_digit() || byte == b';'));
@@ -77,7 +77,7 @@ fn without_codes(line: &str, text: &mut String) {
     }
 }
 
-/// The sign with which every line begins that is not empty, where there are several.
+/// The sign with which every line begins that is not empty, if there are several such lines.
 fn quotation(source: &str) -> Option<&'static str> {
     let sign = QUOTES.into_iter().find(|sign| source.starts_with(sign))?;
     let mut lines = source.lines().filter(|line| !line.trim().is_empty());
@@ -85,13 +85,13 @@ fn quotation(source: &str) -> Option<&'static str> {
     (alike && source.trim_end().contains('\n')).then_some(sign)
 }
 
-/// How many bytes of a line a launcher or a logger wrote before its text.
+/// The length in bytes of the prefix that a launcher or a logger wrote before the text of a line.
 fn head(line: &str) -> usize {
     let mut end = 0;
-    // `[rank0]: W0312 12:30:01.123456 ..` has several.
+    // A line such as `[rank0]: W0312 12:30:01.123456 ..` has several prefixes.
     for _ in 0..4 {
         let rest = line.get(end..).unwrap_or("");
-        // A blank stands between two of them.
+        // Two prefixes may be separated by a blank.
         let blank = usize::from(end > 0 && rest.starts_with(' '));
         let rest = rest.get(blank..).unwrap_or("");
         let found = [rank, glog, time, pytest].into_iter().map(|head| head(rest)).find(|length| *length > 0);
@@ -137,7 +137,7 @@ fn glog(line: &str) -> usize {
     end.filter(|_| clock(line.get(6..).unwrap_or("")) > 0).map_or(0, |end| end + 1)
 }
 
-/// The bytes of `12:30:01.123456`.
+/// The length in bytes of a time such as `12:30:01.123456`.
 fn clock(text: &str) -> usize {
     let bytes = text.as_bytes();
     let fits = bytes.get(..8).is_some_and(|own| {
@@ -228,7 +228,7 @@ mod tests {
         ] {
             assert_eq!(clean(text), text);
         }
-        // Any beginning of anything has its length.
+        // Law: every prefix of any such text keeps its length.
         let all = "\u{1b}[01m[rank0]: E    W0312 12:30:01.1 x] \u{a0}\u{1b}[";
         for end in (0..=all.len()).filter(|end| all.is_char_boundary(*end)) {
             assert_eq!(clean(&all[..end]).len(), end);

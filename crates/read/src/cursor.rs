@@ -1,18 +1,19 @@
-//! A place in a text that moves forward: what every reader is written with.
+//! A cursor that moves forward through a text, with which every reader is written.
 //!
-//! Law: a cursor never moves back but to a place that was kept, and no method of it panics,
-//! whatever the text.
+//! Law: a cursor never moves back, except to a saved position, and none of its methods panics for
+//! any text.
 
 use std::ops::Range;
 
-/// How deep brackets may nest in what is read. Layouts nest at most
-/// [`tilewright_layout::MAX_DEPTH`] deep; templates of C++ wrap each level in two more.
+/// The largest nesting depth of brackets that are read. Layouts nest at most
+/// [`tilewright_layout::MAX_DEPTH`] deep, and C++ templates wrap each level in two more.
 pub const MAX_NESTING: usize = 160;
 
-/// How long a comment is that is passed, in bytes: a reader looks a bounded way ahead.
+/// The largest length of a comment that is skipped, in bytes, because a reader looks ahead a
+/// bounded distance.
 const MAX_COMMENT: usize = 1 << 12;
 
-/// The bytes to the end of a line; none if it is too far away.
+/// The number of bytes to the end of a line; None if it is too far away.
 pub(crate) fn comment_length(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     let window = bytes.get(..MAX_COMMENT).unwrap_or(bytes);
@@ -20,22 +21,22 @@ pub(crate) fn comment_length(text: &str) -> Option<usize> {
     end.or((window.len() == bytes.len()).then_some(bytes.len()))
 }
 
-/// A place in a text.
+/// A position in a text.
 #[derive(Debug, Clone, Copy)]
 pub struct Cursor<'a> {
     /// The whole text.
     pub source: &'a str,
-    /// The place, in bytes.
+    /// The position, in bytes.
     pub at: usize,
 }
 
 impl<'a> Cursor<'a> {
-    /// A cursor at a place of a text.
+    /// A cursor at a position of a text.
     pub fn new(source: &'a str, at: usize) -> Cursor<'a> {
         Cursor { source, at }
     }
 
-    /// What is left of the text.
+    /// The rest of the text.
     pub fn rest(&self) -> &'a str {
         self.source.get(self.at..).unwrap_or("")
     }
@@ -45,7 +46,7 @@ impl<'a> Cursor<'a> {
         self.source.as_bytes().get(self.at).copied()
     }
 
-    /// Whether nothing is left.
+    /// Whether the cursor is at the end of the text.
     pub fn is_at_end(&self) -> bool {
         self.at >= self.source.len()
     }
@@ -62,7 +63,7 @@ impl<'a> Cursor<'a> {
         self
     }
 
-    /// Passes blanks, ends of lines and comments of Python.
+    /// Skips blanks, line ends and Python comments.
     pub fn blanks_of_python(&mut self) {
         self.blanks(true);
         while self.peek() == Some(b'#') && self.skip_line() {
@@ -70,7 +71,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Passes blanks, ends of lines and comments of C++.
+    /// Skips blanks, line ends and C++ comments.
     pub fn blanks_of_cpp(&mut self) {
         self.blanks(true);
         loop {
@@ -92,14 +93,14 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Passes the rest of a line that is a comment; false where that is too long.
+    /// Skips the rest of a line that is a comment. Returns false if it is too long.
     fn skip_line(&mut self) -> bool {
         let length = comment_length(self.rest());
         self.at += length.unwrap_or(0);
         length.is_some()
     }
 
-    /// Passes this text if it comes next.
+    /// Skips this text if it comes next. Returns whether it did.
     pub fn eat(&mut self, text: &str) -> bool {
         let found = self.source.as_bytes().get(self.at..).is_some_and(|rest| rest.starts_with(text.as_bytes()));
         if found {
@@ -108,7 +109,8 @@ impl<'a> Cursor<'a> {
         found
     }
 
-    /// As [`Cursor::eat`], after blanks and ends of lines, which stay where the text does not come.
+    /// As [`Cursor::eat`], after blanks and line ends. If the text does not follow, these are not
+    /// skipped.
     pub fn eat_spaced(&mut self, text: &str) -> bool {
         let kept = self.at;
         let found = self.blanks(true).eat(text);
@@ -118,17 +120,18 @@ impl<'a> Cursor<'a> {
         found
     }
 
-    /// Passes bytes as long as they are like this, and gives them.
+    /// Skips bytes as long as they satisfy a predicate, and returns them.
     pub fn take_while(&mut self, mut wanted: impl FnMut(u8) -> bool) -> &'a str {
         let start = self.at;
         while self.peek().is_some_and(&mut wanted) {
             self.at += 1;
         }
-        // Only whole characters were passed if all bytes are ASCII; else the text is empty.
+        // If all bytes are ASCII, only whole characters were skipped; otherwise the result is
+        // empty.
         self.source.get(start..self.at).unwrap_or("")
     }
 
-    /// A word of letters, digits and `_`, which does not begin with a digit.
+    /// Reads a word of letters, digits and `_` that does not begin with a digit.
     pub fn word(&mut self) -> Option<&'a str> {
         if !self.peek().is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_') {
             return None;
@@ -136,7 +139,8 @@ impl<'a> Cursor<'a> {
         Some(self.take_while(|byte| byte.is_ascii_alphanumeric() || byte == b'_'))
     }
 
-    /// An integer with an optional sign, which fits 64 bits. The cursor stays where there is none.
+    /// Reads an integer with an optional sign that fits 64 bits. If there is none, the cursor
+    /// stays.
     pub fn integer(&mut self) -> Option<i64> {
         let start = self.at;
         let _ = self.eat("-");
@@ -149,10 +153,10 @@ impl<'a> Cursor<'a> {
         number
     }
 
-    /// Passes `open`, and everything to the bracket that closes it; gives what stands between.
-    /// Brackets `()`, `[]`, `{}` and `<>` inside are passed in pairs, quoted text as it is, `->`
-    /// and `=>` as arrows. None, and the cursor stays, where it is not closed within 64 KiB or
-    /// nests deeper than [`MAX_NESTING`].
+    /// Skips `open`, and everything up to the bracket that closes it. Returns the range between
+    /// them. Brackets `()`, `[]`, `{}` and `<>` inside are matched in pairs, quoted text is
+    /// skipped, and `->` and `=>` are arrows. If the bracket is not closed within 64 KiB, or nests
+    /// deeper than [`MAX_NESTING`], returns None, and the cursor stays.
     pub fn bracketed(&mut self, open: u8) -> Option<Range<usize>> {
         const WINDOW: usize = 1 << 16;
         if self.peek() != Some(open) {

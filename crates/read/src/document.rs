@@ -1,9 +1,9 @@
 //! Whole texts: every layout in a log, a dump or an error, with its line and name.
 //!
-//! Law: the text is passed once, from its beginning to its end. At each place where a sign of a
-//! reader stands, the reader is asked; what it reads is passed as a whole, so that nothing is found
-//! twice. Where two systems would read the same text as different things, nothing is chosen: that
-//! is a question. Colours of terminals and what loggers write before a line are no part of it
+//! Law: the text is scanned once, from its beginning to its end. Wherever a sign of a reader
+//! occurs, the reader is called; the text that it reads is skipped as a whole, so that nothing is
+//! found twice. If two systems would read the same text differently, neither is chosen, and the
+//! result is a question. Terminal colours and the prefixes of log lines are not part of the text
 //! (`clean.rs`).
 
 use std::sync::OnceLock;
@@ -18,28 +18,28 @@ use crate::refused::{Missing, Refused};
 use crate::system::System;
 use crate::table::readers;
 
-/// What is in a text.
+/// The layouts in a text.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Document {
-    /// The layouts, and what looked like one, in the order of the text.
+    /// The layouts, and the texts that looked like one, in the order of the text.
     pub items: Vec<Item>,
 }
 
-/// A layout in a text, or what looked like one.
+/// A layout in a text, or a text that looked like one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Item {
     /// The system that wrote it.
     pub system: System,
-    /// The name that stands before it.
+    /// The name before it; None if there is none.
     pub name: Option<String>,
-    /// Where it stands.
+    /// Its location.
     pub place: Place,
-    /// What it means, or why it means nothing.
+    /// Its meaning, or why it has none.
     pub answer: Result<Reading, Refused>,
 }
 
 impl Document {
-    /// The readings, without what was refused.
+    /// The readings, without the refusals.
     pub fn readings(&self) -> impl Iterator<Item = &Reading> {
         self.items.iter().filter_map(|item| item.answer.as_ref().ok())
     }
@@ -59,8 +59,8 @@ pub fn document(source: &str, options: &Options) -> Document {
     document_within(source, 0..source.len(), options)
 }
 
-/// Reads every layout that begins in these bytes of a text, with the definitions of the whole text.
-/// An editor asks so for the lines around a place; bytes that are no part of the text are left out.
+/// Reads every layout that begins in a range of bytes of a text, using the definitions of the whole
+/// text. An editor uses this for the lines around a position. Bytes outside the text are ignored.
 ///
 /// ```
 /// use tilewright_read::{Options, document_within};
@@ -83,7 +83,8 @@ pub fn document_within(source: &str, bytes: std::ops::Range<usize>, options: &Op
             at = next_boundary(source, start).max(context.passed());
             continue;
         };
-        // The reader continues behind a type that nests too deep. The error names its beginning.
+        // The scan continues after a type that nests too deeply. The error names the beginning of
+        // the type.
         at = found.span.end.max(next_boundary(source, start)).max(context.passed());
         let place = lines.place(found.span.clone());
         let name = name_before(source, start);
@@ -99,8 +100,8 @@ pub fn document_within(source: &str, bytes: std::ops::Range<usize>, options: &Op
 
 /// Reads a text that is one layout, with or without a name before it.
 ///
-/// Errors: nothing that a reader knows (E1301), or more than one layout; what the reader of its
-/// system refuses; a question where the text leaves something open.
+/// Errors: no reader recognises the text (E1301), or it contains more than one layout; the refusal
+/// of its system's reader; a question if the text is incomplete.
 ///
 /// ```
 /// use tilewright_read::{Options, expression};
@@ -120,7 +121,7 @@ pub fn expression(source: &str, options: &Options) -> Result<Reading, Refused> {
     let Some(first) = items.next() else {
         return Err(Refused::unknown(start..end, "no reader knows this text", help));
     };
-    // What stands on the line of the damage, or before it, is a part of the damaged text.
+    // Text on the line of the damage, or before it, is a part of the damaged text.
     let stopped = match &first.answer {
         Err(refused) if refused.code() == "E1302" => refused.span().map(|span| span.end),
         _ => None,
@@ -141,7 +142,8 @@ pub fn expression(source: &str, options: &Options) -> Result<Reading, Refused> {
     if stopped.is_some() {
         return first.answer;
     }
-    // A value of a C++ type, the end of a statement, a text in quotes.
+    // What may follow a layout: a value of a C++ type, the end of a statement, the end of a
+    // quotation.
     if !["", ";", ",", "{}", "{};", "\"", "'"].contains(&after.trim()) {
         let span = first.place.span.end..end;
         return Err(Refused::unknown(span, "no reader knows the text after the layout", help));
@@ -149,18 +151,18 @@ pub fn expression(source: &str, options: &Options) -> Result<Reading, Refused> {
     first.answer
 }
 
-/// Whether a text is empty, or numbers the columns of a table: `0 1 2`.
+/// Whether a text is empty, or the column numbers of a table: `0 1 2`.
 fn is_numbered(text: &str) -> bool {
     text.split_whitespace().enumerate().all(|(at, word)| word.parse() == Ok(at))
 }
 
-/// Whether a text before a layout is a name, or a declaration in source.
+/// Whether the text before a layout is a name, or a declaration in source code.
 fn is_introduction(text: &str) -> bool {
     let text = text.trim();
     is_numbered(text) || (text.ends_with([':', '=']) && text.len() <= 120 && !text.contains('\n'))
 }
 
-/// The readers that know what begins at a place, which must agree.
+/// The system and the result of the readers that recognise the text at a position. They must agree.
 fn ask(context: &Context<'_>, at: usize, readers: &[&'static Reader]) -> Option<(System, Found)> {
     let wanted = |reader: &&&'static Reader| context.options.system.is_none_or(|system| system == reader.system);
     let mut found = readers.iter().filter(wanted).filter_map(|reader| {
@@ -190,12 +192,12 @@ fn ask(context: &Context<'_>, at: usize, readers: &[&'static Reader]) -> Option<
     Some(longest)
 }
 
-/// What two readers must agree about.
+/// The parts of a result about which two readers must agree.
 fn meaning(found: &Found) -> Option<(&crate::reading::Meaning, crate::reading::Unit)> {
     found.answer.as_ref().ok().map(|reading| (&reading.meaning, reading.unit))
 }
 
-/// The signs by the byte with which they begin.
+/// The signs, by their first byte.
 type Signs = Vec<Vec<(&'static str, &'static Reader)>>;
 
 fn signs() -> &'static Signs {
@@ -214,7 +216,7 @@ fn signs() -> &'static Signs {
     })
 }
 
-/// The next place at which a sign stands, and the readers that it is a sign of.
+/// The next position of a sign, and the readers that have this sign.
 fn next_sign(source: &str, from: usize, end: usize) -> Option<(usize, Vec<&'static Reader>)> {
     let signs = signs();
     let bytes = source.as_bytes();
@@ -222,7 +224,7 @@ fn next_sign(source: &str, from: usize, end: usize) -> Option<(usize, Vec<&'stat
     for at in from..bytes.len().min(end) {
         let first = *bytes.get(at)?;
         let Some(row) = signs.get(usize::from(first)).filter(|row| !row.is_empty()) else { continue };
-        // Inside of a word no word begins.
+        // A word does not begin inside another word.
         if word(first) && at > 0 && bytes.get(at - 1).is_some_and(|before| word(*before)) {
             continue;
         }
@@ -240,7 +242,7 @@ fn next_sign(source: &str, from: usize, end: usize) -> Option<(usize, Vec<&'stat
     None
 }
 
-/// The next place after this one at which a character begins.
+/// The position of the next character.
 fn next_boundary(source: &str, at: usize) -> usize {
     let mut next = at + 1;
     while next < source.len() && !source.is_char_boundary(next) {
@@ -249,11 +251,11 @@ fn next_boundary(source: &str, at: usize) -> usize {
     next
 }
 
-/// How far back on its line a name is looked for, in bytes.
+/// The distance in bytes that is searched backwards on the line for a name.
 const NAME_WINDOW: usize = 120;
 
-/// The name that stands on the line before a place: `sA:`, `LShape=`, `using L =`, `%3 = ..`; or at
-/// the end of the line above, where the value begins a line.
+/// The name on the line before a position: `sA:`, `LShape=`, `using L =`, `%3 = ..`. If the value
+/// begins its line, the name at the end of the line above.
 fn name_before(source: &str, at: usize) -> Option<String> {
     let mut from = at.saturating_sub(NAME_WINDOW);
     while !source.is_char_boundary(from) {
@@ -270,7 +272,7 @@ fn name_before(source: &str, at: usize) -> Option<String> {
         None => (line, whole),
     };
     let word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '#' | '!' | '%' | '$');
-    // A value of the IR, which its line defines.
+    // A value of an IR, which its line defines.
     if whole && let Some((name, _)) = line.split_once('=') {
         let name = name.trim();
         if name.len() > 1 && name.starts_with(['%', '#', '!']) && name.chars().all(|c| word(c) || c == '.') {
@@ -284,7 +286,7 @@ fn name_before(source: &str, at: usize) -> Option<String> {
         let words = |c: char| word(c) || matches!(c, ' ' | '-' | '.' | '\t');
         let words = !named.trim().is_empty() && named.chars().all(words);
         if words {
-            // A comment of TeX.
+            // A TeX comment.
             return Some(named.trim().trim_start_matches("% ").to_owned());
         }
     }
@@ -295,7 +297,7 @@ fn name_before(source: &str, at: usize) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// Lines and columns of places, which are asked for in their order.
+/// Lines and columns of positions, which must be requested in ascending order.
 pub(crate) struct Lines<'a> {
     source: &'a str,
     at: usize,
@@ -304,7 +306,7 @@ pub(crate) struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
-    /// The places of a text.
+    /// The line and column counter of a text.
     pub(crate) fn new(source: &'a str) -> Lines<'a> {
         Lines { source, at: 0, line: 1, start: 0 }
     }
@@ -316,7 +318,7 @@ impl<'a> Lines<'a> {
             self.start = self.at + at + 1;
         }
         self.at = span.start.max(self.at);
-        // A column is counted on a line of usual length; beyond it bytes are counted.
+        // Columns are counted in characters on lines of ordinary length, and in bytes beyond that.
         let line = self.source.get(self.start..span.start).unwrap_or("");
         let column = if line.len() > 1 << 12 { line.len() } else { line.chars().count() } + 1;
         Place { line: self.line, column, span }

@@ -1,4 +1,4 @@
-//! Pages about error codes.
+//! The explanation pages of error codes.
 
 tilewright_layout::error_pages! {
     /// The page about an error code of this crate: the condition, an example, and what to do. None

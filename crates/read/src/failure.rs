@@ -1,10 +1,10 @@
-//! Why a build failed: messages of compilers about the algebra of CuTe.
+//! Explains failed builds: compiler messages about CuTe's algebra.
 //!
-//! Law: a failure names the operation that the user wrote and its operands, which it finds in the
-//! parameters of the templates. Why it fails is not taken from the message: the operation is
-//! carried out in this library's algebra. What the algebra refuses has its reason, mode and
-//! coordinate; what it can do although CuTe refuses is given as a result, which holds as every
-//! other result of the algebra does.
+//! Law: a failure names the operation that the user wrote and its operands, which are found in the
+//! template parameters. The reason is not taken from the message: the operation is computed in this
+//! library's algebra. If the algebra refuses it, the refusal gives the reason, mode and coordinate.
+//! If the algebra can compute it although CuTe refuses it, the result is given, and is as valid as
+//! any other result of the algebra.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -24,9 +24,9 @@ use crate::reading::Place;
 /// A failed operation in a log of a compiler, explained.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Failure {
-    /// Where the message stands.
+    /// The location of the message.
     pub place: Place,
-    /// The condition that does not hold, as the message has it.
+    /// The condition that fails, as in the message.
     pub condition: String,
     /// The operation that the user wrote: `zipped_divide`.
     pub operation: String,
@@ -34,44 +34,44 @@ pub struct Failure {
     pub operands: Vec<(String, Value)>,
     /// The file and line from which it was called.
     pub called_at: Option<String>,
-    /// What the algebra says.
+    /// The verdict of this library's algebra.
     pub verdict: Verdict,
 }
 
-/// What the algebra says of an operation that CuTe refuses.
+/// The verdict of this library's algebra on an operation that CuTe refuses.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Verdict {
-    /// It refuses as well.
+    /// The algebra refuses it as well.
     Refused {
         /// The stable code of the refusal, for `tilewright explain`.
         code: &'static str,
-        /// Why, with the mode at which it breaks.
+        /// The reason, with the mode at which the operation fails.
         message: String,
-        /// A coordinate at which it breaks.
+        /// A coordinate at which it fails.
         witness: Option<Tree<i64>>,
-        /// What would help.
+        /// A hint on how to fix it.
         help: Option<String>,
     },
-    /// The result exists.
+    /// The algebra computes it.
     Exists {
         /// The result.
         value: Value,
         /// Why CuTe refuses it.
         why: String,
     },
-    /// Two extents should be equal and are not, or cannot be seen in the message.
+    /// Two extents that must be equal differ, or are not in the message.
     Extents {
-        /// What is compared, on both sides: the text, and the number where it is known.
+        /// The two sides of the comparison: the text, and the number if it is known.
         sides: [(String, Option<i64>); 2],
-        /// What would help.
+        /// A hint on how to fix it.
         help: String,
     },
-    /// The operands stand in the message in a form that is not read.
+    /// The message has the operands in a form that is not supported.
     Unread(String),
 }
 
-/// The operations that are explained by carrying them out.
+/// The operations that are computed to explain a failure.
 const OPERATIONS: &[&str] = &[
     "zipped_divide",
     "tiled_divide",
@@ -93,10 +93,10 @@ const OPERATIONS: &[&str] = &[
     "downcast",
 ];
 
-/// How many lines after an error are its own.
+/// The number of lines after an error that belong to it.
 const CONTEXT_LINES: usize = 64;
 
-/// How many failures are explained in one text.
+/// The largest number of failures that are explained in one text.
 const MOST: usize = 64;
 
 /// Explains every failure of CuTe's algebra in a log of a compiler.
@@ -118,10 +118,10 @@ pub fn failures(source: &str, options: &Options) -> Vec<Failure> {
     let mut places = Lines::new(source);
     let mut found: Vec<Failure> = Vec::new();
     let mut seen = HashSet::new();
-    // The frames of gcc, which stand before the error.
+    // The frames of gcc, which precede the error.
     let mut before: Vec<Range<usize>> = Vec::new();
     let mut called: Option<String> = None;
-    // The frames that clang wrote last, and the file of their error.
+    // The last frames that clang wrote, and the file of their error.
     let mut clang: Option<(&str, Vec<Range<usize>>)> = None;
     for (at, range) in lines.iter().enumerate() {
         if found.len() >= MOST {
@@ -155,7 +155,7 @@ pub fn failures(source: &str, options: &Options) -> Vec<Failure> {
         let after = lines.get(at + 1..).unwrap_or(&[]);
         let after = after.get(..CONTEXT_LINES.min(after.len())).unwrap_or(&[]);
         let text_of = |range: &Range<usize>| source.get(range.clone()).unwrap_or("");
-        // nvcc and clang have their frames behind the error, to the next error.
+        // nvcc and clang write their frames after the error, up to the next error.
         let is_next = |range: &Range<usize>| {
             let text = text_of(range);
             is_error(text) || text.contains("In instantiation of")
@@ -163,8 +163,9 @@ pub fn failures(source: &str, options: &Options) -> Vec<Failure> {
         let own: Vec<Range<usize>> = after.iter().take_while(|range| !is_next(range)).cloned().collect();
         let mut frames: Vec<Range<usize>> = own.iter().filter(|range| is_frame(text_of(range))).cloned().collect();
         let file = line.split(':').next().unwrap_or("");
-        // clang writes the frames of several errors once. A condition in a header of CuTe is in a
-        // template, so it has frames, and without own ones they are those of the error before.
+        // clang writes the frames of several errors only once. A condition in a CuTe header is in a
+        // template, so its error has frames. If it has none of its own, they are those of the
+        // previous error.
         if line.contains("due to requirement") {
             if !frames.is_empty() {
                 clang = Some((file, frames.clone()));
@@ -185,14 +186,14 @@ pub fn failures(source: &str, options: &Options) -> Vec<Failure> {
     found
 }
 
-/// Whether a line begins an error: `file:3:5: error:` of gcc and clang, with the blanks that
-/// colours leave, and `file(3): error` of nvcc.
+/// Whether a line begins an error: `file:3:5: error:` of gcc and clang, with blanks in place of
+/// colours, or `file(3): error` of nvcc.
 fn is_error(line: &str) -> bool {
     let of_place = |(at, _): (usize, &str)| line.get(..at).is_some_and(|before| before.trim_end().ends_with(':'));
     line.match_indices("error:").any(of_place) || line.contains("): error")
 }
 
-/// Adds a failure, unless the same operation on the same operands is there.
+/// Adds a failure, unless it contains the same operation with the same operands already.
 fn push(failure: Failure, found: &mut Vec<Failure>, seen: &mut HashSet<String>) {
     let operands: Vec<String> = failure.operands.iter().map(|(_, value)| value.to_string()).collect();
     let extents = matches!(failure.verdict, Verdict::Extents { .. } | Verdict::Unread(_));
@@ -217,7 +218,7 @@ fn is_frame(line: &str) -> bool {
     line.contains("instantiation of \"") || line.contains("in instantiation of function template specialization '")
 }
 
-/// The file and line that a frame was called from.
+/// The file and line of the call in a frame.
 fn place_of(line: &str) -> Option<String> {
     if let Some((_, place)) = line.rsplit_once("\" at line ") {
         let (number, file) = place.split_once(" of ").unwrap_or((place, ""));
@@ -229,12 +230,12 @@ fn place_of(line: &str) -> Option<String> {
     number.chars().all(|c| c.is_ascii_digit()).then(|| format!("{file}:{number}"))
 }
 
-/// The condition of an error: its message, or the comparison in the source line that is shown.
+/// The condition of an error: its message, or the comparison in the source line that follows.
 fn condition<'a>(line: &str, after: impl Iterator<Item = &'a str>) -> String {
     let behind = line.split_once("static assertion failed").or_else(|| line.split_once("static_assert failed"));
     let message = behind.map_or("", |(_, text)| text.trim_start_matches(" with").trim_start_matches([':', ' ']));
     let message = message.trim_matches(['"', ' ']);
-    // clang shows what it evaluated, and the message behind it: in quotes, or after a colon.
+    // clang shows the evaluated condition, and then the message, in quotes or after a colon.
     if let Some(requirement) = message.strip_prefix("due to requirement '") {
         let (requirement, behind) = requirement.rsplit_once('\'').unwrap_or((requirement, ""));
         let behind = behind.trim_matches([':', ' ', '"']);
@@ -249,8 +250,8 @@ fn condition<'a>(line: &str, after: impl Iterator<Item = &'a str>) -> String {
     shown_comparison(after).unwrap_or_else(|| "a static assertion".to_owned())
 }
 
-/// The comparison of extents in the source line below an error, with a mark below what fails. gcc
-/// shows a macro first, in which no comparison of extents stands.
+/// The comparison of extents in the source line after an error, with a mark below the failing part.
+/// gcc shows a macro first, which contains no comparison of extents.
 fn shown_comparison<'a>(after: impl Iterator<Item = &'a str>) -> Option<String> {
     let shown: Vec<&str> = after.take(8).filter(|line| !line.contains("#define")).collect();
     shown.iter().enumerate().find_map(|(at, line)| {
@@ -261,7 +262,7 @@ fn shown_comparison<'a>(after: impl Iterator<Item = &'a str>) -> Option<String> 
     })
 }
 
-/// `size<1>(A) == size<0>(B)` in a line, as its sides.
+/// The two sides of `size<1>(A) == size<0>(B)` in a line.
 fn comparison(line: &str) -> Option<[String; 2]> {
     let (left, right) = line.split_once("==")?;
     let left = left.trim_end();
@@ -274,7 +275,7 @@ fn comparison(line: &str) -> Option<[String; 2]> {
     (fits(left) && fits(right)).then(|| [left.to_owned(), right.to_owned()])
 }
 
-/// A frame: the function and its template parameters, as places in the text.
+/// A frame: the function and its template parameters, as positions in the text.
 struct Frame<'a> {
     function: &'a str,
     parameters: Vec<(&'a str, usize)>,
@@ -283,7 +284,7 @@ struct Frame<'a> {
 impl<'a> Frame<'a> {
     fn of(source: &'a str, range: Range<usize>) -> Option<Frame<'a>> {
         let line = source.get(range.clone())?;
-        // A lambda inside of an operation has parameters of its own.
+        // A lambda inside an operation has parameters of its own.
         let head = line.split("[with ").next()?;
         if head.contains("lambda") {
             return None;
@@ -296,8 +297,8 @@ impl<'a> Frame<'a> {
         Some(Frame { function: function_of(head)?, parameters: parameters(source, inside) })
     }
 
-    /// `'cute::composition<cute::tuple<..>, ..>'`, whose arguments stand in their order and without
-    /// names. Those of CuTe's operations are known; other layouts are numbered.
+    /// `'cute::composition<cute::tuple<..>, ..>'`, whose arguments are in order and without names.
+    /// The names for CuTe's operations are known; other layouts are numbered.
     fn of_clang(source: &'a str, at: usize) -> Option<Frame<'a>> {
         let from = at + source.get(at..)?.find('\'')? + 1;
         let text = source.get(from..)?;
@@ -312,7 +313,8 @@ impl<'a> Frame<'a> {
         loop {
             cursor.blanks(false);
             let start = cursor.at;
-            // What is no type that is read, such as a lambda, ends what is known.
+            // An argument that is not a supported type, such as a lambda, ends the list of known
+            // arguments.
             let Ok(node) = parse(&mut cursor) else { break };
             arguments.push((start, node));
             if !cursor.blanks(false).eat(",") {
@@ -338,10 +340,10 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// What layouts are called that a message does not name.
+/// The names of layouts that have no name in a message.
 const NUMBERED: [&str; 6] = ["first", "second", "third", "fourth", "fifth", "sixth"];
 
-/// The function in the head of a frame: `cute::detail::composition_impl(` or `use(`.
+/// The function name in the head of a frame: `cute::detail::composition_impl(` or `use(`.
 fn function_of(head: &str) -> Option<&str> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let of_cute = head.match_indices("cute::").filter_map(|(at, sign)| {
@@ -358,7 +360,7 @@ fn function_of(head: &str) -> Option<&str> {
     before.get(start..).filter(|name| !name.is_empty() && before.len() < head.len())
 }
 
-/// `Name = type; ..` of gcc, `Name=type, ..` of nvcc.
+/// The parameters `Name = type; ..` of gcc, or `Name=type, ..` of nvcc.
 fn parameters(source: &str, inside: Range<usize>) -> Vec<(&str, usize)> {
     let mut found = Vec::new();
     let mut at = inside.start;
@@ -374,7 +376,7 @@ fn parameters(source: &str, inside: Range<usize>) -> Vec<(&str, usize)> {
         } else {
             cursor.at = start;
         }
-        // To the next separator at the top level.
+        // Skips to the next separator at the top level.
         let mut depth = 0_i32;
         let mut next = cursor.at;
         while let Some(byte) = source.as_bytes().get(next).filter(|_| next < inside.end) {
@@ -424,7 +426,7 @@ fn operands(context: &Context<'_>, frame: &Frame<'_>) -> Vec<(String, String)> {
     found
 }
 
-/// The operand that a parameter belongs to: `L` is A, the layout outside, `R` is B.
+/// The name of the operand for a parameter: `L` is A, the outer layout, and `R` is B.
 fn name_of(prefix: &str) -> String {
     match prefix {
         "L" | "A" | "" => "A",
@@ -444,7 +446,7 @@ fn explain(
 ) -> Failure {
     let read: Vec<Frame<'_>> = frames.iter().filter_map(|range| Frame::of(context.source, range.clone())).collect();
     let operation = |frame: &&Frame<'_>| OPERATIONS.contains(&frame.function);
-    // The outermost is what the user wrote.
+    // The outermost operation is the one that the user wrote.
     for frame in read.iter().rev().filter(operation) {
         let operands = operands(context, frame);
         let values = operands.iter().map(|(name, text)| {
@@ -461,7 +463,7 @@ fn explain(
     Failure { place, condition, operation, operands: values, called_at, verdict }
 }
 
-/// What the algebra says of an operation.
+/// The verdict of the algebra on an operation.
 fn carried_out(function: &str, operands: &[String], condition: &str) -> Verdict {
     let program = format!("{function}({})", operands.join(","));
     match evaluate(&program, &mut Environment::new()) {
@@ -475,7 +477,7 @@ fn carried_out(function: &str, operands: &[String], condition: &str) -> Verdict 
     }
 }
 
-/// Why CuTe refuses a result that exists.
+/// Why CuTe refuses an operation that the algebra computes.
 fn why_cute_refuses(condition: &str) -> String {
     let why = if condition.contains("Stride Divisibility") {
         "CuTe asks of each mode of A in turn that its extent divides the stride of B, or is greater than it; \
@@ -491,13 +493,13 @@ fn why_cute_refuses(condition: &str) -> String {
 
 type Sized = (String, Vec<(String, Value)>, Verdict);
 
-/// A comparison of extents that does not hold.
+/// The failure of a comparison of extents.
 fn extents(context: &Context<'_>, frames: &[Frame<'_>], condition: &str) -> Sized {
     let sides = comparison(condition);
     let mut function = frames.first().map_or("an assertion", |frame| frame.function);
     let mut values: Vec<(String, Value)> = Vec::new();
-    // Extents are compared where the condition stands. Of another condition the call is shown that
-    // the user wrote.
+    // The frame of the condition has the extents. For any other condition, the call that the user
+    // wrote is shown.
     let order: Vec<&Frame<'_>> = if sides.is_some() { frames.iter().collect() } else { frames.iter().rev().collect() };
     for frame in order {
         for (name, text) in operands(context, frame) {
@@ -529,7 +531,8 @@ fn extents(context: &Context<'_>, frames: &[Frame<'_>], condition: &str) -> Size
     let sides = [side(&sides[0]), side(&sides[1])];
     let wanted: Vec<&str> =
         sides.iter().filter_map(|(text, _)| text.split_once('(').map(|(_, name)| name.trim_end_matches(')'))).collect();
-    // Where a function's arguments have other names than its templates, all layouts are shown.
+    // If a function's arguments have other names than its template parameters, all layouts are
+    // shown.
     if values.iter().any(|(name, _)| wanted.contains(&name.as_str())) {
         values.retain(|(name, _)| wanted.contains(&name.as_str()));
     }

@@ -1,18 +1,18 @@
-//! The layout of a table of values.
+//! Finds the layout of a table of values.
 //!
 //! Law: a function of several indices is a layout exactly if it is a sum of functions of one index
 //! each, and each of these breaks into equal runs: with `p` the first index at which `h(p)` is not
 //! `p * h(1)`, `p` divides the extent, and `h(i) = h(i mod p) + h(p * (i div p))`. The runs give
-//! the modes, the first the fastest. Where that fails and all extents are powers of two, it may be
-//! a linear map over bits, which is a composed layout. Whatever is found is compared at every
-//! index.
+//! the modes, the first the fastest. If that fails and all extents are powers of two, the table may
+//! be a linear map over bits, which is a composed layout. The layout found is compared with the
+//! table at every index.
 
 use std::collections::HashMap;
 
 use tilewright_layout::{AnyLayout, BitMatrix, Layout, Tree};
 
-/// The layout with these modes whose value at every index, the first mode fastest, is that of the
-/// table; none if there is none.
+/// The layout with these modes whose values, the first mode fastest, are those of the table; None
+/// if there is none.
 pub(crate) fn fit(extents: &[i64], table: &[i64]) -> Option<AnyLayout> {
     if extents.iter().try_fold(1_i64, |size, extent| size.checked_mul(*extent))? != table.len() as i64 {
         return None;
@@ -23,16 +23,17 @@ pub(crate) fn fit(extents: &[i64], table: &[i64]) -> Option<AnyLayout> {
     linear(extents, table)
 }
 
-/// The threads and values that hold a tile, and the layout from them to its elements.
+/// The number of threads and values that hold a tile, and the layout from (thread, value) to the
+/// elements.
 pub(crate) struct Held {
     pub threads: i64,
     pub layout: AnyLayout,
 }
 
-/// Which element each thread holds as which of its values, as the layout `(thread, value)`.
+/// The layout (thread, value) to elements, given pairs of a (thread, value) and an element.
 ///
-/// Errors: two elements in one place, threads with fewer values than others, or no layout that has
-/// these elements; each as a clause.
+/// Errors: a thread and value with two elements, threads with fewer values than others, or elements
+/// that no layout has; each as a clause.
 pub(crate) fn fit_held(places: impl IntoIterator<Item = ((i64, i64), i64)>) -> Result<Held, String> {
     let mut held: HashMap<(i64, i64), i64> = HashMap::new();
     let (mut threads, mut values) = (0_i64, 0_i64);
@@ -138,7 +139,7 @@ mod tests {
             let table: Vec<i64> = (0..layout.size()).map(|index| layout.eval(&index).unwrap()).collect();
             assert_eq!(fit(&shape, &table).unwrap().to_string(), text);
         }
-        // Rows of four, each turned by an XOR with its number.
+        // Rows of four, each permuted by an XOR with the row number.
         let table: Vec<i64> = (0..16).map(|index| (index % 4) * 4 + ((index / 4) ^ (index % 4))).collect();
         assert_eq!(fit(&[4, 4], &table).unwrap().to_string(), "S<2,0,2> o 0 o (4,4):(4,1)");
         assert!(fit(&[4, 3], &(0..12).map(|index| index * index).collect::<Vec<_>>()).is_none());

@@ -1,9 +1,9 @@
 //! Layouts as other systems write them, read as layouts of this library.
 //!
-//! An engineer has a page of template errors, a dump of an IR, a `print(tiled_mma)`.
-//! [`document()`] finds every layout in such a text, with its line and name; [`expression`] reads
-//! one. What is read is a [`Reading`]: a value of the expression language, what it counts
-//! ([`Unit`]), and notes about what was converted.
+//! The text may be a page of template errors, a dump of an IR, or the output of `print(tiled_mma)`.
+//! [`document()`] finds every layout in such a text, with its line and name; [`expression`] reads a
+//! single layout. The result is a [`Reading`]: a value of the expression language, the unit of its
+//! offsets ([`Unit`]), and notes about conversions.
 //!
 //! ```
 //! use tilewright_read::{Options, document};
@@ -17,23 +17,24 @@
 //!
 //! # Laws
 //!
-//! * **Units are never guessed.** A swizzle of byte addresses becomes one of elements with the
-//!   width of an element, and a note says so. Where the text does not say the width, nor the
-//!   shape, nor the system, the answer is a [`Question`], which one of [`Options`] answers.
-//! * What a text means is what the system that wrote it computes, at every coordinate. A text that
-//!   has no such meaning here is refused with its place ([`ReadError`]).
+//! * **Units are never guessed.** With the width of an element, a swizzle of byte addresses becomes
+//!   a swizzle of element indices, and a note says so. If the text lacks the width, the shape or
+//!   the system, the result is a [`Question`], which one of the [`Options`] answers.
+//! * The meaning of a text is what the system that wrote it computes, at every coordinate. A text
+//!   without such a meaning here is refused with its location ([`ReadError`]).
 //! * Time is linear in the text, nesting is bounded, and no text makes a reader panic.
 //!
 //! # How to add a reader
 //!
 //! A file in `src/readers/` states the law of its system in its first comment and has a constant
-//! [`Reader`]: the system, the signs with which its texts begin, and a function that is asked where
-//! a sign stands. It moves a [`Cursor`] through the text and returns [`Found`]: the bytes that it
-//! read, and a [`Reading`] or why there is none ([`Refused`]). None says that the sign begins
-//! nothing of the system. A row in `table.rs` makes it known to [`document()`] and [`expression`],
-//! which add name and place. [`Context`] has the options and the definitions of the text, such as
-//! `#mma = ..`. [`tuple::value`] makes a value from text in our notation, [`element_bits`] knows
-//! the names of types, and [`swizzle_of_elements`] recasts a swizzle of byte addresses.
+//! [`Reader`]: the system, the signs with which its texts begin, and a function that is called at
+//! each sign. It moves a [`Cursor`] through the text and returns [`Found`]: the bytes that it read,
+//! and a [`Reading`] or the reason why there is none ([`Refused`]). It returns None if the text at
+//! the sign is not of this system. A row in `table.rs` adds the reader to [`document()`] and
+//! [`expression`], which add the name and the location. [`Context`] has the options and the
+//! definitions of the text, such as `#mma = ..`. [`tuple::value`] makes a value from text in our
+//! notation, [`element_bits`] knows the names of types, and [`swizzle_of_elements`] recasts a
+//! swizzle of byte addresses.
 
 mod clean;
 mod cursor;

@@ -1,10 +1,11 @@
-//! What a reader is told beside the text.
+//! Information for a reader that the text does not contain.
 
 use tilewright_mesh::Mesh;
 
 use crate::system::System;
 
-/// What a reader is told beside the text. What is not needed is ignored.
+/// Information for a reader that the text does not contain. Options that are not needed are
+/// ignored.
 ///
 /// ```
 /// use tilewright_read::{Options, expression};
@@ -14,12 +15,12 @@ use crate::system::System;
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options {
-    /// The width of an element in bits, where the text does not say it.
+    /// The width of an element in bits, if the text lacks it.
     pub element_bits: Option<i64>,
-    /// The shape of the tensor, where the text does not say it.
+    /// The shape of the tensor, if the text lacks it.
     pub shape: Option<Vec<i64>>,
-    /// The mesh of devices, where a sharding does not say it.
+    /// The mesh of devices, if a sharding lacks it.
     pub mesh: Option<Mesh>,
-    /// The system that wrote the text; without it every system is tried.
+    /// The system that wrote the text; None tries every system.
     pub system: Option<System>,
 }

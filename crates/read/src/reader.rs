@@ -1,9 +1,10 @@
-//! What a reader of one system is, and what it is given.
+//! The reader of one system, and its input.
 //!
-//! Law of every reader: it is asked at a place where one of its signs stands, and either says that
-//! nothing of its system begins there, in time that does not depend on the rest of the text, or
-//! gives the text's end and its meaning in the algebra, or why there is none. A reader guesses no
-//! unit, no shape and no name: what the text does not say is a [`crate::Question`].
+//! Law of every reader: it is called at a position where one of its signs occurs. It either returns
+//! that nothing of its system begins there, in time that does not depend on the rest of the text;
+//! or it returns the end of the text that it read, with its meaning in the algebra or the reason
+//! why it has none. A reader guesses no unit, no shape and no name: missing information is a
+//! [`crate::Question`].
 
 use std::cell::{Cell, OnceCell};
 use std::collections::HashMap;
@@ -15,40 +16,40 @@ use crate::reading::Reading;
 use crate::refused::Refused;
 use crate::system::System;
 
-/// How many names a definition is followed through.
+/// The largest number of definitions that are followed for a name.
 pub const MAX_ALIASES: usize = 32;
 
 /// A reader: a row of [`crate::readers()`].
 pub struct Reader {
     /// The system that it reads.
     pub system: System,
-    /// The texts with which something of the system begins. One that begins with a letter, a digit
-    /// or `_` counts only where no letter, digit or `_` stands before it.
+    /// The texts with which something of the system begins. A sign that begins with a letter, a
+    /// digit or `_` counts only if no such character precedes it.
     pub signs: &'static [&'static str],
-    /// What begins at this place, where one of the signs stands.
+    /// Reads the text at a position where one of the signs occurs.
     pub read: fn(&Context<'_>, usize) -> Option<Found>,
 }
 
-/// What a reader found.
+/// The result of a reader.
 #[derive(Debug, Clone)]
 pub struct Found {
-    /// The bytes of the text that it read. They begin where it was asked.
+    /// The bytes that it read. They begin at the position of the call.
     pub span: Range<usize>,
-    /// What they mean, or why they mean nothing.
+    /// Their meaning, or the reason why they have none.
     pub answer: Result<Reading, Refused>,
 }
 
-/// The text around a place, and what is known beside it.
+/// The text around a position, and further information.
 pub struct Context<'a> {
     /// The whole text.
     pub source: &'a str,
-    /// What the user says.
+    /// The options of the user.
     pub options: &'a Options,
-    /// The definitions of the text.
+    /// The definitions in the text.
     pub definitions: &'a Definitions<'a>,
-    /// The place before which nothing begins.
+    /// The position before which no layout begins.
     passed: Cell<usize>,
-    /// The names behind `#` that the text uses where it does not define them; found when asked.
+    /// The names after `#` that the text uses without defining them; computed on demand.
     used: OnceCell<HashSet<String>>,
 }
 
@@ -58,24 +59,25 @@ impl<'a> Context<'a> {
         Context { source, options, definitions, passed: Cell::new(0), used: OnceCell::new() }
     }
 
-    /// Whether the text uses a name, as `tensor<64x64xf16, #mma>` uses `mma`, besides defining it.
+    /// Whether the text uses a name outside its definition, as `tensor<64x64xf16, #mma>` uses
+    /// `mma`.
     pub fn uses(&self, name: &str) -> bool {
         self.used.get_or_init(|| used_names(self.source)).contains(name)
     }
 
-    /// Says that nothing of any system begins before a place, so that a text in which a reader goes
-    /// far and finds nothing is not searched again at each of its brackets.
+    /// Declares that no layout of any system begins before a position. So if a reader goes far and
+    /// finds nothing, the text is not searched again at each of its brackets.
     pub fn pass(&self, to: usize) {
         self.passed.set(self.passed.get().max(to));
     }
 
-    /// The place before which nothing begins.
+    /// The position before which no layout begins.
     pub(crate) fn passed(&self) -> usize {
         self.passed.get()
     }
 }
 
-/// The names behind `#` that are not followed by `=`.
+/// The names after `#` that are not followed by `=`.
 fn used_names(source: &str) -> HashSet<String> {
     let names = source.match_indices('#').filter_map(|(at, _)| {
         let rest = source.get(at + 1..)?;
@@ -87,8 +89,8 @@ fn used_names(source: &str) -> HashSet<String> {
 }
 
 /// The names that a text defines: `#mma = #ttg.nvidia_mma<..>` and `!t = ..` of MLIR, `using T =
-/// ..;` of C++, and under `@mesh` the meshes of Shardy, `sdy.mesh @mesh = <..>`. Of two definitions
-/// of one name the last one before the place of use counts.
+/// ..;` of C++, and under `@mesh` the meshes of Shardy, `sdy.mesh @mesh = <..>`. If a name has
+/// several definitions, the last one before its use counts.
 #[derive(Debug, Default)]
 pub struct Definitions<'a> {
     texts: HashMap<&'a str, Vec<(usize, &'a str)>>,
@@ -117,7 +119,8 @@ impl<'a> Definitions<'a> {
         Definitions { texts, meshes: meshes_of_text }
     }
 
-    /// The text that a name stands for at a place, to the end of its line, and where it begins.
+    /// The text that a name stands for at a position, up to the end of its line, and where that
+    /// text begins.
     pub fn get(&self, name: &str, at: usize) -> Option<(&'a str, usize)> {
         let texts = match name.strip_prefix('@') {
             Some(mesh) => self.meshes.get(mesh)?,
@@ -129,8 +132,9 @@ impl<'a> Definitions<'a> {
     }
 }
 
-/// The names of the meshes that a line defines, and where their axes begin: `sdy.mesh @mesh =
+/// The names of the meshes that a line defines, and the beginnings of their axes: `sdy.mesh @mesh =
 /// <[..]>`, `"sdy.mesh"() <{mesh = #sdy.mesh<[..]>, sym_name = "mesh"}>`, and `mesh =
+/// #sdy.mesh<[..]>` among the attributes of a module.
 /// #sdy.mesh<[..]>` among the attributes of a module.
 fn meshes(line: &str) -> Vec<(&str, usize)> {
     let word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '$' | '-');
@@ -150,7 +154,7 @@ fn meshes(line: &str) -> Vec<(&str, usize)> {
     named.chain(listed).filter(|(name, _)| !name.is_empty()).collect()
 }
 
-/// The name that a line defines, and where its text begins.
+/// The name that a line defines, and the beginning of its text.
 fn defined(line: &str) -> Option<(&str, usize)> {
     let text = line.trim_start();
     let indent = line.len() - text.len();
@@ -163,7 +167,7 @@ fn defined(line: &str) -> Option<(&str, usize)> {
     let length = usize::from(marked) + rest.get(usize::from(marked)..)?.find(|c| !word(c))?;
     let name = rest.get(..length).filter(|name| name.len() > usize::from(marked))?;
     let after = rest.get(length..)?.trim_start().strip_prefix('=')?.trim_start();
-    // `==` compares.
+    // `==` is a comparison.
     (!after.starts_with('=')).then(|| (name, indent + text.len() - after.len()))
 }
 

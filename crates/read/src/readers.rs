@@ -1,4 +1,4 @@
-//! A file for each system.
+//! The readers, one file for each system.
 
 pub mod arrays;
 pub mod cute_blocks;

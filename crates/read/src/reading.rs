@@ -1,4 +1,4 @@
-//! What was read: a value, its unit, its name, its place, and what there is to say about it.
+//! A reading: a value, its unit, its name, its location, and notes.
 
 use std::fmt;
 use std::ops::Range;
@@ -9,7 +9,7 @@ use tilewright_notation::Value;
 
 use crate::system::System;
 
-/// A text of a system, read.
+/// The meaning of a text that another system wrote.
 ///
 /// ```
 /// use tilewright_read::{Options, Unit, expression};
@@ -25,24 +25,24 @@ use crate::system::System;
 pub struct Reading {
     /// The system that wrote the text.
     pub system: System,
-    /// The name that stands before it, where there is one.
+    /// The name before it; None if there is none.
     pub name: Option<String>,
-    /// Where it stands.
+    /// Its location.
     pub place: Place,
-    /// What it is, as a noun phrase without an article: "layout", "tiled copy".
+    /// Its kind, as a noun phrase without an article: "layout", "tiled copy".
     pub what: &'static str,
-    /// What it means.
+    /// Its meaning.
     pub meaning: Meaning,
-    /// What the values of the layout count.
+    /// The unit of the layout's values.
     pub unit: Unit,
-    /// What a reader of the answer should know: what was converted, what was assumed by the system
-    /// that wrote it. Each is a clause or a sentence without a full stop.
+    /// Notes for the user: conversions, and assumptions of the system that wrote the text. Each is
+    /// a clause or a sentence without a full stop.
     pub notes: Vec<String>,
-    /// The layouts inside it, where it is made of several, such as those of a tiled copy.
+    /// The layouts inside it if it has several, as a tiled copy does.
     pub parts: Vec<Part>,
 }
 
-/// What a text means.
+/// The meaning of a text.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Meaning {
@@ -52,13 +52,13 @@ pub enum Meaning {
     Sharded(Box<ShardedLayout>),
 }
 
-/// What the values of a layout count.
+/// The unit of the values of a layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Unit {
-    /// Elements of this many bits; no width where the text does not say it.
+    /// Elements.
     Elements {
-        /// The width of an element, in bits.
+        /// The width of an element, in bits; None if the text lacks it.
         bits: Option<i64>,
     },
     /// Bytes.
@@ -71,7 +71,7 @@ pub enum Unit {
     Indices,
     /// Threads.
     Threads,
-    /// The text is no map to a memory: a shape, a tiler, a stride.
+    /// The text is not a map to memory: a shape, a tiler, a stride.
     None,
 }
 
@@ -93,11 +93,11 @@ impl fmt::Display for Unit {
 /// A layout inside a larger text, with its name there.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Part {
-    /// The name, as the text has it: `LayoutA_TV`.
+    /// The name in the text: `LayoutA_TV`.
     pub name: String,
-    /// What it means.
+    /// Its meaning.
     pub value: Value,
-    /// What its values count.
+    /// The unit of its values.
     pub unit: Unit,
 }
 
@@ -108,7 +108,7 @@ impl Part {
     }
 }
 
-/// Where a text stands.
+/// The location of a text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Place {
     /// The line, counted from 1.
@@ -126,32 +126,32 @@ impl fmt::Display for Place {
 }
 
 impl Reading {
-    /// A reading without a name and a place, which the scanner of documents adds.
+    /// A reading without a name and a location, which the scanner of documents adds.
     pub fn new(system: System, what: &'static str, value: impl Into<Value>, unit: Unit) -> Reading {
         Reading::of(system, what, Meaning::Value(value.into()), unit)
     }
 
-    /// As [`Reading::new`], of any meaning.
+    /// As [`Reading::new`], for any meaning.
     pub fn of(system: System, what: &'static str, meaning: Meaning, unit: Unit) -> Reading {
         let (name, place) = (None, Place::default());
         Reading { system, name, place, what, meaning, unit, notes: Vec::new(), parts: Vec::new() }
     }
 
-    /// With one more note.
+    /// The reading with one more note.
     #[must_use]
     pub fn note(mut self, note: impl Into<String>) -> Reading {
         self.notes.push(note.into());
         self
     }
 
-    /// With a name, where it has none.
+    /// The reading with a name, unless it has one.
     #[must_use]
     pub fn named(mut self, name: Option<String>) -> Reading {
         self.name = self.name.or(name);
         self
     }
 
-    /// The value of the expression language; none for what is sharded over a mesh.
+    /// The value of the expression language; None for a sharded tensor.
     pub fn value(&self) -> Option<&Value> {
         match &self.meaning {
             Meaning::Value(value) => Some(value),
@@ -159,7 +159,7 @@ impl Reading {
         }
     }
 
-    /// The layout, where it is one.
+    /// The layout; None if the meaning is not a layout.
     pub fn layout(&self) -> Option<&AnyLayout> {
         match self.value()? {
             Value::Layout(layout) => Some(layout),

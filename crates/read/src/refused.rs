@@ -1,4 +1,4 @@
-//! Why a text gives no layout: a question, or an error with its place.
+//! Why a text gives no layout: a question, or an error with its location.
 //!
 //! Law: a question can be answered by one of [`crate::Options`]; an error cannot. Neither is ever
 //! replaced by a guess.
@@ -14,22 +14,22 @@ use crate::system::System;
 /// Why a text gives no layout.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refused {
-    /// It says too little: the answer is an option.
+    /// The text lacks information, which an option can provide.
     Question(Question),
-    /// It says nothing that a layout is.
+    /// The text is not a layout.
     Error(ReadError),
 }
 
-/// What a text leaves open.
+/// Missing information.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
-    /// What is missing.
+    /// The option that would answer it.
     pub missing: Missing,
     /// The question, as a sentence without a full stop that says why it is asked.
     pub message: String,
 }
 
-/// What a text leaves open.
+/// The kinds of missing information.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Missing {
@@ -41,30 +41,30 @@ pub enum Missing {
     Mesh,
     /// Which of these systems wrote it: [`crate::Options::system`].
     System(Vec<System>),
-    /// The text that a name stands for, such as `#mma`, which this text does not define.
+    /// The definition of a name, such as `#mma`, which this text lacks.
     Definition(String),
 }
 
-/// What is wrong with a text.
+/// An error in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadError {
     /// The stable code.
     pub code: &'static str,
-    /// What is wrong, as a sentence without a full stop.
+    /// The error, as a sentence without a full stop.
     pub message: String,
-    /// The culprit, in bytes of the text.
+    /// Its location, in bytes of the text.
     pub span: Range<usize>,
-    /// What would help.
+    /// A hint on how to fix it.
     pub help: Option<String>,
 }
 
 impl Refused {
-    /// That a text says too little.
+    /// The question for missing information.
     pub fn ask(missing: Missing, message: impl Into<String>) -> Refused {
         Refused::Question(Question { missing, message: message.into() })
     }
 
-    /// E1301: nothing that a reader knows.
+    /// E1301: a text that no reader recognises.
     pub fn unknown(span: Range<usize>, message: impl Into<String>, help: impl Into<String>) -> Refused {
         Refused::Error(ReadError { code: "E1301", message: message.into(), span, help: Some(help.into()) })
     }
@@ -74,18 +74,18 @@ impl Refused {
         Refused::Error(ReadError { code: "E1302", message: message.into(), span, help: None })
     }
 
-    /// E1303: the parts of the text do not go together: a shape and strides of other nestings, a
-    /// swizzle that would cut an element.
+    /// E1303: the parts of the text contradict each other: a shape and strides with different
+    /// nestings, or a swizzle that would cut an element.
     pub fn contradiction(span: Range<usize>, message: impl Into<String>) -> Refused {
         Refused::Error(ReadError { code: "E1303", message: message.into(), span, help: None })
     }
 
-    /// E1304: the text has a meaning, but none that a layout of this library has.
+    /// E1304: the text has a meaning, but no layout of this library has it.
     pub fn unsupported(span: Range<usize>, message: impl Into<String>, help: impl Into<String>) -> Refused {
         Refused::Error(ReadError { code: "E1304", message: message.into(), span, help: Some(help.into()) })
     }
 
-    /// With other advice, where it is an error.
+    /// The same error with another hint; a question is unchanged.
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Refused {
         if let Refused::Error(error) = &mut self {
@@ -94,7 +94,7 @@ impl Refused {
         self
     }
 
-    /// The culprit, in bytes of the text; none for a question.
+    /// The location of the error, in bytes of the text; None for a question.
     pub fn span(&self) -> Option<Range<usize>> {
         match self {
             Refused::Question(_) => None,

@@ -1,9 +1,9 @@
-//! Whether two layouts of any systems are one function.
+//! Whether two layouts of any systems are the same function.
 //!
-//! Law: layouts of threads and values, or of registers, lanes and warps, are compared at every
-//! thread and value: which element of the tile it holds. Other layouts are compared at every
-//! coordinate, in the order of its modes. Sharded tensors are compared at every element. The first
-//! place at which two differ is named.
+//! Law: distributed layouts, from threads and values or from registers, lanes and warps, are
+//! compared at every thread and value by the element of the tile there. Other layouts are compared
+//! at every coordinate, in the order of their modes. Sharded tensors are compared at every element.
+//! The first difference is reported.
 
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{AnyLayout, Layout, LayoutError, LinearLayout, Tree};
@@ -15,49 +15,50 @@ use crate::refused::Refused;
 use crate::system::System;
 use crate::write::thread_value;
 
-/// The lanes of the warps for which conversions are planned.
+/// The number of lanes of a warp for which conversions are planned.
 const WARP: i64 = 32;
-/// The most values of all threads, or elements, that are compared.
+/// The largest number of values of all threads, or of elements, that are compared.
 const MAX_COMPARED: i64 = 1 << 20;
 
-/// What a comparison of two layouts found.
+/// The result of comparing two layouts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
     /// What was compared, as a clause: "128 threads hold 32 values each of the 64x64 tile".
     pub compared: String,
-    /// Where the layouts differ first, as a sentence without a full stop; none if they are one
+    /// The first difference, as a sentence without a full stop; None if the layouts are the same
     /// function.
     pub difference: Option<String>,
-    /// The two as layouts of one tile, where as many threads hold it in both and strides say how.
+    /// The two layouts for one tile; None unless they have the same number of threads and are given
+    /// by strides.
     pub conversion: Option<Conversion>,
-    /// What else there is to say about two that differ. Each is a clause without a full stop.
+    /// Further notes about two layouts that differ. Each is a clause without a full stop.
     pub notes: Vec<String>,
 }
 
-/// A tile that threads hold, and are to hold in another way.
+/// The conversion of a tile from one distribution among threads to another.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Conversion {
     /// The shape of the tile.
     pub tile: Tree<i64>,
-    /// From (thread, value) to elements, numbered first dimension fastest, as it is.
+    /// The current layout, from (thread, value) to elements, numbered first dimension fastest.
     pub from: Layout,
-    /// The same as it is to be.
+    /// The new layout, in the same form.
     pub to: Layout,
 }
 
-/// Which element each thread holds as each of its values, the thread fastest.
+/// The element that each thread holds as each of its values, the thread fastest.
 struct HeldElements {
     threads: i64,
     values: i64,
     elements: Vec<i64>,
 }
 
-/// Whether two layouts are one function.
+/// Whether two layouts are the same function.
 ///
-/// A layout of two modes is taken as (thread, value) to the elements of a tile where the other one
-/// is a distributed layout, or where the shape of a tile is given.
+/// A layout of two modes is read as (thread, value) to the elements of a tile if the other one is a
+/// distributed layout, or if the shape of a tile is given.
 ///
-/// Errors: the two are not comparable, such as a layout and a shape; more than a million values.
+/// Errors: the two cannot be compared, such as a layout and a shape; more than a million values.
 ///
 /// ```
 /// use tilewright_read::{Options, compare, expression};
@@ -94,10 +95,10 @@ pub fn compare(left: &Meaning, right: &Meaning, tile: Option<&[i64]>) -> Result<
     }
 }
 
-/// A note for two layouts whose values count other things; none if they count the same, or where
-/// one is an expression, which says no unit.
+/// A note for two layouts with different units; None if the units are the same, or if one layout is
+/// an expression, which has no unit.
 ///
-/// Errors: one counts bytes and the other elements, so that equal numbers are not equal places.
+/// Errors: one counts bytes and the other elements, so that equal numbers are different positions.
 ///
 /// ```
 /// use tilewright_read::{Unit, common_unit};
@@ -179,7 +180,7 @@ fn threads(sides: [&Value; 2], tile: &[i64]) -> Result<Comparison, Refused> {
     Ok(Comparison { compared, difference, conversion, notes })
 }
 
-/// Layouts of memory, or of anything else, at every coordinate.
+/// Compares layouts of memory, or any other layouts, at every coordinate.
 fn memory(left: &AnyLayout, right: &AnyLayout) -> Result<Comparison, Refused> {
     let shapes = [left, right].map(AnyLayout::known_shape);
     let [Some(first), Some(second)] = shapes else {
@@ -216,7 +217,7 @@ fn memory(left: &AnyLayout, right: &AnyLayout) -> Result<Comparison, Refused> {
     Ok(Comparison { compared, difference: None, conversion: None, notes: Vec::new() })
 }
 
-/// What two matrices are whose modes stand in the other order.
+/// A note for two matrices whose modes are in the opposite order.
 fn exchanged(left: &AnyLayout, right: &AnyLayout, own: &[i64], other: &[i64]) -> Result<Option<String>, Refused> {
     let (&[rows, columns], &[height, width]) = (own, other) else { return Ok(None) };
     if (rows, columns) != (width, height) {
@@ -234,7 +235,7 @@ fn exchanged(left: &AnyLayout, right: &AnyLayout, own: &[i64], other: &[i64]) ->
     Ok(Some("with its modes exchanged, select(B,1,0), the second is the same function".to_owned()))
 }
 
-/// The value at an index, as text, so that those of all kinds compare.
+/// The value at an index as text, so that values of all kinds can be compared.
 fn value_at(layout: &AnyLayout, index: i64) -> Result<String, Refused> {
     let found = match layout {
         AnyLayout::Integer(layout) => layout.eval(&index).map(|value| value.to_string()),
@@ -312,7 +313,7 @@ fn held(value: &Value, tile: &[i64], side: &str) -> Result<HeldElements, Refused
     }
 }
 
-/// That every element is one of the tile.
+/// An error if an element is outside the tile.
 fn inside(elements: &[i64], tile: &[i64], side: &str) -> Result<(), Refused> {
     let size = tile.iter().try_fold(1_i64, |size, extent| size.checked_mul(*extent)).unwrap_or(i64::MAX);
     match elements.iter().find(|element| !(0..size).contains(*element)) {
@@ -326,7 +327,7 @@ fn inside(elements: &[i64], tile: &[i64], side: &str) -> Result<(), Refused> {
     }
 }
 
-/// Both as layouts of strides.
+/// Both layouts with integer strides.
 fn conversion(sides: [&Value; 2], tile: &[i64]) -> Option<Conversion> {
     let layout = |value: &Value| match value {
         Value::Linear(map) => thread_value(map, System::CuteCpp).ok(),

@@ -1,8 +1,8 @@
-//! Layouts of sparse operands: several logical elements share one that is stored.
+//! Layouts of sparse operands, in which several logical elements share one stored element.
 //!
-//! Law: where a layout sends the coordinate `c` of a logical element to `L(c)`, the stored element
-//! is `L(c) / shared`, rounded down. That is a layout again where the parts of `L` below `shared`
-//! add up to less than it: their strides become 0, and all others are divided.
+//! Law: if a layout sends the coordinate `c` of a logical element to `L(c)`, the stored element is
+//! at `L(c) / shared`, rounded down. That is a layout if the parts of `L` below `shared` add up to
+//! less than `shared`: their strides become 0, and all others are divided.
 
 use std::ops::Range;
 
@@ -12,14 +12,14 @@ use tilewright_notation::Value;
 use crate::refused::Refused;
 use crate::tuple::value;
 
-/// What a reader of the answer should know.
+/// The note for the user.
 pub(crate) fn note(shared: i64) -> String {
     format!("offsets count stored elements, and {shared} logical elements share each of them")
 }
 
 /// The layout of the stored elements, in our notation.
 ///
-/// Errors: the layout has other strides than known integers, or the stored elements have no layout.
+/// Errors: the layout has strides other than known integers, or the stored elements have no layout.
 pub(crate) fn stored(layout: &str, shared: i64, span: Range<usize>) -> Result<String, Refused> {
     if shared == 1 {
         return Ok(layout.to_owned());
@@ -32,7 +32,7 @@ pub(crate) fn stored(layout: &str, shared: i64, span: Range<usize>) -> Result<St
     let Value::Layout(AnyLayout::Integer(made)) = made else {
         return Err(refused(format!("the stored elements of {layout} are not known: its strides are no integers")));
     };
-    // What the parts below `shared` reach together.
+    // The sum of the parts below `shared`.
     let mut below = 0_i64;
     let [shape, stride] = divided(&made, shared, &mut below)
         .filter(|_| below < shared)
@@ -40,7 +40,7 @@ pub(crate) fn stored(layout: &str, shared: i64, span: Range<usize>) -> Result<St
     Ok(format!("{shape}:{stride}"))
 }
 
-/// Shape and stride of a layout with its values divided, as text.
+/// The shape and the stride of a layout with its values divided, as text.
 fn divided(layout: &Layout, shared: i64, below: &mut i64) -> Option<[String; 2]> {
     if layout.depth() > 0 {
         let modes: Vec<[String; 2]> =

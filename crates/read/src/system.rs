@@ -1,15 +1,15 @@
-//! The systems whose texts are read.
+//! The systems whose texts can be read.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A system that writes layouts, and the form in which it does.
+/// A system that writes layouts, and the form of its texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum System {
-    /// What CuTe's `print` writes: `(_8,_64):(_64,_1)`.
+    /// Output of CuTe's `print`: `(_8,_64):(_64,_1)`.
     CutePrint,
-    /// Types and source text of CuTe in C++: `cute::Layout<cute::tuple<..>, ..>`.
+    /// C++ types and source code of CuTe: `cute::Layout<cute::tuple<..>, ..>`.
     CuteCpp,
     /// Types of the IR of CuTe's Python: `!cute.layout<"(2,3):(4,1)">`.
     CuteIr,
@@ -50,7 +50,7 @@ impl System {
         System::Jax,
     ];
 
-    /// The name by which a command or an option asks for it.
+    /// The name of the system in commands and options.
     ///
     /// ```
     /// use tilewright_read::System;
@@ -62,7 +62,7 @@ impl System {
         self.names()[0]
     }
 
-    /// The name in a sentence.
+    /// The name of the system in a sentence.
     pub fn title(self) -> &'static str {
         self.names()[1]
     }

@@ -6,7 +6,8 @@ use crate::readers::{
     shardy, strided_calls, tilelang, triton, typed,
 };
 
-/// Every reader. One that knows the longer text at a place wins, and of equals the first.
+/// Every reader. If several recognise the text at a position, the longest text wins, and among
+/// equals the first reader.
 pub fn readers() -> &'static [Reader] {
     READERS
 }

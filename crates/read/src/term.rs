@@ -1,20 +1,20 @@
-//! Terms: the tree of a text of MLIR or of Python, before it means anything.
+//! Terms: syntax trees of MLIR or Python text.
 //!
 //! Law: one grammar serves attributes and types of MLIR (`#ttg.blocked<{order = [1, 0]}>`,
 //! `tensor<64x32xf16, #mma>`) and calls of Python (`View(shape=(4, 8), mask=None)`). Nothing is
-//! executed. Reading ends where the term ends; what follows it is left to the caller. A text that
-//! is damaged or cut off gives the byte at which reading stopped.
+//! executed. Reading ends where the term ends; the caller reads what follows. For a damaged or
+//! truncated text, the result is the byte at which reading stopped.
 
 use std::ops::Range;
 
 use crate::cursor::comment_length;
 
-/// How deep terms nest.
+/// The largest nesting depth of terms.
 const MAX_DEPTH: usize = 64;
-/// How many terms one text has at most.
+/// The largest number of terms in a text.
 const MAX_TERMS: usize = 1 << 16;
 
-/// A term and where it stands.
+/// A term and its location.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Term {
     pub kind: TermKind,
@@ -26,13 +26,13 @@ pub(crate) enum TermKind {
     Number(i64),
     /// A name with dots, `ttg.blocked`, `None`, `#mma`, or extents and a type, `64x32xf16`.
     Word(String),
-    /// A text in quotes.
+    /// A quoted text.
     Text(String),
-    /// What stands between brackets: `(`, `[` or `{`.
+    /// The content of brackets: `(`, `[` or `{`.
     List(char, Vec<Argument>),
-    /// A name and what stands in `<..>`, `(..)` or `[..]` behind it.
+    /// A name with the content of the `<..>`, `(..)` or `[..]` after it.
     Call(String, Vec<Argument>),
-    /// A sign of its own: `->`, `<=`, `*`, `+`.
+    /// A separate sign: `->`, `<=`, `*`, `+`.
     Sign(String),
 }
 
@@ -40,7 +40,7 @@ pub(crate) enum TermKind {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Argument {
     pub name: Option<String>,
-    /// One term, or several that stand beside each other without a comma.
+    /// One term, or several terms without a comma between them.
     pub values: Vec<Term>,
 }
 
@@ -90,7 +90,7 @@ impl Term {
     }
 }
 
-/// Why reading stopped: the byte, and what stands there.
+/// The byte at which reading stopped, and what was found there.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Stopped {
     pub at: usize,
@@ -102,13 +102,13 @@ pub(crate) fn read(text: &str, from: usize) -> Result<Term, Stopped> {
     TermReader { text, at: from, terms: 0, comments: false }.term(0)
 }
 
-/// As [`read`], in source of Python, where `#` begins a comment.
+/// As [`read`], in Python source code, where `#` begins a comment.
 pub(crate) fn read_python(text: &str, from: usize) -> Result<Term, Stopped> {
     TermReader { text, at: from, terms: 0, comments: true }.term(0)
 }
 
-/// Words with values that follow each other, `shape=(4, 8), strides=(8, 1)`, at most this many, and
-/// where they end. Commas, blanks, `.` and `x.` before a name, and `()` behind one, are passed.
+/// Reads words with values in sequence, `shape=(4, 8), strides=(8, 1)`, at most this many. Returns
+/// them and their end. Commas, blanks, `.` and `x.` before a name, and `()` after one, are skipped.
 pub(crate) fn read_arguments(text: &str, from: usize, most: usize) -> Result<(Vec<Argument>, usize), Stopped> {
     let mut found = Vec::new();
     let mut end = from;
@@ -135,7 +135,7 @@ pub(crate) fn read_arguments(text: &str, from: usize, most: usize) -> Result<(Ve
             };
             let rank = extents.map_or(0, |extents| extents.len());
             found.push(Argument { name: None, values: vec![term] });
-            // `torch.Size([2, 3]) (3, 1)`, as a print of shape and strides has it.
+            // `torch.Size([2, 3]) (3, 1)`, as a print of shape and strides.
             let behind = text.get(at..).unwrap_or("");
             let open = behind.trim_start_matches([' ', ',']);
             if open.starts_with('(') && matches!(behind.len() - open.len(), 1 | 2) {
@@ -153,7 +153,7 @@ pub(crate) fn read_arguments(text: &str, from: usize, most: usize) -> Result<(Ve
         let behind = rest.get(length..).unwrap_or("");
         let value = behind.trim_start_matches(['(', ')', '\'', '"', ' ']);
         let is_named = value.starts_with([':', '=']) && !value.starts_with("==");
-        // `.stride() (8, 1)`: a call and what it gave.
+        // `.stride() (8, 1)`: a call and its result.
         let called = behind.strip_prefix("()").map(str::trim_start).filter(|value| value.starts_with('('));
         let value = match (is_named, called) {
             (true, _) => value.get(1..).unwrap_or(""),
@@ -173,7 +173,7 @@ pub(crate) fn read_arguments(text: &str, from: usize, most: usize) -> Result<(Ve
     Ok((found, end))
 }
 
-/// How many bytes a text has from the start of one of its parts on.
+/// The number of bytes of a text from the start of one of its parts on.
 fn tail(text: &str, part: &str) -> usize {
     let offset = (part.as_ptr() as usize).wrapping_sub(text.as_ptr() as usize);
     text.len().saturating_sub(offset)
@@ -183,7 +183,7 @@ struct TermReader<'a> {
     text: &'a str,
     at: usize,
     terms: usize,
-    /// Whether `#` begins a comment, and no name of MLIR.
+    /// Whether `#` begins a comment instead of an MLIR name.
     comments: bool,
 }
 
@@ -302,7 +302,7 @@ impl TermReader<'_> {
         Ok(TermKind::Call(name, arguments))
     }
 
-    /// The arguments up to the closing sign; braces alone between the signs are left out.
+    /// Reads the arguments up to the closing sign. Braces that enclose all arguments are left out.
     fn arguments(&mut self, close: char, depth: usize) -> Result<Vec<Argument>, Stopped> {
         let mut arguments = Vec::new();
         loop {

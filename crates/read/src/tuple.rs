@@ -1,8 +1,8 @@
-//! Nested tuples as CuTe prints them, and what they are in our notation.
+//! Nested tuples as CuTe prints them, and their text in our notation.
 //!
-//! Law: [`Tuple`] prints as text of the expression language that means the same: `_4` is 4, a step
-//! `2@1@0` has its innermost mode first in both, and what becomes known at launch is `?` with the
-//! facts that the text states.
+//! Law: [`Tuple`] prints as text of the expression language with the same meaning: `_4` is 4, a
+//! step `2@1@0` begins with its innermost mode in both, and a dynamic number is `?` with the facts
+//! that the text contains.
 
 use std::fmt;
 use std::ops::Range;
@@ -16,11 +16,11 @@ use crate::refused::Refused;
 /// A nested tuple.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Tuple {
-    /// A number that is known.
+    /// A static number.
     Known(i64),
-    /// A number that becomes known at launch, and a number that divides it: `?{div=16}`.
+    /// A dynamic number, and a number that divides it: `?{div=16}`.
     Unknown {
-        /// It is a multiple of this.
+        /// A divisor of it.
         divisor: i64,
     },
     /// A fraction, `1/16`.
@@ -29,18 +29,18 @@ pub enum Tuple {
     Step(Box<Tuple>, Vec<usize>),
     /// `_`
     Keep,
-    /// Several.
+    /// A nested tuple.
     Tuple(Vec<Tuple>),
 }
 
 impl Tuple {
-    /// Reads a tuple, a number, a step or `_`. None, with the cursor anywhere, where none stands
-    /// there. Blanks inside of brackets are passed, ends of lines too.
+    /// Reads a tuple, a number, a step or `_`. If there is none, returns None, and the position of
+    /// the cursor is unspecified. Blanks and line ends inside brackets are skipped.
     pub fn read(cursor: &mut Cursor<'_>) -> Option<Tuple> {
         read(cursor, 0)
     }
 
-    /// Whether a `_` stands in it.
+    /// Whether it contains a `_`.
     pub fn keeps(&self) -> bool {
         match self {
             Tuple::Keep => true,
@@ -58,7 +58,7 @@ impl Tuple {
         }
     }
 
-    /// The number, where it is one that is known.
+    /// The number; None unless it is a single static number.
     pub fn known(&self) -> Option<i64> {
         match self {
             Tuple::Known(number) => Some(*number),
@@ -88,7 +88,7 @@ fn read(cursor: &mut Cursor<'_>, depth: usize) -> Option<Tuple> {
             return None;
         }
         cursor.blanks(true);
-        // Python's tuple of one.
+        // A Python tuple with one element.
         if cursor.eat(")") {
             return Some(Tuple::Tuple(items));
         }
@@ -116,7 +116,7 @@ fn number(cursor: &mut Cursor<'_>) -> Option<Tuple> {
     if cursor.eat("_") {
         let after = cursor.peek();
         if !after.is_some_and(|byte| byte.is_ascii_digit() || byte == b'-') {
-            // A `_` that begins a word is none.
+            // A `_` that begins a word is not a kept mode.
             let word = after.is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_');
             return (!word).then_some(Tuple::Keep);
         }
@@ -125,7 +125,7 @@ fn number(cursor: &mut Cursor<'_>) -> Option<Tuple> {
         cursor.at = kept;
         return None;
     };
-    // A number that goes on as a word or a fraction of another kind is none.
+    // A number that continues as a word or another kind of fraction is not a number.
     match cursor.peek() {
         Some(byte) if byte.is_ascii_alphabetic() || byte == b'_' || byte == b'.' => return None,
         Some(b'/') => {
@@ -139,7 +139,7 @@ fn number(cursor: &mut Cursor<'_>) -> Option<Tuple> {
     Some(Tuple::Known(number))
 }
 
-/// The number that divides an unknown one: `{div=16}`, `{i64 div=8}`, `{i64}`; 1 without braces.
+/// The divisor of a dynamic number: `{div=16}`, `{i64 div=8}`, `{i64}`; 1 without braces.
 fn facts(cursor: &mut Cursor<'_>) -> Option<i64> {
     if !cursor.eat("{") {
         return Some(1);
@@ -190,9 +190,10 @@ impl fmt::Display for Tuple {
     }
 }
 
-/// The value of text in our notation that a reader has made, for a text that stands at `span`.
+/// The value of text in our notation that a reader has made, for a text at `span`.
 ///
-/// Errors: the algebra refuses it (E1303), such as a shape and strides of other nestings.
+/// Errors: the algebra refuses it (E1303), for example because shape and strides are nested
+/// differently.
 pub fn value(text: &str, span: Range<usize>) -> Result<Value, Refused> {
     evaluate(text, &mut Environment::new()).map_err(|error| {
         let refused = Refused::contradiction(span, format!("{} [{}]", error.message, error.code));

@@ -1,7 +1,8 @@
 //! Widths of element types, by the names that systems give them, and swizzles of byte addresses.
 //!
-//! Law: where elements have `w` bits and the base of a tensor is aligned to what a swizzle moves,
-//! the swizzle of byte addresses is that swizzle recast from 8 to `w` bits, on indices of elements.
+//! Law: if elements have `w` bits and the base of a tensor is aligned to the range that a swizzle
+//! permutes, the swizzle of byte addresses becomes a swizzle of element indices by recasting it
+//! from 8 to `w` bits.
 
 use std::ops::Range;
 
@@ -9,7 +10,7 @@ use tilewright_layout::Swizzle;
 
 use crate::refused::Refused;
 
-/// The bits of an element type, by its name in any system; none for a name that is not known.
+/// The bits of an element type, by its name in any system; None for an unknown name.
 ///
 /// ```
 /// use tilewright_read::element_bits;
@@ -49,7 +50,7 @@ pub fn element_bits(name: &str) -> Option<i64> {
     })
 }
 
-/// A swizzle of byte addresses as one of indices of elements, with the note that says so.
+/// A swizzle of byte addresses as a swizzle of element indices, with a note about the conversion.
 ///
 /// Errors: the swizzle would cut an element in two (E1303).
 pub fn swizzle_of_elements(
@@ -58,7 +59,7 @@ pub fn swizzle_of_elements(
     span: Range<usize>,
 ) -> Result<(Swizzle, Option<String>), Refused> {
     let told = format!("{swizzle} acts on byte addresses");
-    // A swizzle that changes nothing has no base that could cut an element.
+    // A swizzle that is the identity has no base that could cut an element.
     if swizzle.is_identity() {
         return Ok((swizzle, None));
     }

@@ -1,8 +1,8 @@
-//! Layouts as other systems write them.
+//! Layouts in the notation of other systems.
 //!
-//! Law: what is written reads back as the same function, with the shape that the options give
-//! where the text does not say one. What a system cannot say is refused with the reason, and
-//! nothing near it is written instead.
+//! Law: the text that is written reads back as the same function, with the shape in the options if
+//! the text has none. A layout that a system cannot express is refused with the reason, and no
+//! approximation is written instead.
 //!
 //! | system | what it says |
 //! |---|---|
@@ -25,13 +25,12 @@ use crate::reading::Meaning;
 use crate::refused::{Missing, Refused};
 use crate::system::System;
 
-/// A layout in the spelling of a system.
+/// A layout in the notation of a system.
 ///
-/// With a shape in the options, a layout of integers is taken as (thread, value) to elements of a
-/// tile of that shape where Triton, Gluon or TileLang writes it; without one it is a layout of
-/// memory.
+/// With a shape in the options, Triton, Gluon and TileLang write an integer layout as (thread,
+/// value) to the elements of a tile of that shape; without one it is a layout of memory.
 ///
-/// Errors: the system cannot say it (E1304); a question where the shape of the tile is needed.
+/// Errors: the system cannot express it (E1304); a question if the shape of the tile is needed.
 ///
 /// ```
 /// use tilewright_notation::{Environment, evaluate};
@@ -69,7 +68,7 @@ pub fn write(meaning: &Meaning, system: System, options: &Options) -> Result<Str
     }
 }
 
-/// The refusal of what a system cannot say.
+/// The refusal of a layout that a system cannot express.
 pub(crate) fn cannot(system: System, because: impl std::fmt::Display) -> Refused {
     let message = format!("{} cannot say this layout: {because}", system.title());
     let help = "other systems may: cute-cpp and cute-dsl say every layout of integers and every swizzle";
@@ -119,7 +118,7 @@ fn swizzled(composed: &Composed, system: System) -> Result<Parts<'_>, Refused> {
     }
 }
 
-/// A tuple in our notation, in other brackets and with other numbers.
+/// A tuple in our notation, with its brackets, commas and numbers replaced.
 fn tuple(text: &str, open: &str, close: &str, comma: &str, number: impl Fn(&str) -> String) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -140,7 +139,7 @@ fn tuple(text: &str, open: &str, close: &str, comma: &str, number: impl Fn(&str)
     out
 }
 
-/// An integer as a type of CuTe.
+/// An integer as a CuTe type.
 fn integer_type(text: &str) -> String {
     match text.parse::<i64>() {
         Ok(number) if (0..=10).contains(&number) || (16..=512).contains(&number) && number & (number - 1) == 0 => {
@@ -150,7 +149,7 @@ fn integer_type(text: &str) -> String {
     }
 }
 
-/// A step as a type of CuTe: `ScaledBasis<Int<2>,1>` for `2@1`.
+/// A step as a CuTe type: `ScaledBasis<Int<2>,1>` for `2@1`.
 fn step_type(text: &str) -> String {
     match text.split_once('@') {
         Some((scale, path)) => {
@@ -193,10 +192,10 @@ fn swizzle_type(swizzle: Swizzle) -> String {
     format!("Swizzle<{},{},{}>", swizzle.bits(), swizzle.base(), swizzle.shift())
 }
 
-/// A tuple as Python writes it: one element has a comma behind it.
+/// A tuple in Python's notation: a single element is followed by a comma.
 pub(crate) fn python_tuple(text: &str) -> String {
     let spaced = tuple(text, "(", ")", ", ", str::to_owned);
-    // A tuple of one.
+    // A tuple with one element.
     let mut out = String::new();
     let mut depth: Vec<bool> = Vec::new();
     for c in spaced.chars() {
@@ -233,7 +232,7 @@ fn dsl(value: &Value) -> Result<String, Refused> {
     }
 }
 
-/// The shape and the strides of a layout with one of each for every mode.
+/// The shape and the strides of a layout with one extent and one stride for every mode.
 fn strided(value: &Value, system: System) -> Result<[String; 2], Refused> {
     let layout = match parts(value, system)? {
         Parts::Plain(layout) => layout,

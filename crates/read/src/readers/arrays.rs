@@ -1,12 +1,12 @@
 //! Strided arrays: NumPy's and PyTorch's shapes and strides, tinygrad's views, TIRx' layouts.
 //!
-//! Law: a coordinate `(i, j, ..)` goes to the sum of its products with the strides; modes are in
+//! Law: a coordinate `(i, j, ..)` is sent to the sum of its products with the strides. Modes are in
 //! the order of the shape, and nothing is reversed. NumPy's `strides` count bytes: they become
-//! elements where the width is known, from the `dtype` or the options, else the layout counts
-//! bytes. PyTorch's `stride` counts elements. Where `strides=` stands and nothing says whose they
-//! are, that is asked. A shape alone is a tuple. A view of tinygrad that begins at an offset is a
-//! layout behind an offset; of several views the last one comes first, and its values number the
-//! elements of the one before, row by row.
+//! elements if the width is known, from the `dtype` or the options; otherwise the layout counts
+//! bytes. PyTorch's `stride` counts elements. If there is `strides=` and nothing says which system
+//! it is from, the result is a question. A shape alone is a tuple. A tinygrad view with an offset
+//! is a layout composed with that offset. Of several views the last one is applied first, and its
+//! values index the elements of the one before, row by row.
 
 use tilewright_layout::{AnyLayout, Composed, Layout, LayoutError, Tree};
 use tilewright_notation::Value;
@@ -19,27 +19,27 @@ use crate::term::{Argument, Stopped, Term, TermKind, read_arguments, read_python
 use crate::tuple::value;
 use crate::width::element_bits;
 
-/// The row of the table for tinygrad.
+/// The reader of tinygrad.
 pub const TINYGRAD: Reader =
     Reader { system: System::Tinygrad, signs: &["View(", "ShapeTracker("], read: read_tinygrad };
 
-/// The row of the table for TIRx.
+/// The reader of TIRx.
 pub const TIRX: Reader = Reader { system: System::Tirx, signs: &["S["], read: read_tirx };
 
 const STRIDED: &[&str] = &["shape=", "shape =", "shape:", "size=", "torch.Size(", "'shape':", "\"shape\":"];
 
-/// The row of the table for NumPy.
+/// The reader of NumPy.
 pub const NUMPY: Reader =
     Reader { system: System::NumPy, signs: STRIDED, read: |context, at| read_strided(context, at, System::NumPy) };
 
-/// The row of the table for the interface of an array, whichever entry is its first.
+/// The reader of the array interface, whichever entry is first.
 pub const INTERFACE: Reader = Reader {
     system: System::NumPy,
     signs: &["{'data'", "{'shape'", "{'strides'", "{'typestr'", "{'descr'", "{'version'", "{'stream'", "{'mask'"],
     read: read_interface,
 };
 
-/// The row of the table for PyTorch.
+/// The reader of PyTorch.
 pub const TORCH: Reader =
     Reader { system: System::PyTorch, signs: STRIDED, read: |context, at| read_strided(context, at, System::PyTorch) };
 
@@ -58,7 +58,7 @@ pub(super) fn strided(shape: &[i64], strides: &[i64]) -> Result<Layout, LayoutEr
     Layout::new(&tuple(shape)?, &tuple(strides)?)
 }
 
-/// A layout behind an offset.
+/// A layout composed with an offset.
 pub(super) fn offset_by(layout: Layout, offset: i64) -> Result<AnyLayout, LayoutError> {
     if offset == 0 {
         return Ok(AnyLayout::from(layout));
@@ -105,7 +105,7 @@ fn argument<'a>(arguments: &'a [Argument], name: &str, position: usize) -> Optio
     named.or_else(|| arguments.get(position).filter(|argument| argument.name.is_none()))?.value()
 }
 
-/// Why a view with a mask is no layout, and the view of the elements that are in memory.
+/// Why a view with a mask is not a layout, with the view of the elements that are in memory.
 fn masked(shape: &[i64], strides: &[i64], offset: i64, mask: &Term) -> String {
     let why = "a view with a mask has elements that are in no memory, and a layout has none of these".to_owned();
     let ranges: Option<Vec<Vec<i64>>> =
@@ -159,14 +159,14 @@ fn view_of(term: &Term) -> Result<View, String> {
     Ok(View { shape, strides, offset })
 }
 
-/// Views, of which the last one is applied first.
+/// The composition of views, of which the last one is applied first.
 fn composed_views(views: &[View]) -> Result<AnyLayout, String> {
     let fail = |error: LayoutError| error.to_string();
     let Some((last, before)) = views.split_last() else { return Err("a ShapeTracker has at least one view".into()) };
     let layout = strided(&last.shape, &last.strides).map_err(fail)?;
     let mut found = offset_by(layout, last.offset).map_err(fail)?;
     for view in before.iter().rev() {
-        // By number, row by row: the last mode fastest.
+        // By index, row by row: the last mode is the fastest.
         let (shape, strides): (Vec<i64>, Vec<i64>) =
             (view.shape.iter().rev().copied().collect(), view.strides.iter().rev().copied().collect());
         let outer = strided(&shape, &strides).map_err(fail)?;
@@ -225,7 +225,8 @@ fn read_tirx(context: &Context<'_>, at: usize) -> Option<Found> {
     Some(Found { span, answer })
 }
 
-/// Strides with names of axes become steps along coordinates, in the order in which the names come.
+/// The layout of strides. Strides with names of axes become steps along coordinates, in the order
+/// in which the names first occur.
 fn tirx(shape: &str, strides: &str, span: std::ops::Range<usize>, context: &Context<'_>) -> Result<Reading, Refused> {
     let mut names: Vec<&str> = Vec::new();
     let mut text = String::new();
@@ -251,12 +252,12 @@ fn tirx(shape: &str, strides: &str, span: std::ops::Range<usize>, context: &Cont
     Ok(Reading::new(System::Tirx, "layout", layout, Unit::Coordinates).note(told.join(", ")))
 }
 
-/// A shape with or without strides, as arguments or words that follow each other.
+/// Reads a shape with or without strides, as arguments or as words in sequence.
 fn read_strided(context: &Context<'_>, at: usize, system: System) -> Option<Found> {
     let (parts, end) = match read_arguments(context.source, at, PARTS) {
         Ok(found) => found,
         Err(stopped) => {
-            // Only one of the two says so.
+            // Only one of the two readers reports the damage.
             return (system == System::PyTorch).then(|| damaged(at, &stopped));
         }
     };
@@ -288,7 +289,7 @@ fn read_strided(context: &Context<'_>, at: usize, system: System) -> Option<Foun
     let is_numpy = !is_torch && (kind.is_some() || find(&["typestr"]).is_some());
     let bits = kind.and_then(width_of_dtype).or(context.options.element_bits);
     let span = at..end;
-    // Each text is answered by one of the two rows.
+    // Each text is read by one of the two readers.
     let answer = match (&strides, system) {
         (None, System::PyTorch) if !is_numpy => shape_alone(system, &shape, span.clone()),
         (None, System::NumPy) if is_numpy => shape_alone(system, &shape, span.clone()),
@@ -300,7 +301,7 @@ fn read_strided(context: &Context<'_>, at: usize, system: System) -> Option<Foun
             bytes(&shape, strides, bits, span.clone())
         }
         (Some(_), _) if is_torch || is_numpy => return None,
-        // Nothing says whose strides they are.
+        // Nothing says which system the strides are from.
         (Some(_), System::NumPy) => {
             let systems = vec![System::NumPy, System::PyTorch];
             Err(Refused::ask(
@@ -344,7 +345,7 @@ fn shape_alone(system: System, shape: &[i64], span: std::ops::Range<usize>) -> R
     Ok(Reading::new(system, "shape", value(&format!("({})", shape.join(",")), span)?, Unit::None))
 }
 
-/// How many words with values are read as one description of an array.
+/// The largest number of words with values that describe one array.
 const PARTS: usize = 8;
 
 /// The bits of a `dtype`: by its name, or as NumPy writes it, `<f4`.
@@ -366,7 +367,7 @@ fn elements(
     Ok(Reading::new(system, "array", Value::Layout(AnyLayout::from(layout)), Unit::Elements { bits }))
 }
 
-/// Strides in bytes, as elements where the width is known and divides them.
+/// Strides in bytes, converted to elements if the width is known and divides them.
 pub(super) fn bytes(
     shape: &[i64],
     strides: &[i64],

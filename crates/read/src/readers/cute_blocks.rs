@@ -1,10 +1,10 @@
-//! Tiled products and copies as CuTe prints them, a head and a line for each part.
+//! Tiled MMAs and tiled copies as CuTe prints them: a head, and a line for each part.
 //!
-//! Law: each line is the layout that it shows. `LayoutA_TV` and its like map (thread, value) of one
-//! instruction to the colexicographic index in its operand's tile; `ValLayoutSrc` and its like map
-//! (thread, value) to the index of a value of the printed width. From the parts of a tiled product,
-//! the layouts of its whole tile follow; they are given where the printed threads are those of the
-//! atoms' arrangement, which is checked.
+//! Law: each line is the layout that it shows. `LayoutA_TV` and similar lines map (thread, value)
+//! of one instruction to the colexicographic index in its operand's tile. `ValLayoutSrc` and
+//! similar lines map (thread, value) to the index of a value of the printed width. The parts of a
+//! tiled MMA determine the layouts of its whole tile; these are given if the printed threads are
+//! those of the arrangement of atoms, which is checked.
 
 use std::ops::Range;
 
@@ -21,18 +21,18 @@ use crate::system::System;
 use crate::tuple::{Tuple, value};
 use crate::width::element_bits;
 
-/// The row of the table for C++.
+/// The reader of C++ prints.
 pub const READER: Reader = Reader {
     system: System::CutePrint,
     signs: &["TiledMMA", "TiledCopy", "MMA_Atom", "Copy_Atom", "ThrMMA", "ThrCopy"],
     read: read_cpp,
 };
 
-/// The row of the table for CuTe's Python.
+/// The reader of prints of CuTe's Python.
 pub const PYTHON: Reader =
     Reader { system: System::CuteDsl, signs: &["Tiled MMA", "Tiled Copy", "MMA Atom", "Copy Atom"], read: read_python };
 
-/// How many lines a block has at most.
+/// The largest number of lines of a block.
 const MOST_LINES: usize = 24;
 
 fn read_cpp(context: &Context<'_>, at: usize) -> Option<Found> {
@@ -62,8 +62,8 @@ fn block(context: &Context<'_>, at: usize, system: System, heads: &[&str]) -> Op
         let rest = cursor.rest();
         let text = rest.split(['\n', '\r']).next().unwrap_or("");
         if let Some(inner) = heads.iter().find(|inner| text.trim_end() == **inner) {
-            // A head inside of a block, `MMA_Atom` of `TiledMMA`; another block begins with its
-            // own.
+            // A head inside a block, such as `MMA_Atom` in `TiledMMA`. Another block begins with a
+            // head of its own.
             let own = head.starts_with("Tiled") || head.starts_with("Thr");
             if !own || (inner.starts_with("Tiled") && head.starts_with("Tiled")) || lines.is_empty() && inner == &head {
                 break;
@@ -94,13 +94,13 @@ fn block(context: &Context<'_>, at: usize, system: System, heads: &[&str]) -> Op
     Some(Found { span: at..end, answer: meaning(head, &lines, system) })
 }
 
-/// Passes the end of a line and what blanks stand before it.
+/// Skips the end of a line and the blanks before it.
 fn end_of_line(cursor: &mut Cursor<'_>) -> Option<()> {
     let _ = cursor.blanks(false).eat("\r");
     cursor.eat("\n").then_some(())
 }
 
-/// Whether a span holds a layout, a tuple, a number or a type: the value of a line.
+/// Whether a span is the value of a line: a layout, a tuple, a number or a type.
 fn is_value(source: &str, span: &Range<usize>) -> bool {
     let text = source.get(span.clone()).unwrap_or("");
     width(text).is_some() || part_value(text).is_some()
@@ -212,7 +212,7 @@ fn meaning(head: &str, lines: &[Line<'_>], system: System) -> Result<Reading, Re
     Ok(reading)
 }
 
-/// The layouts of the whole tile of a tiled product, from its parts.
+/// The layouts of the whole tile of a tiled MMA, from its parts; None if they do not match.
 fn tiled_product(parts: &[Part]) -> Option<Vec<(&'static str, Layout)>> {
     fn part<'a>(parts: &'a [Part], names: [&str; 2]) -> Option<&'a Value> {
         parts.iter().find(|part| names.contains(&part.name.as_str())).map(|part| &part.value)
@@ -226,7 +226,7 @@ fn tiled_product(parts: &[Part]) -> Option<Vec<(&'static str, Layout)>> {
         let [own, python] = [format!("Layout{operand}_TV"), format!("TV Layout {operand}")];
         integer([own.as_str(), python.as_str()])
     });
-    // In a tile of A two instructions may want one element: the rows are shared there.
+    // In a tile of A, two instructions may need the same element: they share its rows.
     let held = |layout: Layout, places: i64| {
         let holders = (layout.size() / places).max(1);
         if holders == 1 { ThreadValue::from(layout) } else { ThreadValue::shared(layout, holders) }
@@ -234,7 +234,7 @@ fn tiled_product(parts: &[Part]) -> Option<Vec<(&'static str, Layout)>> {
     let factors = [held(a?, m * k), held(b?, n * k), held(c?, m * n)];
     let types = MmaTypes::uniform(ValueType::F32);
     let atom = MmaAtom::new("printed", Arch::Universal, [m, n, k], types, atom_threads.clone(), factors).ok()?;
-    // The arrangement of atoms: the threads' modes behind the first, in units of atoms.
+    // The arrangement of atoms: the modes of the threads after the first, in units of atoms.
     let size = atom_threads.size();
     let modes: Vec<Layout> = (1..threads.rank()).filter_map(|mode| threads.mode(mode)).collect();
     let strides =
@@ -253,7 +253,8 @@ fn tiled_product(parts: &[Part]) -> Option<Vec<(&'static str, Layout)>> {
         _ => Tiler::Keep,
     };
     let product = TiledMma::new(atom, &arrangement, &permutation).ok()?;
-    // What is printed must be what follows, up to strides of modes of extent 1, which move nothing.
+    // The printed layout must equal the computed one, except for strides of modes of extent 1,
+    // which have no effect.
     let follows = product.thread_layout();
     if follows.shape() != threads.shape() || !follows.equivalent(&threads) {
         return None;

@@ -1,13 +1,13 @@
 //! Types and source text of CuTe in C++: `cute::Layout<cute::tuple<..>, ..>`,
 //! `make_layout(Shape<_4,_8>{}, LayoutRight{})`.
 //!
-//! Law: `Layout<S, D>` is the layout with these shapes and strides; numbers that C++ knows are
-//! numbers, those of the types `int`, `long` and so on are `?`. `ScaledBasis<T, i, j>` is a step of
-//! `T` along mode `i`, and in it along mode `j`. A `ComposedLayout` with `smem_ptr_flag_bits<w>`
-//! has a swizzle of byte addresses and elements of `w` bits; with a number as its offset, the
-//! swizzle acts on what the layout counts. In source, names in `make_shape(..)` and
-//! `make_stride(..)` are positive numbers that become known at launch. What is not known to be a
-//! layout, such as the parameter of a template, is passed over.
+//! Law: `Layout<S, D>` is the layout with these shapes and strides. Static numbers are numbers;
+//! those of the types `int`, `long` and so on are `?`. `ScaledBasis<T, i, j>` is a step of `T`
+//! along mode `i`, and in it along mode `j`. A `ComposedLayout` with `smem_ptr_flag_bits<w>` has a
+//! swizzle of byte addresses and elements of `w` bits; with a number as its offset, the swizzle
+//! acts on what the layout counts. In source code, names in `make_shape(..)` and `make_stride(..)`
+//! are positive parameters. Text that is not known to be a layout, such as a template parameter, is
+//! skipped.
 
 mod layouts;
 mod numbers;
@@ -27,7 +27,7 @@ use parse::Stop;
 
 pub use parse::{Node, parse};
 
-/// The row of the table.
+/// The reader.
 pub const READER: Reader = Reader {
     system: System::CuteCpp,
     signs: &[
@@ -62,14 +62,14 @@ pub const READER: Reader = Reader {
     read,
 };
 
-/// How far a type that is cut off is searched for whole layouts inside of it, in bytes.
+/// The distance in bytes in which a truncated type is searched for complete layouts inside it.
 const CUT_WINDOW: usize = 1 << 10;
 
 fn read(context: &Context<'_>, at: usize) -> Option<Found> {
     let mut cursor = Cursor::new(context.source, at);
     let (end, why) = match parse(&mut cursor) {
         Ok(node) => {
-            // A shape, a stride or a number alone is read where the text is nothing else.
+            // A shape, a stride or a number alone is read only if the text contains nothing else.
             let whole = context.source.trim().len() <= cursor.at - at + 1;
             let answer = Meanings { context, depth: 0 }.of(&node, whole)?;
             return Some(Found { span: at..cursor.at, answer });
@@ -88,22 +88,22 @@ fn read(context: &Context<'_>, at: usize) -> Option<Found> {
         return None;
     }
     let error = Refused::damaged(end..end, why).with_help("paste the whole type");
-    // What is whole inside of a short piece is still found.
+    // Complete layouts inside a short piece are still found.
     let span = if end - at > CUT_WINDOW { at..end } else { at..at + 1 };
     Some(Found { span, answer: Err(error) })
 }
 
-/// What trees mean, with the definitions of the text.
+/// Interprets trees, with the definitions of the text.
 pub struct Meanings<'a, 'b> {
     context: &'a Context<'b>,
-    /// How many definitions were followed.
+    /// The number of definitions that were followed.
     depth: usize,
 }
 
 type CppReading = Option<Result<Reading, Refused>>;
 
 impl<'a, 'b> Meanings<'a, 'b> {
-    /// Those of a text.
+    /// The interpreter for a text.
     pub fn new(context: &'a Context<'b>) -> Meanings<'a, 'b> {
         Meanings { context, depth: 0 }
     }
@@ -125,7 +125,8 @@ impl<'a, 'b> Meanings<'a, 'b> {
         }
     }
 
-    /// What a tree means; none for what is no layout. Shapes and numbers count with `whole`.
+    /// The meaning of a tree; None if it is not a layout. With `whole`, shapes and numbers count
+    /// too.
     pub fn of(&self, node: &Node, whole: bool) -> CppReading {
         let span = node.span.clone();
         match node.name.as_str() {
@@ -154,7 +155,7 @@ impl<'a, 'b> Meanings<'a, 'b> {
         }
     }
 
-    /// The tree of the definition that a name stands for.
+    /// The tree of the definition of a name.
     pub(super) fn defined(&self, node: &Node) -> Option<(Node, Meanings<'a, 'b>)> {
         if self.depth >= MAX_ALIASES || node.args.is_some() || node.call().is_some() {
             return None;

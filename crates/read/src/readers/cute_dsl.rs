@@ -1,11 +1,11 @@
 //! Layouts in the source of CuTe's Python: `cute.make_layout((4, 8), stride=(8, 1))`.
 //!
-//! Law: a call means what the function computes; a layout without strides is compact, first mode
-//! fastest. Names in shapes and strides are positive numbers that become known at launch; `None` in
-//! a coordinate keeps its mode. A call with anything else in it, such as a variable for a layout,
-//! is passed over; where the whole text is such a call, it is refused with the reason. An atom of
-//! shared memory, `make_smem_layout_atom(kind, type)`, is the layout that it prints.
-//! A call may go over lines and have comments.
+//! Law: a call means the value that the function computes; a layout without strides is compact,
+//! first mode fastest. Names in shapes and strides are positive parameters. `None` in a coordinate
+//! keeps its mode. A call with any other argument, such as a variable for a layout, is skipped; if
+//! it is the whole text, it is refused with the reason. A shared memory atom,
+//! `make_smem_layout_atom(kind, type)`, is the layout that it prints. A call may span lines and
+//! contain comments.
 
 use crate::cursor::Cursor;
 use crate::reader::{Context, Found, Reader};
@@ -15,7 +15,7 @@ use crate::system::System;
 use crate::tuple::value;
 use crate::width::element_bits;
 
-/// The row of the table.
+/// The reader.
 pub const READER: Reader = Reader {
     system: System::CuteDsl,
     signs: &[
@@ -59,7 +59,7 @@ pub const READER: Reader = Reader {
     read,
 };
 
-/// How deep calls and tuples nest.
+/// The largest nesting depth of calls and tuples.
 const MAX_DEPTH: usize = 24;
 
 fn read(context: &Context<'_>, at: usize) -> Option<Found> {
@@ -77,17 +77,17 @@ fn read(context: &Context<'_>, at: usize) -> Option<Found> {
     Some(Found { span, answer })
 }
 
-/// The refusal of a call that is the whole text, and says too little.
+/// The refusal of a call that is the whole text, but lacks information.
 fn unread(context: &Context<'_>, at: usize) -> Option<Found> {
     let mut cursor = Cursor::new(context.source, at);
     let name = cursor.take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.'));
-    // The names of CuTe in C++ are read elsewhere.
+    // CuTe's C++ names belong to another reader.
     let own = name.starts_with("cute.") || name.starts_with("make_smem_") || name.starts_with("get_smem_");
     if !own && name != "make_trivial_tiled_mma" {
         return None;
     }
     let before = context.source.get(..at)?.trim();
-    // `sm90_utils.` may stand before it, and `layout =`.
+    // `sm90_utils.` and `layout =` may precede it.
     let before = before.trim_end_matches(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.')).trim();
     let alone = before.is_empty() || (before.ends_with('=') && before.len() <= 120 && !before.contains('\n'));
     cursor.bracketed(b'(')?;
@@ -163,11 +163,11 @@ fn operand(cursor: &mut Cursor<'_>, depth: usize) -> Option<(String, DslKind)> {
     let _ = cursor.eat("cute.");
     let name = cursor.word()?;
     if cursor.peek() != Some(b'(') {
-        // A mode that is kept.
+        // `None` keeps its mode.
         if name == "None" && depth > 1 {
             return Some(("_".to_owned(), DslKind::Numbers));
         }
-        // A name in a shape; `.` or an operator after it makes it something else.
+        // A name in a shape. If `.` or an operator follows, it is something else.
         cursor.blanks(false);
         let alone = depth > 1 && matches!(cursor.peek(), Some(b',' | b')' | b']'));
         let free = name.starts_with(|c: char| c.is_ascii_alphabetic()) && tilewright_notation::function(name).is_none();
@@ -249,14 +249,14 @@ fn operand(cursor: &mut Cursor<'_>, depth: usize) -> Option<(String, DslKind)> {
     }
 }
 
-/// A layout in parentheses; a swizzle as it is.
+/// A layout in parentheses; a swizzle unchanged.
 fn wrapped(text: &str, kind: Option<&DslKind>) -> String {
     if kind == Some(&DslKind::Swizzle) { text.to_owned() } else { format!("({text})") }
 }
 
 type Items = (Vec<(String, DslKind)>, Vec<(String, String)>);
 
-/// Operands in parentheses, and those with names.
+/// Positional operands in parentheses, and operands with names.
 fn arguments(cursor: &mut Cursor<'_>, close: u8, depth: usize) -> Option<Items> {
     cursor.at += 1;
     let (mut items, mut keywords) = (Vec::new(), Vec::new());

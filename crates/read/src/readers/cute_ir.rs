@@ -1,9 +1,10 @@
-//! Types of the IR of CuTe's Python, and what its `print` writes of tensors.
+//! Types of the IR of CuTe's Python, and its printed tensors.
 //!
-//! Law: the text in quotes is a layout of elements, a swizzle in it too. A swizzle that stands
-//! beside the alignment, `!cute.memref<f16, smem, align<1024>, S<3,4,3>, "L">`, belongs to the
-//! pointer and acts on byte addresses: with the width of the element type it becomes one of
-//! elements. The shape and the strides of a `coord_tensor` are those of a tensor of coordinates.
+//! Law: the text in quotes is a layout of elements, including a swizzle in it. A swizzle after the
+//! alignment, `!cute.memref<f16, smem, align<1024>, S<3,4,3>, "L">`, belongs to the pointer and
+//! acts on byte addresses. With the width of the element type it is converted to a swizzle of
+//! element indices. The shape and the strides of a `coord_tensor` are those of a tensor of
+//! coordinates.
 
 use std::ops::Range;
 
@@ -18,10 +19,10 @@ use crate::system::System;
 use crate::tuple::{Tuple, value};
 use crate::width::{element_bits, swizzle_of_elements};
 
-/// The row of the table for types.
+/// The reader of types.
 pub const READER: Reader = Reader { system: System::CuteIr, signs: &["!cute."], read: read_type };
 
-/// The row of the table for what is printed.
+/// The reader of printed tensors.
 pub const PRINTED: Reader =
     Reader { system: System::CuteDsl, signs: &["tensor<", "ptr<", "raw_ptr(", "Tensor<0x"], read: read_printed };
 
@@ -33,7 +34,7 @@ fn read_type(context: &Context<'_>, at: usize) -> Option<Found> {
     let kind = cursor.word()?;
     let whole = context.source.trim().starts_with("!cute.") && context.source.trim().ends_with('>');
     let Some(inside) = cursor.bracketed(b'<') else {
-        // A line that ends inside of the brackets.
+        // The line ends inside the brackets.
         let known = matches!(kind, "layout" | "composed_layout" | "memref" | "coord_tensor");
         let end = context.source.get(cursor.at..)?.find('\n').map_or(context.source.len(), |end| cursor.at + end);
         let cut = known && cursor.peek() == Some(b'<');
@@ -120,8 +121,8 @@ fn read_printed(context: &Context<'_>, at: usize) -> Option<Found> {
     Some(Found { span, answer })
 }
 
-/// A tensor with its address: `raw_ptr(0x400: f16, smem, align<1024>) o (8,8):(8,1)` of a print at
-/// run time, `Tensor<0x400@gmem o (8,8):(8,1)>` of Python.
+/// A tensor with its address: `raw_ptr(0x400: f16, smem, align<1024>) o (8,8):(8,1)` as printed at
+/// run time, `Tensor<0x400@gmem o (8,8):(8,1)>` as printed by Python.
 fn read_address(context: &Context<'_>, at: usize, mut cursor: Cursor<'_>) -> Option<Found> {
     let source = context.source;
     let address = |byte: u8| byte.is_ascii_hexdigit() || byte == b'x';
@@ -153,7 +154,7 @@ fn read_address(context: &Context<'_>, at: usize, mut cursor: Cursor<'_>) -> Opt
     Some(Found { span: at..cursor.at, answer })
 }
 
-/// That coordinates count from one that is not the origin.
+/// Adds a note that coordinates count from one that is not the origin.
 fn from(reading: Reading, coordinate: &str) -> Reading {
     match coordinate.chars().all(|c| matches!(c, '0' | '(' | ')' | ',' | ' ')) {
         true => reading,
@@ -187,7 +188,7 @@ fn split(source: &str, inside: Range<usize>) -> Vec<Range<usize>> {
     parts.into_iter().map(trim).collect()
 }
 
-/// The layout in quotes, or as it is.
+/// The layout in quotes, or without quotes.
 fn quoted(source: &str, part: Range<usize>, system: System) -> Option<Result<Reading, Refused>> {
     let (text, steps) = inner_layout(source, part.clone())?;
     let unit = if steps { Unit::Coordinates } else { Unit::Elements { bits: None } };
@@ -203,7 +204,7 @@ fn inner_layout(source: &str, part: Range<usize>) -> Option<(String, bool)> {
     cursor.blanks(false).is_at_end().then_some(found)
 }
 
-/// What the attributes of a pointer say.
+/// The attributes of a pointer.
 struct IrPointer<'a> {
     kind: &'a str,
     what: &'static str,
@@ -236,7 +237,7 @@ impl<'a> IrPointer<'a> {
         Some(pointer)
     }
 
-    /// The swizzle in elements, with its notes.
+    /// The swizzle converted to element indices, with its notes.
     fn of_elements(
         &self,
         context: &Context<'_>,
@@ -289,7 +290,7 @@ fn memory(
     })())
 }
 
-/// The swizzle of a pointer; none if it has none.
+/// The swizzle of a pointer; None if it has none.
 fn pointer(context: &Context<'_>, parts: &[Range<usize>], system: System) -> Option<Result<Reading, Refused>> {
     let pointer = IrPointer::of(context.source, parts)?;
     pointer.swizzle?;
@@ -309,7 +310,7 @@ fn pointer(context: &Context<'_>, parts: &[Range<usize>], system: System) -> Opt
 /// `[128:1;64:1]`
 fn tiler(source: &str, part: Range<usize>) -> Option<Result<Reading, Refused>> {
     let text = source.get(part.clone())?.trim_matches('"');
-    // The characters of tilers with numbers, and nothing that is an operator or a name.
+    // Only characters of tilers with numbers, without operators and names.
     let mut cursor = Cursor::new(text, 0);
     tiler_item(&mut cursor, 0)?;
     if !cursor.is_at_end() {

@@ -1,11 +1,12 @@
-//! What CuTe's `print` writes in C++: layouts, swizzles, pointers, tensors.
+//! The output of CuTe's C++ `print`: layouts, swizzles, pointers, tensors.
 //!
-//! Law: `shape:stride` is the layout with these numbers, `_4` and `4` alike. `Sw<b,m,s> o n o L` is
-//! `c -> swizzle(n + L(c))` on whatever `L` counts. Where a pointer takes part, `Sw<..> o
-//! smem_ptr[16b](unset) o L` and `Sw<..>_smem_ptr[16b](0x..) o L`, the swizzle acts on addresses
-//! of bytes and `L` counts elements of the printed width: it is recast to elements. An address that
-//! is not aligned to what the swizzle moves becomes the offset of the composed layout, so that the
-//! result counts elements from the aligned address below.
+//! Law: `shape:stride` is the layout with these numbers, where `_4` and `4` are the same.
+//! `Sw<b,m,s> o n o L` is `c -> swizzle(n + L(c))`, in the unit that `L` counts. If a pointer is
+//! involved, `Sw<..> o smem_ptr[16b](unset) o L` or `Sw<..>_smem_ptr[16b](0x..) o L`, the swizzle
+//! acts on byte addresses and `L` counts elements of the printed width, so the swizzle is recast to
+//! elements. If an address is not aligned to the range that the swizzle permutes, the remainder
+//! becomes the offset of the composed layout, so that the result counts elements from the aligned
+//! address below.
 
 use tilewright_layout::Swizzle;
 
@@ -19,7 +20,7 @@ use crate::system::System;
 use crate::tuple::{Tuple, value};
 use crate::width::swizzle_of_elements;
 
-/// The row of the table.
+/// The reader.
 pub const READER: Reader = Reader {
     system: System::CutePrint,
     signs: &[
@@ -51,14 +52,14 @@ pub const READER: Reader = Reader {
     read,
 };
 
-/// A pointer as it is printed.
+/// A printed pointer.
 struct PrintedPointer {
     /// The memory, as a phrase for [`Reading::what`].
     what: &'static str,
     bits: i64,
-    /// None if it is unset.
+    /// The address; None if it is unset.
     address: Option<u64>,
-    /// How many logical elements share each that is stored.
+    /// The number of logical elements that share one stored element.
     sharing: i64,
 }
 
@@ -74,7 +75,7 @@ fn read(context: &Context<'_>, at: usize) -> Option<Found> {
         return None;
     };
     let span = at..cursor.at;
-    // `x.stride(): (8, 1)` is a call and what it gave.
+    // `x.stride(): (8, 1)` is a call and its result.
     let is_call = at > 0 && context.source.as_bytes().get(at - 1).is_some_and(u8::is_ascii_alphanumeric);
     if is_call && context.source.get(at..)?.starts_with("()") {
         return None;
@@ -86,7 +87,7 @@ fn read(context: &Context<'_>, at: usize) -> Option<Found> {
     }
     let answer = answer(span.clone());
     let Some((table, end)) = cute_tables::below(context.source, span.end) else { return Some(Found { span, answer }) };
-    // The table that `print_layout` draws below the layout shows the same.
+    // The table that `print_layout` draws below the layout shows the same layout.
     let shown = answer.as_ref().ok().and_then(Reading::layout);
     let differs = shown.is_some_and(|layout| !table.agrees(layout));
     let span = at..end;
@@ -99,11 +100,12 @@ fn read(context: &Context<'_>, at: usize) -> Option<Found> {
     Some(Found { span, answer })
 }
 
-/// How far back on its line the outside of a composition is looked for, in bytes.
+/// The distance in bytes that is searched backwards on the line for the outer part of a
+/// composition.
 const OUTSIDE: usize = 256;
 
-/// Whether a layout follows the circle of a composition whose outside is no layout that is read:
-/// what is whole was read with it.
+/// Whether a layout follows the `o` of a composition whose outer part is not supported. Complete
+/// compositions were read before.
 fn is_remnant(source: &str, at: usize) -> bool {
     let mut from = at.saturating_sub(OUTSIDE);
     while !source.is_char_boundary(from) {
@@ -113,14 +115,14 @@ fn is_remnant(source: &str, at: usize) -> bool {
     let before = before.rsplit('\n').next().unwrap_or("");
     let outside =
         before.strip_suffix('∘').or_else(|| before.strip_suffix('o').filter(|outside| outside.ends_with(' ')));
-    // A circle at the beginning of a line is the mark of a list.
+    // An `o` at the beginning of a line is a list mark.
     outside.is_some_and(|outside| {
         let signs = ["Sw<", "S<", "Swizzle(", "ptr[", "ptr_", "tmem_[", "sparse<"];
         outside.trim_end().ends_with('}') || signs.iter().any(|sign| outside.contains(sign))
     })
 }
 
-/// `((_8,_1),_4,_1)`, where the text is nothing else.
+/// `((_8,_1),_4,_1)`, if it is the whole text.
 fn tuple_alone(context: &Context<'_>, at: usize) -> Option<Found> {
     let source = context.source.trim_end();
     if !context.source.get(..at)?.trim().is_empty() || source.len() - at > TUPLE {
@@ -136,17 +138,17 @@ fn tuple_alone(context: &Context<'_>, at: usize) -> Option<Found> {
     Some(Found { span, answer: answer.map(|tuple| Reading::new(System::CutePrint, "tuple", tuple, Unit::None)) })
 }
 
-/// The longest tuple that is read alone, in bytes.
+/// The largest length of a tuple that is read alone, in bytes.
 const TUPLE: usize = 1 << 10;
 
-/// Where a layout can begin behind a bracket that begins none.
+/// The position at which a layout can begin after a bracket that begins none.
 ///
-/// Between it and the first character that is of no tuple, only what ends there, before a `:`, can
-/// be a shape: all that is open is open still.
+/// Up to the first character that does not belong to a tuple, only a bracket pair that ends
+/// directly before a `:` can be a shape, because all brackets that are still open remain open.
 fn resume(source: &str, at: usize) -> usize {
     let bytes = source.as_bytes();
     let mut opens: Vec<usize> = Vec::new();
-    // What ended last, and where.
+    // The last closed bracket pair, and its end.
     let (mut last, mut end) = (at, at);
     let mut next = at;
     while let Some(byte) = bytes.get(next) {
@@ -176,7 +178,7 @@ fn resume(source: &str, at: usize) -> usize {
 
 type PrintReading = Box<dyn FnOnce(std::ops::Range<usize>) -> Result<Reading, Refused>>;
 
-/// One text; what it means, once its place is known.
+/// Reads one text. Its meaning is computed once its location is known.
 fn text(cursor: &mut Cursor<'_>) -> Option<PrintReading> {
     if let Some(coordinate) = counted(cursor) {
         let layout = layout_text(cursor)?;
@@ -227,7 +229,7 @@ fn text(cursor: &mut Cursor<'_>) -> Option<PrintReading> {
     Some(Box::new(move |span| Ok(Reading::new(System::CutePrint, "layout", value(&layout, span)?, unit))))
 }
 
-/// A layout or a composed one without a pointer, in our notation, and whether its values are
+/// A layout or a composed layout without a pointer, in our notation, and whether its values are
 /// coordinates.
 pub(super) fn layout(cursor: &mut Cursor<'_>) -> Option<(String, bool)> {
     if let Some(swizzle) = swizzle(cursor) {
@@ -239,7 +241,7 @@ pub(super) fn layout(cursor: &mut Cursor<'_>) -> Option<(String, bool)> {
     let layout = layout_text(cursor)?;
     let steps = layout.contains('@');
     let kept = cursor.at;
-    // `A o offset o B` with a layout outside.
+    // `A o offset o B` with a layout as the outer map.
     if circle(cursor)
         && let Some(rest) = composed_rest(cursor)
     {
@@ -307,8 +309,8 @@ pub(super) fn layout_text(cursor: &mut Cursor<'_>) -> Option<String> {
     }
     cursor.blanks(false);
     let stride = Tuple::read(cursor).filter(|stride| !stride.keeps())?;
-    // `12:30` is a time, and `file:12:30` a place: numbers alone are a layout where CuTe marks one
-    // as static.
+    // `12:30` is a time, and `file:12:30` a location. Numbers alone are a layout only if CuTe marks
+    // one of them as static.
     if matches!(shape, Tuple::Known(_)) && matches!(stride, Tuple::Known(_)) {
         let text = cursor.source.get(start..cursor.at).unwrap_or("");
         let alone = start == 0 && cursor.is_at_end();
@@ -319,7 +321,7 @@ pub(super) fn layout_text(cursor: &mut Cursor<'_>) -> Option<String> {
     Some(format!("{shape}:{stride}"))
 }
 
-/// ` o L` behind a pointer, in our notation: a layout, or a composed one.
+/// ` o L` after a pointer, in our notation: a layout, or a composed layout.
 fn behind(cursor: &mut Cursor<'_>) -> Option<String> {
     if !circle(cursor) {
         return None;
@@ -335,10 +337,10 @@ fn behind(cursor: &mut Cursor<'_>) -> Option<String> {
     }
 }
 
-/// `smem_ptr[16b](0x7f..)` and its like.
+/// `smem_ptr[16b](0x7f..)` and similar pointers.
 fn pointer(cursor: &mut Cursor<'_>) -> Option<PrintedPointer> {
-    // Older headers write the width behind the name: `smem_ptr_16b(unset)`. Elements of less than a
-    // byte have a place in their byte: `subptr[4b](0x400.0)`.
+    // Older headers write the width after the name: `smem_ptr_16b(unset)`. The address of elements
+    // of less than a byte has a position within its byte: `subptr[4b](0x400.0)`.
     const MEMORIES: &[(&str, &str)] = &[
         ("smem_ptr_", "tensor in shared memory"),
         ("gmem_ptr_", "tensor in global memory"),
@@ -377,7 +379,7 @@ fn pointer(cursor: &mut Cursor<'_>) -> Option<PrintedPointer> {
             let whole = |digits: &str| u64::from_str_radix(digits.strip_prefix("0x").unwrap_or(digits), 16).ok();
             match digits.split_once('.') {
                 None => Some(whole(digits)?),
-                // Within a byte: the place from its beginning on.
+                // At position 0 within a byte, the address is that of the byte.
                 Some((byte, "0")) if tag.ends_with("subptr[") => Some(whole(byte)?),
                 Some(_) if tag.ends_with("subptr[") => return None,
                 // Tensor memory has addresses of lanes and columns.
@@ -419,7 +421,7 @@ fn tensor(pointer: &PrintedPointer, layout: &str, span: std::ops::Range<usize>) 
     Ok(if pointer.sharing > 1 { reading.note(sparse::note(pointer.sharing)) } else { reading })
 }
 
-/// A layout behind a swizzle of byte addresses.
+/// A layout composed with a swizzle of byte addresses.
 fn swizzled(
     swizzle: &str,
     pointer: &PrintedPointer,
@@ -444,7 +446,7 @@ fn swizzled(
     if pointer.sharing > 1 {
         notes.push(sparse::note(pointer.sharing));
     }
-    // The bytes within which the swizzle moves: 2^(bits + base + |shift|).
+    // The bytes within which the swizzle permutes: 2^(bits + base + |shift|).
     let reach = bytes.bits() + bytes.base() + bytes.shift().abs();
     let span_bytes = u32::try_from(reach).ok().and_then(|reach| 1_u64.checked_shl(reach));
     let over = match (pointer.address, span_bytes) {

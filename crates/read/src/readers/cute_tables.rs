@@ -1,11 +1,10 @@
-//! Tables of CuTe: what `print_layout` draws with `+---+`, and `print_latex` as nodes of TikZ.
+//! CuTe's tables: drawn by `print_layout` with `+---+`, and by `print_latex` as TikZ nodes.
 //!
 //! Law: the cell in row `i` and column `j` shows the index to which the layout sends `(i,j)`, or
-//! the thread and the value that hold this element of the tile. A table of indices is the layout
-//! of rank 2 with these values; a table of threads and values is read the other way round, as the
-//! layout from (thread, value) to elements, numbered first dimension fastest. Below the line with
-//! a layout, the table shows that layout once more: the two are one reading, and where they differ
-//! it is refused.
+//! the thread and the value that hold this element of the tile. A table of indices is the layout of
+//! rank 2 with these values; a table of threads and values is read the other way round, as the
+//! layout from (thread, value) to elements, numbered first dimension fastest. A table below a line
+//! with a layout shows that layout again. The two are one reading, which is refused if they differ.
 
 use std::ops::Range;
 
@@ -19,25 +18,25 @@ use crate::reading::{Part, Reading, Unit};
 use crate::refused::Refused;
 use crate::system::System;
 
-/// The row of the table.
+/// The reader.
 pub const READER: Reader = Reader { system: System::CutePrint, signs: &["+--", TIKZ], read };
 
 const TIKZ: &str = "\\begin{tikzpicture}";
 
-/// The most cells that are read.
+/// The largest number of cells that are read.
 const MAX_CELLS: usize = 1 << 18;
 
-/// How far above a picture its comments are looked for, in bytes.
+/// The distance in bytes above a picture that is searched for its comments.
 const HEAD: usize = 1 << 10;
 
-/// What a cell shows.
+/// The content of a cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Cell {
     Index(i64),
     Held { thread: i64, value: i64 },
 }
 
-/// Cells row by row.
+/// The cells, row by row.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Table {
     rows: usize,
@@ -45,7 +44,7 @@ pub(super) struct Table {
     cells: Vec<Cell>,
 }
 
-/// A table with the end of its text, or the place at which it is damaged and why.
+/// A table with the end of its text, or the position and the reason of damage.
 type Drawn = Result<(Table, usize), (usize, &'static str)>;
 
 fn read(context: &Context<'_>, at: usize) -> Option<Found> {
@@ -73,8 +72,8 @@ fn read(context: &Context<'_>, at: usize) -> Option<Found> {
     })
 }
 
-/// A table of indices that stands directly below a place, and where it ends; none if there is
-/// another table, or none.
+/// A table of indices directly below a position, and its end; None if there is another table, or
+/// none.
 pub(super) fn below(source: &str, at: usize) -> Option<(Table, usize)> {
     let mut cursor = Cursor::new(source, at);
     end_of_line(&mut cursor)?;
@@ -102,7 +101,7 @@ fn end_of_line(cursor: &mut Cursor<'_>) -> Option<()> {
     cursor.eat("\n").then_some(())
 }
 
-/// How many numbers a line has, where they are 0, 1, 2 and so on.
+/// The count of numbers in a line if they are 0, 1, 2 and so on.
 fn numbered(line: &str) -> Option<usize> {
     let mut count = 0_usize;
     for word in line.split_whitespace() {
@@ -114,7 +113,7 @@ fn numbered(line: &str) -> Option<usize> {
     (count > 0).then_some(count)
 }
 
-/// How many columns the line above a place numbers.
+/// The number of columns in the line above a position.
 fn columns_above(source: &str, at: usize) -> Option<usize> {
     let before = source.get(..at)?.trim_end_matches([' ', '\t']);
     let line = before.strip_suffix('\n')?;
@@ -122,9 +121,9 @@ fn columns_above(source: &str, at: usize) -> Option<usize> {
     numbered(line.get(line.len() - start.unwrap_or(line.len().min(MAX_CELLS))..)?)
 }
 
-/// The table whose first rule begins at a place; none if there is none of CuTe.
+/// The table whose first rule begins at a position; None if it is not a table of CuTe.
 fn framed(source: &str, at: usize) -> Option<Drawn> {
-    // A rule stands alone on its line.
+    // A rule is alone on its line.
     let bytes = source.as_bytes();
     let mut start = at;
     while start > 0 && matches!(bytes.get(start - 1), Some(b' ' | b'\t')) {
@@ -144,7 +143,7 @@ fn framed(source: &str, at: usize) -> Option<Drawn> {
     loop {
         let row = table.row(&mut cursor);
         if table.rows == 0 {
-            // The first row says whether it is a table of CuTe.
+            // The first row shows whether it is a table of CuTe.
             row?;
         } else if row.is_none() {
             return Some(Err((cursor.at, "a row of the table is damaged or cut off")));
@@ -156,7 +155,7 @@ fn framed(source: &str, at: usize) -> Option<Drawn> {
         if !cursor.blanks(false).eat(rule) {
             return Some(Err((cursor.at, "the table is damaged or cut off: a rule is wanted here")));
         }
-        // Another row begins with its number.
+        // The next row begins with its number.
         let end = cursor.at;
         if end_of_line(&mut cursor).is_none() || !table.continues(cursor) {
             return Some(Ok((table, end)));
@@ -169,14 +168,14 @@ impl Table {
         self.cells.iter().all(|cell| matches!(cell, Cell::Index(_)))
     }
 
-    /// Whether a line begins as the next row.
+    /// Whether a line begins like the next row.
     fn continues(&self, mut cursor: Cursor<'_>) -> bool {
         let number = cursor.blanks(false).integer();
         cursor.blanks(false);
         number == i64::try_from(self.rows).ok() && cursor.eat("|")
     }
 
-    /// A line such as ` 0  |  0 |  8 |`; `T 3 V 1` in place of an index.
+    /// Reads a line such as ` 0  |  0 |  8 |`, or with `T 3 V 1` instead of an index.
     fn row(&mut self, cursor: &mut Cursor<'_>) -> Option<()> {
         if !self.continues(*cursor) {
             return None;
@@ -197,7 +196,7 @@ impl Table {
         end_of_line(cursor)
     }
 
-    /// The cell of a row and a column.
+    /// The cell in a row and a column.
     fn at(&self, row: usize, column: usize) -> Option<Cell> {
         self.cells.get(row * self.columns + column).copied()
     }
@@ -207,7 +206,7 @@ impl Table {
         (0..self.columns).flat_map(move |column| (0..self.rows).filter_map(move |row| self.at(row, column)))
     }
 
-    /// Whether a layout has the indices of the table.
+    /// Whether a layout has the values of the table.
     pub(super) fn agrees(&self, layout: &AnyLayout) -> bool {
         let mut cells = self.columnwise().zip(0_i64..);
         layout.known_shape().and_then(|shape| shape.product().ok()) == i64::try_from(self.cells.len()).ok()
@@ -261,7 +260,7 @@ impl Table {
     }
 }
 
-/// The value of a layout at an index, where it is a known integer.
+/// The value of a layout at an index, if it is a known integer.
 fn index_of(layout: &AnyLayout, index: i64) -> Option<i64> {
     match layout {
         AnyLayout::Integer(layout) => layout.eval(&index).ok(),
@@ -284,13 +283,13 @@ fn cell(cursor: &mut Cursor<'_>) -> Option<Cell> {
     Some(Cell::Held { thread: number("T")?, value: number("V")? })
 }
 
-/// What `print_latex` draws, without the lines above it.
+/// Reads the output of `print_latex`, without the lines above it.
 fn pictures(context: &Context<'_>, at: usize) -> Option<Found> {
     let (tables, end) = tikz(context.source, at);
     if tables.is_empty() {
         return None;
     }
-    // The layouts stand in comments above.
+    // The layouts are in comments above.
     let mut from = at.saturating_sub(HEAD);
     while !context.source.is_char_boundary(from) {
         from += 1;
@@ -335,8 +334,8 @@ fn pictures(context: &Context<'_>, at: usize) -> Option<Found> {
     Some(Found { span, answer })
 }
 
-/// The rectangles of cells in a picture of TikZ, and where it ends. C stands at the origin, A left
-/// of it, B above with its K downwards; a copy's second tile stands right of the first.
+/// The rectangles of cells in a TikZ picture, and its end. C is at the origin, A to its left, and B
+/// above it with its K downwards. The second tile of a copy is to the right of the first.
 fn tikz(source: &str, at: usize) -> (Vec<Table>, usize) {
     let mut nodes: Vec<([i64; 2], Cell)> = Vec::new();
     let mut cursor = Cursor::new(source, at + TIKZ.len());
@@ -361,7 +360,7 @@ fn tikz(source: &str, at: usize) -> (Vec<Table>, usize) {
     (rectangles(&nodes), cursor.at)
 }
 
-/// `\node[fill=..] at (0,1) {8};`, or with a thread and a value. Labels have no options.
+/// `\node[fill=..] at (0,1) {8};`, also with a thread and a value. Labels have no options.
 fn node(cursor: &mut Cursor<'_>) -> Option<([i64; 2], Cell)> {
     if !cursor.eat("\\node[") {
         return None;
@@ -384,7 +383,7 @@ fn node(cursor: &mut Cursor<'_>) -> Option<([i64; 2], Cell)> {
     cursor.eat("}").then_some(([row, column], shown))
 }
 
-/// The cells as tables: those at the origin, left of it, above it, and behind a gap.
+/// The cells as tables: those at the origin, to the left of it, above it, and beyond a gap.
 fn rectangles(nodes: &[([i64; 2], Cell)]) -> Vec<Table> {
     let mut columns: Vec<i64> = nodes
         .iter()
@@ -419,7 +418,7 @@ fn rectangles(nodes: &[([i64; 2], Cell)]) -> Vec<Table> {
     tables
 }
 
-/// The table whose every cell is there once.
+/// The table in which every cell occurs once.
 fn table_of(nodes: &[([i64; 2], Cell)]) -> Option<Table> {
     let range = |axis: usize| {
         let all = nodes.iter().filter_map(|(place, _)| place.get(axis).copied());

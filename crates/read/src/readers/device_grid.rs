@@ -1,22 +1,22 @@
 //! The grid of devices that `jax.debug.visualize_array_sharding` draws.
 //!
 //! Law: a cell shows the devices that hold a part of the array, row by row and column by column,
-//! all parts of one size. That is a sharding over tiles with a list of devices, as XLA has it;
-//! several devices in a cell hold copies. An array of one dimension has one row. The picture does
-//! not show the shape, which is asked for.
+//! all parts of one size. That is a sharding over tiles with a list of devices, as in XLA; several
+//! devices in a cell hold copies. An array of one dimension has one row. The picture does not show
+//! the shape, so the shape is a question.
 
 use crate::reader::{Context, Found, Reader};
 use crate::readers::sharding::of_tiles;
 use crate::refused::{Missing, Refused};
 use crate::system::System;
 
-/// The row of the table.
+/// The reader.
 pub const READER: Reader = Reader { system: System::Jax, signs: &["┌─"], read };
 
-/// How far a picture is indented at most.
+/// The largest indentation of a picture.
 const INDENT: usize = 64;
 
-/// The most lines of a picture.
+/// The largest number of lines of a picture.
 const MAX_LINES: usize = 512;
 
 fn read(context: &Context<'_>, at: usize) -> Option<Found> {
@@ -59,7 +59,7 @@ fn read(context: &Context<'_>, at: usize) -> Option<Found> {
         }
     }
     let devices = grid.iter().flatten().map(Vec::len);
-    // Other pictures are drawn with these lines too.
+    // These lines are also used for other pictures.
     let each = devices.clone().next().filter(|each| *each > 0)?;
     let end = at + context.source.get(at..end)?.trim_end().len();
     let span = at..end;

@@ -2,11 +2,11 @@
 //!
 //! Law: `DTensor(local_tensor=.., device_mesh=.., placements=..)` prints the mesh and the
 //! placements of the whole tensor and the part of one device. The shape of the whole tensor does
-//! not follow from that part, because the last devices may have less: it is asked for, and a shape
-//! under which no device has a part of the printed size is refused. `Spec(f32[8, 6](S(0)R))` is a
-//! short form: `S(0)` is `Shard(0)`, `R` `Replicate()`, `P(sum)` `Partial()`, `_S(0, 2)`
-//! `_StridedShard(0, 2)`. A part of a sum is a summand; parts that are reduced otherwise have no
-//! layout here.
+//! not follow from that part, because the last devices may have smaller parts. So the shape is a
+//! question, and a shape under which no device has a part of the printed size is refused.
+//! `Spec(f32[8, 6](S(0)R))` is a short form: `S(0)` is `Shard(0)`, `R` is `Replicate()`, `P(sum)`
+//! is `Partial()`, and `_S(0, 2)` is `_StridedShard(0, 2)`. A partial sum is a summand; partial
+//! values of other reductions have no layout here.
 
 use std::ops::Range;
 
@@ -20,7 +20,7 @@ use crate::refused::{Missing, Refused};
 use crate::system::System;
 use crate::term::read as read_term;
 
-/// The row of the table.
+/// The reader.
 pub const READER: Reader = Reader { system: System::PyTorch, signs: &["DTensor(", "Spec("], read };
 
 fn read(context: &Context<'_>, at: usize) -> Option<Found> {
@@ -31,7 +31,7 @@ fn read(context: &Context<'_>, at: usize) -> Option<Found> {
         None => {
             let inner = rest.strip_prefix("Spec(")?;
             let begin = inner.trim_start_matches(['(', ' ']);
-            // Another `Spec(` has other words in it.
+            // Another `Spec(` contains other words.
             let is_placement = ["S(", "R", "P", "_S("].iter().any(|sign| begin.starts_with(sign));
             let is_type = begin.split_once('[').is_some_and(|(kind, _)| kind.len() < 12 && is_type(kind));
             (is_placement || is_type).then_some(inner)?
@@ -39,7 +39,7 @@ fn read(context: &Context<'_>, at: usize) -> Option<Found> {
     };
     let open = rest.find('(')?;
     let Some(end) = closed(rest.get(open..)?) else {
-        // What stands on the line of a damaged text is a part of it.
+        // The line of a damaged text is part of it.
         let line = rest.bytes().take(WINDOW).position(|byte| byte == b'\n').unwrap_or(rest.len().min(WINDOW));
         let span = at..at + line.max(rest.len() - inner.len());
         let refused = Refused::damaged(span.clone(), "the text is damaged or cut off: its bracket is not closed");
@@ -59,7 +59,7 @@ fn is_type(word: &str) -> bool {
     digits.len() < word.len() && digits.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
-/// The value of an argument by name, outside of brackets.
+/// The value of a named argument, outside brackets.
 fn argument<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let (mut depth, mut start) = (0_usize, 0);
     let mut parts = Vec::new();
@@ -107,13 +107,13 @@ fn of_tensor(context: &Context<'_>, inside: &str, span: Range<usize>) -> Result<
     Ok(reading)
 }
 
-/// Extents as `2x3`.
+/// Extents as text, `2x3`.
 fn by(extents: &[i64]) -> String {
     extents.iter().map(i64::to_string).collect::<Vec<_>>().join("x")
 }
 
 /// The extents of the values in `tensor([[1., 2.], [3., 4.]], device='cuda:0')`, or `size=(2, 2)`;
-/// none if values are left out.
+/// None if values are elided.
 fn shape_of_local(text: &str) -> Option<Vec<i64>> {
     if let Some((_, size)) = text.split_once("size=") {
         return read_term(size, 0).ok()?.numbers();
@@ -160,7 +160,7 @@ fn shape_of_local(text: &str) -> Option<Vec<i64>> {
     Some(shape.into_iter().map(|(_, extent)| extent).collect())
 }
 
-/// `f32[8, 6](S(0)R)`, and of older versions `(S(0), R) on (8, 6)`; none for another text.
+/// `f32[8, 6](S(0)R)`, or `(S(0), R) on (8, 6)` of older versions; None for another text.
 fn of_spec(context: &Context<'_>, inside: &str, span: Range<usize>) -> Option<Result<Reading, Refused>> {
     let inside = inside.trim();
     let (short, shape) = match inside.split_once(" on ") {
@@ -185,7 +185,7 @@ fn of_spec(context: &Context<'_>, inside: &str, span: Range<usize>) -> Option<Re
     })
 }
 
-/// Placements in their long form.
+/// Short placements in their long form.
 fn long_forms(short: &str) -> Option<String> {
     let mut found = Vec::new();
     let mut rest = short.trim_start();

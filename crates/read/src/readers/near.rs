@@ -1,18 +1,18 @@
-//! The shape of what an attribute belongs to, from the type beside it.
+//! The shape for an attribute, from the type beside it.
 //!
-//! Law: an attribute of an argument or a result stands in braces behind its type, `%arg0:
-//! tensor<8x16xf32> {sdy.sharding = ..}`. One of an operation stands before the colon of its types,
-//! of which the results count. Types of HLO give no shape, because the partitioner replaces them by
-//! the types of one device and keeps the attribute. Only the line of the attribute is looked at,
-//! and a bounded part of it.
+//! Law: an attribute of an argument or a result is in braces after its type, `%arg0:
+//! tensor<8x16xf32> {sdy.sharding = ..}`. An attribute of an operation precedes the colon of its
+//! types, of which the results count. HLO types give no shape, because the partitioner replaces
+//! them by the types of one device and keeps the attribute. Only a bounded part of the attribute's
+//! line is searched.
 
 use std::ops::Range;
 
-/// How far on its line the type of an attribute is looked for, in bytes.
+/// The distance in bytes on its line in which the type of an attribute is searched.
 const WINDOW: usize = 1 << 12;
 
-/// The shape of the argument, or of the result with this number, to which the attribute at these
-/// bytes belongs; none if no type with known extents says it.
+/// The shape of the argument, or of the result with this index, to which the attribute at these
+/// bytes belongs; None if no type with known extents gives it.
 pub(super) fn shape_beside(source: &str, span: Range<usize>, result: usize) -> Option<Vec<i64>> {
     let before = line_before(source, span.start);
     let after = line_after(source, span.end);
@@ -54,7 +54,7 @@ fn line_after(source: &str, at: usize) -> &str {
     after.split('\n').next().unwrap_or("")
 }
 
-/// Where the brace opens that is not closed before the end of a text.
+/// The position of the last brace that opens and is not closed before the end of a text.
 fn open_brace(text: &str) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, byte) in text.bytes().enumerate().rev() {
@@ -68,7 +68,7 @@ fn open_brace(text: &str) -> Option<usize> {
     None
 }
 
-/// What stands behind the brace that closes what was opened before a text.
+/// The text after the brace that closes one opened before the text.
 fn closed_brace(text: &str) -> Option<&str> {
     let mut depth = 0_usize;
     for (at, byte) in text.bytes().enumerate() {
@@ -82,13 +82,13 @@ fn closed_brace(text: &str) -> Option<&str> {
     None
 }
 
-/// The shape of the type of a tensor with which a text ends.
+/// The shape of the tensor type with which a text ends.
 fn of_tensor_at_end(text: &str) -> Option<Vec<i64>> {
     let (shape, rest) = of_tensor(text.get(text.rfind("tensor<")?..)?)?;
     rest.is_empty().then_some(shape)
 }
 
-/// The shape of the type of a tensor with which a text begins, and what follows it.
+/// The shape of the tensor type with which a text begins, and the text after it.
 fn of_tensor(text: &str) -> Option<(Vec<i64>, &str)> {
     let inner = text.trim_start().strip_prefix("tensor<")?;
     let mut depth = 1_usize;
@@ -111,10 +111,10 @@ fn of_tensor(text: &str) -> Option<(Vec<i64>, &str)> {
     Some((shape, inner.get(end + 1..)?))
 }
 
-/// The shape of a result in what follows the attributes of an operation: `: tensor<..>`, `: (..) ->
-/// tensor<..>`, or several in parentheses.
+/// The shape of a result in the text after the attributes of an operation: `: tensor<..>`, `: (..)
+/// -> tensor<..>`, or several in parentheses.
 fn of_results(text: &str, result: usize) -> Option<Vec<i64>> {
-    // The signs that close generic attributes stand before the colon.
+    // The brackets that close generic attributes precede the colon.
     let types = text.trim_start_matches(['>', ']', ' ', '"', '}']).strip_prefix(':')?;
     let mut results = match types.rsplit_once("->") {
         Some((_, results)) => results.trim_start(),

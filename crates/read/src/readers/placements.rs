@@ -1,20 +1,22 @@
 //! Placements of PyTorch as text: `[Shard(0), Replicate(), Partial(sum)]`.
 //!
-//! Law: a part of a sum is the only reduction that a layout has, so others are refused.
+//! Law: a partial sum is the only partial value that a layout has, so those of other reductions are
+//! refused.
 
 use std::ops::Range;
 
 use crate::refused::Refused;
 
-/// The most bytes of a tensor that is printed with its values: PyTorch prints a thousand at most.
+/// The largest number of bytes of a tensor that is printed with its values. PyTorch prints at most
+/// a thousand values.
 pub(super) const WINDOW: usize = 1 << 14;
 
-/// Where the bracket with which a text begins is closed.
+/// The position of the bracket that closes the first one of a text.
 pub(super) fn closed(text: &str) -> Option<usize> {
     closed_in(text, WINDOW)
 }
 
-/// The same, if that is within the first bytes. `<=` is no bracket.
+/// As [`closed`], within a window of bytes. `<=` is not a bracket.
 pub(super) fn closed_in(text: &str, window: usize) -> Option<usize> {
     let mut depth = 0_usize;
     let mut quoted = false;
@@ -34,9 +36,9 @@ pub(super) fn closed_in(text: &str, window: usize) -> Option<usize> {
     None
 }
 
-/// Placements whose parts of sums have one spelling, `Partial()`.
+/// The placements with one spelling for partial sums, `Partial()`.
 ///
-/// Errors: parts that are not added (E1304).
+/// Errors: partial values of a reduction that is not a sum (E1304).
 pub(super) fn with_sums(text: &str, span: &Range<usize>) -> Result<String, Refused> {
     let mut written = String::new();
     let mut rest = text;

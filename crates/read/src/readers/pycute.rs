@@ -1,10 +1,10 @@
-//! Layouts as pycute, CuTe's algebra in Python, and the package tensor-layouts print them.
+//! Layouts as printed by pycute, CuTe's algebra in Python, and by the package tensor-layouts.
 //!
 //! Law: `Layout((4, 8), (8, 1))` has a shape and strides, as in CuTe; `Swizzle(3, 0, 3)` is
-//! `S<3,0,3>` of the numbers that the layout behind it has; `ComposedLayout(outer, inner,
+//! `S<3,0,3>` in the unit of the layout to which it is applied; `ComposedLayout(outer, inner,
 //! offset=5)`, printed `(outer) o {5} o (inner)`, sends `c` to `outer(5 + inner(c))`. A tensor
-//! begins at its offset, `{4} ∘ (4, 8) : (8, 1)`. An atom is its layouts from (thread, value) to
-//! elements of its operands.
+//! begins at its offset, `{4} ∘ (4, 8) : (8, 1)`. An atom consists of the layouts from (thread,
+//! value) to the elements of its operands.
 
 use std::ops::Range;
 
@@ -20,7 +20,7 @@ use crate::system::System;
 use crate::term::{Argument, Term, TermKind, read_python};
 use crate::tuple::value;
 
-/// The row of the table.
+/// The reader.
 pub const READER: Reader = Reader {
     system: System::CuteDsl,
     signs: &["Layout(", "ComposedLayout(", "Swizzle(", "(Swizzle(", "MMAAtom(name=", "Tensor({", "{"],
@@ -56,12 +56,12 @@ fn layout(made: Value) -> Reading {
     Reading::new(System::CuteDsl, "layout", made, Unit::Elements { bits: None })
 }
 
-/// Whether a call is a layout of a shape and strides, and nothing else.
+/// Whether a call is a layout with only a shape and strides.
 pub(super) fn is_plain(source: &str, at: usize) -> bool {
     read_python(source, at).ok().is_some_and(|term| expression(&term, 0).is_some())
 }
 
-/// Numbers and tuples of them, as in our notation.
+/// A number or a tuple, in our notation.
 fn tuple(term: &Term, depth: usize) -> Option<String> {
     match &term.kind {
         TermKind::Number(number) => Some(number.to_string()),
@@ -76,7 +76,7 @@ fn tuple(term: &Term, depth: usize) -> Option<String> {
     }
 }
 
-/// A layout in our notation; none for another call.
+/// A layout in our notation; None for any other call.
 fn expression(term: &Term, depth: usize) -> Option<String> {
     let (name, arguments) = term.call().filter(|_| depth <= MAX_DEPTH)?;
     let plain: Vec<&Term> =
@@ -118,7 +118,7 @@ fn circled(context: &Context<'_>, at: usize) -> Option<Found> {
     Some(Found { span, answer })
 }
 
-/// A swizzle or a layout in parentheses of its own.
+/// A swizzle or a layout in its own parentheses.
 fn group(cursor: &mut Cursor<'_>) -> Option<String> {
     cursor.eat("(").then_some(())?;
     let found = if cursor.rest().starts_with("Swizzle(") {
@@ -144,7 +144,7 @@ fn tensor(context: &Context<'_>, at: usize) -> Option<Found> {
         cursor.eat_spaced(")").then_some(())?;
     }
     let span = at..cursor.at;
-    // An offset stands behind a layout that keeps every number.
+    // The offset is composed with a layout that is the identity on a large enough range.
     let made = value(&format!("cosize({text})"), span.clone()).and_then(|reach| {
         let reach = reach.to_string().parse::<i64>().unwrap_or(0).max(1).saturating_add(offset.saturating_abs());
         let text = if offset == 0 { text } else { format!("{reach}:1 o {offset} o {text}") };

@@ -1,9 +1,9 @@
-//! Tensors that JAX and PyTorch shard over devices, as their objects print themselves.
+//! Tensors that JAX and PyTorch shard over devices, as their objects are printed.
 //!
 //! Law: `NamedSharding(mesh=.., spec=..)`, `GSPMDSharding({devices=..})` and `DTensorSpec(..)` are
-//! the sharded layouts that `tilewright_mesh` has for them, on the mesh that they print, for the
-//! shape of the tensor. The shape stands in a `DTensorSpec` as `tensor_meta`; else it is asked for.
-//! A `PartitionSpec` or placements alone do not say their mesh, which is asked for.
+//! the sharded layouts that `tilewright_mesh` has for them, on the printed mesh, for the shape of
+//! the tensor. A `DTensorSpec` has the shape in `tensor_meta`; otherwise the shape is a question. A
+//! `PartitionSpec` or placements alone lack the mesh, which is then a question.
 
 use tilewright_mesh::{Mesh, ShardedLayout};
 
@@ -16,7 +16,7 @@ use crate::refused::{Missing, Refused};
 use crate::system::System;
 use crate::term::{Term, TermKind, read as read_term};
 
-/// The row of the table for JAX.
+/// The reader of JAX.
 pub const JAX: Reader = Reader {
     system: System::Jax,
     signs: &[
@@ -33,7 +33,7 @@ pub const JAX: Reader = Reader {
     read: |context, at| read(context, at, System::Jax),
 };
 
-/// The row of the table for DTensor.
+/// The reader of DTensor.
 pub const DTENSOR: Reader = Reader {
     system: System::PyTorch,
     signs: &[
@@ -61,7 +61,7 @@ fn read(context: &Context<'_>, at: usize, system: System) -> Option<Found> {
     };
     let span = at..end;
     let text = context.source.get(span.clone())?;
-    // What `P(` begins is a PartitionSpec where names of axes stand in it, and nothing else.
+    // `P(` begins a PartitionSpec only if it contains nothing but names of axes.
     if name == "P" && !is_spec(text) {
         return None;
     }
@@ -72,7 +72,7 @@ fn read(context: &Context<'_>, at: usize, system: System) -> Option<Found> {
     Some(Found { span, answer })
 }
 
-/// Whether a text is `P(..)` of names in quotes, `None`, and tuples of names.
+/// Whether a text is `P(..)` of quoted names, `None`, and tuples of names.
 fn is_spec(text: &str) -> bool {
     let inner = text.strip_prefix("P(").and_then(|text| text.strip_suffix(')')).unwrap_or("");
     let name = |part: &str| {
@@ -82,7 +82,7 @@ fn is_spec(text: &str) -> bool {
     !inner.is_empty() && inner.split(',').all(name)
 }
 
-/// A PartitionSpec or placements without the mesh on which they are.
+/// A PartitionSpec or placements without a mesh.
 fn alone(context: &Context<'_>, text: &str, span: std::ops::Range<usize>, system: System) -> Result<Reading, Refused> {
     let Some(mesh) = &context.options.mesh else {
         let (what, whole) = match system {
@@ -99,10 +99,10 @@ fn alone(context: &Context<'_>, text: &str, span: std::ops::Range<usize>, system
     on_mesh(context, mesh, &text, None, span, system)
 }
 
-/// The most bytes of a sharding.
+/// The largest number of bytes of a sharding.
 const WINDOW: usize = 1 << 12;
 
-/// Where the bracket that opens here is closed.
+/// The position of the bracket that closes the one here.
 fn closed(source: &str, at: usize) -> Option<usize> {
     Some(at + closed_in(source.get(at..)?, WINDOW)?)
 }
@@ -116,7 +116,7 @@ fn sharded(
     let fail = |error: tilewright_mesh::MeshError| Refused::contradiction(span.clone(), error.to_string());
     let inner = text.strip_prefix("GSPMDSharding(").and_then(|text| text.strip_suffix(')')).unwrap_or(text);
     let mesh = match (&context.options.mesh, inner) {
-        // These two do not say how many devices there are.
+        // These two lack the number of devices.
         (Some(mesh), inner) if is_without_mesh(inner) => mesh.clone(),
         (None, inner) if is_without_mesh(inner) => {
             let message = format!("{inner} does not say on which devices");
@@ -124,7 +124,7 @@ fn sharded(
         }
         _ => Mesh::of_sharding(text).map_err(fail)?,
     };
-    // A sharding of XLA is an attribute of what has a type.
+    // An XLA sharding is an attribute of a value that has a type.
     let beside = if text.starts_with('{') { shape_beside(context.source, span.clone(), 0) } else { None };
     let owner = if text.starts_with('{') { name_beside(context.source, span.start) } else { None };
     Ok(on_mesh(context, &mesh, text, beside, span.clone(), system)?.named(owner))
@@ -134,13 +134,13 @@ fn is_without_mesh(text: &str) -> bool {
     text == "{replicated}" || text.starts_with("{maximal device=")
 }
 
-/// A sharding over tiles with a list of devices, on a mesh of one axis.
+/// A sharding over tiles with a list of devices, on a mesh with one axis.
 pub(super) fn of_tiles(context: &Context<'_>, text: &str, span: std::ops::Range<usize>) -> Result<Reading, Refused> {
     sharded(context, text, span, System::Jax)
 }
 
-/// A sharding on a mesh, for the shape in the text, or else that of the type beside it, or else
-/// that of the options.
+/// A sharding on a mesh, for the shape in the text, else that of the type beside it, else that of
+/// the options.
 pub(super) fn on_mesh(
     context: &Context<'_>,
     mesh: &Mesh,
@@ -167,7 +167,8 @@ pub(super) fn on_mesh(
     })
 }
 
-/// Whether the strides of a `DeviceMesh` leave gaps, so that its mesh is numbered otherwise.
+/// Whether the strides of a `DeviceMesh` leave gaps, so that its devices are not numbered
+/// contiguously.
 fn is_partial_mesh(mesh: &Mesh, text: &str) -> bool {
     let printed = text.split_once("DeviceMesh(").and_then(|(_, rest)| rest.split_once("stride"));
     let strides =

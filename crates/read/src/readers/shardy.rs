@@ -1,9 +1,9 @@
-//! Shardings of Shardy in StableHLO: `#sdy.sharding<@mesh, [{"x"}, {}]>`, and the same without its
-//! name, as operations print it.
+//! Shardy's shardings in StableHLO: `#sdy.sharding<@mesh, [{"x"}, {}]>`, and without the attribute
+//! name, as operations print them.
 //!
-//! Law: the sharded layout that `tilewright_mesh` has for it, on the mesh that the text defines,
-//! `sdy.mesh @mesh = <["x"=2, "y"=4]>`, or the one in the options, for the shape of the type beside
-//! it. A text with neither is a question.
+//! Law: the meaning is the sharded layout that `tilewright_mesh` has for it, on the mesh that the
+//! text defines, `sdy.mesh @mesh = <["x"=2, "y"=4]>`, or the one in the options, for the shape of
+//! the type beside it. If the mesh or the shape is missing, the result is a question.
 
 use std::ops::Range;
 
@@ -16,17 +16,17 @@ use crate::reading::Reading;
 use crate::refused::{Missing, Refused};
 use crate::system::System;
 
-/// The row of the table.
+/// The reader.
 pub const READER: Reader = Reader { system: System::Jax, signs: &["#sdy.sharding<", "<@", "<mesh<"], read };
 
-/// The most bytes of a sharding.
+/// The largest number of bytes of a sharding.
 const WINDOW: usize = 1 << 12;
 
 fn read(context: &Context<'_>, at: usize) -> Option<Found> {
     let rest = context.source.get(at..)?;
     let is_named = rest.starts_with("#sdy.");
     let inner = rest.strip_prefix("#sdy.sharding").unwrap_or(rest);
-    // `<@name, [{` or `<@name, []>`: other texts have `<@` too.
+    // `<@name, [{` or `<@name, []>`; other texts contain `<@` too.
     let name = inner.strip_prefix("<@").map(|name| {
         let end = name.find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '.' | '$' | '-'));
         name.split_at(end.unwrap_or(name.len()))
@@ -37,20 +37,20 @@ fn read(context: &Context<'_>, at: usize) -> Option<Found> {
         _ => {}
     }
     let Some(end) = closed(inner) else {
-        // What stands on the line of a damaged text is a part of it.
+        // The line of a damaged text is part of it.
         let line = rest.bytes().take(WINDOW).position(|byte| byte == b'\n').unwrap_or(rest.len().min(WINDOW));
         let span = at..at + line.max(1);
         let refused = Refused::damaged(span.clone(), "the sharding is damaged or cut off: its `<` is not closed");
         return Some(Found { span, answer: Err(refused) });
     };
     let span = at..at + (rest.len() - inner.len()) + end;
-    // Inside of a text in quotes, quotes are escaped.
+    // Inside a quoted text, quotes are escaped.
     let text = inner.get(..end)?.replace("\\\"", "\"");
     let answer = meaning(context, &text, name.map(|(name, _)| name), span.clone());
     Some(Found { span, answer })
 }
 
-/// Where the bracket with which a text begins is closed.
+/// The position of the bracket that closes the first one of a text.
 fn closed(text: &str) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, byte) in text.bytes().take(WINDOW).enumerate() {
@@ -82,7 +82,7 @@ fn meaning(context: &Context<'_>, text: &str, name: Option<&str>, span: Range<us
     })
 }
 
-/// The mesh that a name stands for.
+/// The mesh with a name.
 fn defined(context: &Context<'_>, name: &str, span: &Range<usize>) -> Result<Mesh, Refused> {
     let found = context.definitions.get(&format!("@{name}"), span.start);
     match (found, &context.options.mesh) {
@@ -104,7 +104,7 @@ fn defined(context: &Context<'_>, name: &str, span: &Range<usize>) -> Result<Mes
     }
 }
 
-/// The number of a sharding in a list `[<@mesh, ..>, <@mesh, ..>]`: that of its result.
+/// The index of a sharding in a list `[<@mesh, ..>, <@mesh, ..>]`, which is that of its result.
 fn number(source: &str, at: usize) -> usize {
     let mut from = at.saturating_sub(WINDOW);
     while !source.is_char_boundary(from) {

@@ -1,10 +1,10 @@
-//! Calls that make or check a strided tensor: what Inductor writes, and `as_strided`.
+//! Calls that create or check a strided tensor: those of Inductor, and `as_strided`.
 //!
 //! Law: `assert_size_stride(x, (4, 8), (8, 1))`, `empty_strided_cuda((4, 8), (8, 1),
 //! torch.float16)` and `reinterpret_tensor(x, (8, 4), (1, 8), 0)` have sizes and then strides,
-//! which count elements, and the last an offset. `as_strided` is PyTorch's, with elements, or
-//! NumPy's, with bytes: names of its arguments or its module say which, and else that is asked. A
-//! call whose sizes are no numbers is passed over.
+//! which count elements; the last one also has an offset. `as_strided` is either PyTorch's, with
+//! elements, or NumPy's, with bytes. The names of its arguments or its module distinguish them;
+//! otherwise the result is a question. A call whose sizes are not numbers is skipped.
 
 use std::ops::Range;
 
@@ -28,11 +28,11 @@ const SIGNS: &[&str] = &[
     "as_strided(",
 ];
 
-/// The row of the table for PyTorch.
+/// The reader of PyTorch.
 pub const TORCH: Reader =
     Reader { system: System::PyTorch, signs: SIGNS, read: |context, at| read(context, at, System::PyTorch) };
 
-/// The row of the table for NumPy.
+/// The reader of NumPy.
 pub const NUMPY: Reader =
     Reader { system: System::NumPy, signs: &["as_strided("], read: |context, at| read(context, at, System::NumPy) };
 
@@ -40,7 +40,7 @@ fn read(context: &Context<'_>, at: usize, system: System) -> Option<Found> {
     let term = read_python(context.source, at).ok()?;
     let (name, arguments) = term.call()?;
     let span = term.place.clone();
-    // A tensor is the first argument of these, by whatever expression; a method has none.
+    // The first argument of these is a tensor, given by any expression; a method has none.
     let named = |names: &[&str]| {
         let known = |argument: &&Argument| argument.name.as_deref().is_some_and(|name| names.contains(&name));
         arguments.iter().find(known).and_then(Argument::value)
@@ -57,7 +57,7 @@ fn read(context: &Context<'_>, at: usize, system: System) -> Option<Found> {
         let before = context.source.get(..at).unwrap_or("");
         let is_numpy = before.ends_with("stride_tricks.") || named(&["shape", "strides"]).is_some();
         let is_torch = before.ends_with("torch.") || named(&["size", "stride", "storage_offset"]).is_some();
-        // An offset is PyTorch's alone.
+        // Only PyTorch's call has an offset.
         let offset = arguments.iter().filter(|argument| argument.name.is_none());
         let is_torch = is_torch || offset.filter_map(|argument| argument.value()?.number()).next().is_some();
         match (is_numpy, is_torch) {

@@ -1,11 +1,11 @@
 //! TileLang's fragments and layouts.
 //!
-//! Law: a fragment says for each coordinate of a tile, and each copy, which thread has it and as
-//! which of its values. It is read the other way round, as the layout `(thread, value)` whose value
-//! numbers the elements of the tile, the first dimension fastest, as layouts of threads and values
-//! are in CuTe. A layout sends a coordinate to an offset in elements; of several indices the last
-//! one is fastest. Index expressions are evaluated at every coordinate, and a layout is given only
-//! where it agrees at all of them.
+//! Law: a fragment maps each coordinate of a tile, and the index of a copy, to the thread that
+//! holds it and the index of the value. It is read in the opposite direction, as the layout
+//! `(thread, value)` to the number of the element, the first dimension fastest, as thread-value
+//! layouts are in CuTe. A layout maps a coordinate to an offset in elements; of several result
+//! indices the last one is the fastest. Index expressions are evaluated at every coordinate, and a
+//! layout is returned only if it agrees at all of them.
 
 mod swizzles;
 
@@ -20,7 +20,7 @@ use crate::refused::{Missing, Refused};
 use crate::system::System;
 use crate::term::Stopped;
 
-/// The row of the table.
+/// The reader.
 pub const READER: Reader = Reader {
     system: System::TileLang,
     signs: &["T.Fragment(", "Fragment(", "T.Layout(", "Layout([", "Layout(("],
@@ -29,9 +29,9 @@ pub const READER: Reader = Reader {
 
 pub use swizzles::READER as NAMED;
 
-/// The most elements of a tile, copies counted, whose expressions are evaluated.
+/// The largest number of elements of a tile, including copies, whose expressions are evaluated.
 const MAX_ELEMENTS: i64 = 1 << 20;
-/// How deep expressions nest, and how many parts one has.
+/// The largest nesting depth of expressions, and the largest number of their parts.
 const MAX_DEPTH: usize = 64;
 const MAX_PARTS: usize = 4096;
 
@@ -58,7 +58,7 @@ enum Operator {
 }
 
 impl Operator {
-    /// The signs by how tightly they bind, the loosest first.
+    /// The operators by their precedence, the lowest first.
     const LEVELS: [&'static [(&'static str, Operator)]; 6] = [
         &[("|", Operator::Or)],
         &[("^", Operator::Xor)],
@@ -86,7 +86,7 @@ impl Operator {
             Operator::Add => a.checked_add(b),
             Operator::Subtract => a.checked_sub(b),
             Operator::Multiply => a.checked_mul(b),
-            // Towards minus infinity, as in Python.
+            // Rounds toward minus infinity, as in Python.
             Operator::Divide => (b > 0).then(|| a.div_euclid(b)),
             Operator::Remainder => (b > 0).then(|| a.rem_euclid(b)),
             Operator::Xor => Some(a ^ b),
@@ -108,7 +108,7 @@ impl Expression {
     }
 }
 
-/// Reads one text: a cursor, the names of indices, and how many parts were read.
+/// The parser of one text: a cursor, the names of indices, and the number of parts that were read.
 struct Parser<'a> {
     cursor: Cursor<'a>,
     names: Vec<String>,
@@ -208,7 +208,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Expressions in brackets, or one alone.
+    /// Expressions in brackets, or a single one.
     fn expressions(&mut self) -> Parsed<Vec<Expression>> {
         self.cursor.blanks(true);
         let kept = self.cursor;
@@ -227,7 +227,7 @@ impl Parser<'_> {
             found.push(self.expression(0, 0)?);
         }
         if close == ")" && found.len() == 1 {
-            // A parenthesis that belongs to an expression.
+            // A parenthesis that is part of an expression.
             self.cursor = kept;
             return Ok(vec![self.expression(0, 0)?]);
         }
@@ -235,7 +235,7 @@ impl Parser<'_> {
         Ok(found)
     }
 
-    /// `lambda i, j: ` and what follows; its names become those of the indices.
+    /// `lambda i, j: ` and its body; its names become those of the indices.
     fn lambda(&mut self) -> Parsed<Vec<Expression>> {
         if !self.cursor.blanks(true).eat("lambda") {
             return self.fail("a lambda of the indices");
@@ -268,11 +268,11 @@ impl Parser<'_> {
     }
 }
 
-/// What a text says, before it is evaluated.
+/// The content of a text before it is evaluated.
 #[derive(Default)]
 struct Said {
     shape: Vec<i64>,
-    /// The extents of what a layout gives, where they are said.
+    /// The extents of a layout's result, if the text has them.
     result: Option<Vec<i64>>,
     copies: i64,
     threads: Option<i64>,
@@ -288,16 +288,16 @@ fn read(context: &Context<'_>, at: usize) -> Option<Found> {
         return None;
     }
     let is_fragment = name == "Fragment";
-    // A shape and strides alone are a layout of pycute.
+    // A shape and strides alone are a pycute layout.
     if !is_fragment && super::pycute::is_plain(context.source, at) {
         return None;
     }
     let mut parser = Parser { cursor, names: Vec::new(), parts: 0 };
     let said = match text(&mut parser, is_fragment) {
         Ok(said) => said,
-        // `Layout((4, 8), ..)` is a text of others, too.
+        // `Layout((4, 8), ..)` also occurs in texts of other systems.
         Err(_) if !is_fragment && !context.source.get(at..)?.starts_with("T.") => return None,
-        // `Fragment([64, 64] -> [32], replicate: 2, thread: 256, ...)` of an error.
+        // `Fragment([64, 64] -> [32], replicate: 2, thread: 256, ...)` in an error message.
         Err(stopped) if context.source.get(stopped.at..)?.trim_start().starts_with("...") => {
             let span = at..stopped.at + 3;
             let why = "the text leaves out which thread and which index an element has: `...` stands for it";
@@ -366,7 +366,7 @@ fn text(parser: &mut Parser<'_>, is_fragment: bool) -> Parsed<Said> {
     Ok(said)
 }
 
-/// A lambda gives the thread and then the index of a fragment, or the indices of a layout.
+/// A lambda returns the thread and then the index for a fragment, or the indices for a layout.
 fn both(said: &mut Said, mut found: Vec<Expression>, is_fragment: bool, parser: &Parser<'_>) -> Parsed<()> {
     if is_fragment {
         if found.len() < 2 {
@@ -385,7 +385,7 @@ fn number(parser: &mut Parser<'_>) -> Parsed<i64> {
     }
 }
 
-/// Passes a value that is not needed.
+/// Skips a value that is not needed.
 fn skip(parser: &mut Parser<'_>) -> Parsed<()> {
     let _ = parser
         .cursor
@@ -417,7 +417,7 @@ fn coordinates(shape: &[i64], mut visit: impl FnMut(i64, &[i64]) -> Option<()>) 
     Some(())
 }
 
-/// The size of a tile with its copies, where it is small enough.
+/// The number of elements of a tile including copies; an error if it is too large.
 fn size(said: &Said, span: &std::ops::Range<usize>) -> Result<i64, Refused> {
     let all = said.shape.iter().chain([&said.copies]);
     let size = all.into_iter().try_fold(1_i64, |size, extent| size.checked_mul(*extent));
@@ -427,7 +427,7 @@ fn size(said: &Said, span: &std::ops::Range<usize>) -> Result<i64, Refused> {
     })
 }
 
-/// The values of several expressions as one number, the last one fastest.
+/// The values of several expressions combined into one index, the last one fastest.
 fn together(index: &[Expression], extents: Option<&[i64]>, coordinate: &[i64]) -> Option<i64> {
     let mut all = 0_i64;
     for (position, expression) in index.iter().enumerate() {

@@ -1,12 +1,12 @@
 //! Triton's encodings and Gluon's layouts.
 //!
-//! Law: an encoding means something for the shape of a tensor. In registers it is the linear map
-//! `register lane warp [block] -> dim0 dim1 ..`: which element a register of a lane of a warp
-//! holds. In shared memory it is a layout of the coordinates, in the order of the shape, whose
+//! Law: the meaning of an encoding depends on the shape of a tensor. In registers it is the linear
+//! map `register lane warp [block] -> dim0 dim1 ..` from a register, lane and warp to the element
+//! held there. In shared memory it is a layout of the coordinates, in the order of the shape, whose
 //! values are offsets in elements. In tensor memory it is the linear map `row column -> dim0 dim1`,
-//! with lanes as rows and 32-bit columns. All are exact for the shape: what is larger than the
-//! tensor wraps around and holds copies, what is smaller repeats. What `to_linear_layout` of the
-//! package 3.9 answers is the same at every basis; older spellings mean what they mean there.
+//! with lanes as rows and 32-bit columns. All are exact for the shape: an encoding larger than the
+//! tensor wraps around and holds copies, and a smaller one repeats. Every basis equals that of
+//! `to_linear_layout` in version 3.9; older spellings have the meaning that they have there.
 //!
 //! A shape comes from the type around an encoding, `tensor<128x64xf16, #mma>` or
 //! `!ttg.memdesc<..>`, from the fields of the encoding, or from the options. Names such as `#mma`
@@ -42,7 +42,7 @@ use crate::width::element_bits;
 pub use printed::READER as PRINTED;
 pub use views::READER as VIEWS;
 
-/// The row of the table for MLIR.
+/// The reader of MLIR.
 pub const READER: Reader = Reader {
     system: System::Triton,
     signs: &[
@@ -59,7 +59,7 @@ pub const READER: Reader = Reader {
     read: read_mlir,
 };
 
-/// The row of the table for Gluon.
+/// The reader of Gluon.
 pub const GLUON: Reader = Reader {
     system: System::Gluon,
     signs: &[
@@ -81,10 +81,10 @@ pub const GLUON: Reader = Reader {
     read: read_gluon,
 };
 
-/// How far before a layout its definition begins, in bytes, at most.
+/// The largest distance in bytes from the beginning of a definition to its layout.
 const MAX_DEFINITION_HEAD: usize = 1 << 12;
 
-/// The name that the line of a place defines, `mma` of `#mma = ..`.
+/// The name that the line of a position defines, `mma` of `#mma = ..`.
 fn defined_name(source: &str, at: usize) -> Option<&str> {
     let from = at.saturating_sub(MAX_DEFINITION_HEAD);
     let before = source.as_bytes().get(from..at)?;
@@ -96,6 +96,7 @@ fn defined_name(source: &str, at: usize) -> Option<&str> {
 }
 
 /// Whether an encoding is the headline of a view below it, `Print layout attribute:
+/// #ttg.blocked<..>`, which shows the encoding for one shape.
 /// #ttg.blocked<..>`, which shows what the encoding is for one shape.
 fn is_headline(source: &str, at: usize) -> bool {
     let from = at.saturating_sub(MAX_DEFINITION_HEAD);
@@ -113,7 +114,7 @@ fn read_mlir(context: &Context<'_>, at: usize) -> Option<Found> {
     if rest.starts_with("#gluon.") {
         return later(context, at);
     }
-    // Only the encodings that are known, and only types with extents.
+    // Only known encodings, and only types with extents.
     if is_type {
         let inner = rest.split_once('<')?.1.trim_start();
         inner.bytes().next().filter(u8::is_ascii_digit)?;
@@ -123,7 +124,7 @@ fn read_mlir(context: &Context<'_>, at: usize) -> Option<Found> {
         if is_headline(context.source, at) {
             return None;
         }
-        // Where a type uses the definition, the type is read, which has the shape.
+        // If a type uses the definition, the type is read instead, because it has the shape.
         let is_used = || defined_name(context.source, at).is_some_and(|name| context.uses(name));
         if context.options.shape.is_none() && is_used() {
             return None;
@@ -170,7 +171,7 @@ fn read_gluon(context: &Context<'_>, at: usize) -> Option<Found> {
     Some(Found { span, answer })
 }
 
-/// `#gluon.auto_encoding` and its like, which a pass of the compiler replaces.
+/// `#gluon.auto_encoding` and similar ones, which a compiler pass replaces.
 fn later(context: &Context<'_>, at: usize) -> Option<Found> {
     let name = context.source.get(at..)?.strip_prefix("#gluon.")?;
     let length = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(name.len());
@@ -197,7 +198,7 @@ fn refused(refusal: Refusal) -> Refused {
     }
 }
 
-/// The extents and the width of an element in `128x64xf16`; none for what is no shape.
+/// The extents and the element type in `128x64xf16`; None if it is not a shape.
 fn extents(word: &str) -> Option<(Vec<i64>, &str)> {
     let mut shape = Vec::new();
     let mut rest = word;
@@ -211,13 +212,13 @@ fn extents(word: &str) -> Option<(Vec<i64>, &str)> {
     (!shape.is_empty()).then_some((shape, rest))
 }
 
-/// A tensor or a piece of shared memory with its encoding; none for types without one.
+/// A tensor or a shared memory descriptor with its encoding; None for types without one.
 fn of_type(context: &Context<'_>, term: &Term, aliases: Aliases<'_>) -> Option<Result<Reading, Refused>> {
     let (name, arguments) = term.call()?;
     let first = arguments.first()?;
     let Some(TermKind::Word(word)) = first.values.first().map(|term| &term.kind) else { return None };
     let (shape, element) = extents(word)?;
-    // `128x!tt.ptr<f16>`: pointers.
+    // The elements of `128x!tt.ptr<f16>` are pointers.
     let bits = if first.values.len() > 1 { Some(64) } else { element_bits(element) };
     let second = arguments.get(1)?.value()?;
     let is_alias = second.word().is_some_and(|word| word.starts_with('#'));
@@ -225,7 +226,7 @@ fn of_type(context: &Context<'_>, term: &Term, aliases: Aliases<'_>) -> Option<R
         return None;
     }
     let found = encoding(second, aliases).map_err(|refusal| {
-        // What is defined as something else is no encoding.
+        // A name that is defined as something else is not an encoding.
         refused(refusal)
     });
     let memory = name != "tensor";
@@ -251,7 +252,7 @@ fn extents_alone(word: &str) -> Option<Vec<i64>> {
     word.split('x').map(|extent| extent.parse().ok()).collect()
 }
 
-/// What an encoding means for the shape of its type, of its own, or of the options.
+/// The meaning of an encoding for the shape of its type, its own shape, or that of the options.
 fn of_encoding(
     system: System,
     encoding: &Encoding,
@@ -272,7 +273,7 @@ fn of_encoding(
     };
     let bits = bits.or(context.options.element_bits).or_else(|| field(encoding, "elementBitWidth"));
     let space = space(encoding);
-    // Several buffers of one layout: `3x128x64` of an encoding of matrices.
+    // Several buffers with one layout: `3x128x64` with an encoding of matrices.
     let buffers = rank(encoding).filter(|rank| space == Space::Shared && rank + 1 == shape.len());
     let (count, own) = match (buffers, shape.split_first()) {
         (Some(_), Some((count, own))) => (Some(*count), own.to_vec()),
@@ -307,7 +308,7 @@ fn of_encoding(
     }
 }
 
-/// Buffers one after the other, as a first mode.
+/// Consecutive buffers, as a new first mode.
 fn repeated(value: Value, count: i64, encoding: &Encoding) -> Result<Value, Refused> {
     let refuse = |because: String| Refused::contradiction(encoding.place.clone(), because);
     if encoding.name == "padded_shared" {
@@ -333,7 +334,7 @@ fn repeated(value: Value, count: i64, encoding: &Encoding) -> Result<Value, Refu
     Ok(Value::Layout(layout))
 }
 
-/// How many elements a thread holds, and how many threads hold each.
+/// The number of elements that a thread holds, and of threads that hold each element, in words.
 fn holding(map: &LinearLayout, extents: &str) -> String {
     let of = |name: &str| map.bases(name).unwrap_or_default();
     let copies =
@@ -344,7 +345,7 @@ fn holding(map: &LinearLayout, extents: &str) -> String {
     format!("a thread has {registers} registers of the {extents} tensor; {held} each element")
 }
 
-/// Where an encoding places a tensor.
+/// The memory in which an encoding places a tensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Space {
     Registers,
@@ -365,10 +366,10 @@ fn space(encoding: &Encoding) -> Space {
     }
 }
 
-/// The most elements of a tensor whose layout is read.
+/// The largest number of elements of a tensor whose layout is read.
 const MAX_ELEMENTS: u64 = 1 << 40;
 
-/// What an encoding means for a tensor of this shape.
+/// The meaning of an encoding for a tensor of this shape.
 fn meaning(encoding: &Encoding, shape: &[i64]) -> Result<Value, Refusal> {
     let refuse = |message: String| Refusal { place: encoding.place.clone(), message, kind: RefusalKind::Contradiction };
     let mut extents = Vec::new();
@@ -400,12 +401,12 @@ fn field(encoding: &Encoding, name: &str) -> Option<i64> {
     encoding.fields.iter().find(|(own, _)| own == name).and_then(|(_, term)| term.number())
 }
 
-/// The shape that an encoding brings itself, as linear and padded layouts do.
+/// The shape that an encoding contains, as linear and padded layouts do.
 fn own_shape(encoding: &Encoding) -> Option<Vec<i64>> {
     attribute::Fields { encoding }.get("shape").and_then(Term::numbers)
 }
 
-/// How many dimensions an encoding has, where its fields say it.
+/// The number of dimensions of an encoding, if its fields determine it.
 fn rank(encoding: &Encoding) -> Option<usize> {
     let fields = attribute::Fields { encoding };
     match encoding.name.as_str() {

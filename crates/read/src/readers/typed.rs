@@ -1,11 +1,10 @@
-//! Shapes behind the name of a type: `f16[128, 64][64, 1]cuda:0` of PyTorch's compiler,
+//! Shapes after the name of a type: `f16[128, 64][64, 1]cuda:0` of PyTorch's compiler,
 //! `f32[8,6]{0,1}` of XLA.
 //!
-//! Law: the second list of PyTorch are strides in elements. The list in braces of XLA names the
-//! dimensions from the one that moves fastest on; elements follow each other without gaps. XLA's
-//! tiles, `{1,0:T(8,128)}`, pad and reorder elements, and are refused. A type of JAX names the axes
-//! of a mesh that cut a dimension, `float32[8@x,16@(y,z)]`: that is a `PartitionSpec` with its
-//! shape.
+//! Law: the second list of PyTorch has strides in elements. The list in braces of XLA names the
+//! dimensions from the fastest to the slowest; elements are contiguous. XLA's tiles,
+//! `{1,0:T(8,128)}`, pad and reorder elements, and are refused. A JAX type names the axes of a mesh
+//! that shard a dimension, `float32[8@x,16@(y,z)]`: that is a `PartitionSpec` with its shape.
 
 use tilewright_layout::AnyLayout;
 use tilewright_notation::Value;
@@ -18,15 +17,15 @@ use crate::reading::{Reading, Unit};
 use crate::refused::{Missing, Refused};
 use crate::system::System;
 
-/// The row of the table for PyTorch.
+/// The reader of PyTorch.
 pub const TORCH: Reader =
     Reader { system: System::PyTorch, signs: SIGNS, read: |context, at| read(context, at, System::PyTorch) };
 
-/// The row of the table for XLA.
+/// The reader of XLA.
 pub const XLA: Reader =
     Reader { system: System::Jax, signs: SIGNS, read: |context, at| read(context, at, System::Jax) };
 
-/// The row of the table for types of JAX with axes of a mesh.
+/// The reader of JAX types with mesh axes.
 pub const AXES: Reader = Reader {
     system: System::Jax,
     signs: &[
@@ -80,7 +79,7 @@ const SIGNS: &[&str] = &[
     "pred[",
 ];
 
-/// The devices of PyTorch.
+/// The device names of PyTorch.
 const DEVICES: [&str; 8] = ["cpu", "cuda", "xpu", "mps", "meta", "hpu", "npu", "xla"];
 
 fn bits(name: &str) -> Option<i64> {
@@ -100,7 +99,7 @@ fn read(context: &Context<'_>, at: usize, system: System) -> Option<Found> {
     let unit = Unit::Elements { bits: Some(bits) };
     let (strides, end) = if system == System::PyTorch {
         let strides = numbers(&mut cursor, "[", "]").filter(|strides| strides.len() == shape.len())?;
-        // Without its device, `cuda:0`, it may be an array of another language.
+        // Without a device, `cuda:0`, it may be an array of another language.
         let device = cursor.word().filter(|device| DEVICES.contains(device));
         device?;
         if cursor.eat(":") {
@@ -117,7 +116,7 @@ fn read(context: &Context<'_>, at: usize, system: System) -> Option<Found> {
         if sorted != (0..shape.len()).collect::<Vec<_>>() {
             return None;
         }
-        // A memory space alone changes nothing.
+        // A memory space alone has no effect on the layout.
         let tiled = !rest.is_empty() && !rest.starts_with("S(");
         let refused = Refused::unsupported(
             inside,
@@ -135,7 +134,7 @@ fn read(context: &Context<'_>, at: usize, system: System) -> Option<Found> {
     Some(Found { span, answer })
 }
 
-/// The most bytes of a type with axes.
+/// The largest number of bytes of a type with axes.
 const TYPE: usize = 512;
 
 fn read_axes(context: &Context<'_>, at: usize) -> Option<Found> {
@@ -189,7 +188,7 @@ fn read_axes(context: &Context<'_>, at: usize) -> Option<Found> {
     Some(Found { span, answer })
 }
 
-/// Positive numbers or 0 in brackets, at least one.
+/// Non-negative numbers in brackets, at least one.
 fn numbers(cursor: &mut Cursor<'_>, open: &str, close: &str) -> Option<Vec<i64>> {
     if !cursor.eat(open) {
         return None;
@@ -206,7 +205,7 @@ fn numbers(cursor: &mut Cursor<'_>, open: &str, close: &str) -> Option<Vec<i64>>
     }
 }
 
-/// Strides of elements without gaps, the dimensions in this order from the fastest on.
+/// The strides of contiguous elements, given the dimensions from the fastest to the slowest.
 fn strides_of(shape: &[i64], order: &[usize]) -> Vec<i64> {
     let mut strides = vec![0; shape.len()];
     let mut step = 1_i64;

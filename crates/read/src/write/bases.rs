@@ -1,8 +1,8 @@
-//! Linear maps between threads and elements, and bases as Triton writes them.
+//! Linear maps between threads and elements, and bases in Triton's notation.
 //!
-//! Law: the threads of a warp are 32: bit `i` of a thread's number is bit `i` of the lane, and from
-//! the fifth on a bit of the warp. A value of a thread is a register. The number of an element
-//! counts coordinates of the tile, the first dimension fastest.
+//! Law: a warp has 32 threads. Bit `i` of a thread's number is bit `i` of the lane, and from the
+//! fifth bit on a bit of the warp. A value of a thread is a register. The number of an element is
+//! its index in the tile, the first dimension fastest.
 
 use tilewright_layout::{AnyLayout, BitMatrix, Layout, LayoutError, LinearLayout, Tree};
 use tilewright_notation::Value;
@@ -13,15 +13,15 @@ use crate::options::Options;
 use crate::refused::Refused;
 use crate::system::System;
 
-/// How many bits the number of a lane has.
+/// The number of bits of a lane number.
 const LANE_BITS: usize = 5;
 
 /// The linear map `register lane warp -> dim0 dim1 ..` of a layout (thread, value) to the elements
-/// of a tile, numbered first dimension fastest. A linear map that has these names already is
-/// itself.
+/// of a tile, numbered first dimension fastest. A linear map that already has these names is
+/// unchanged.
 ///
-/// Errors: the value is no such layout; an extent is no power of two, or the layout is not linear
-/// over bits; an element lies past the tile (E1304).
+/// Errors: the value is not such a layout; an extent is not a power of two, or the layout is not
+/// linear over bits; an element is outside the tile (E1304).
 ///
 /// ```
 /// use tilewright_notation::{Environment, evaluate};
@@ -72,7 +72,7 @@ fn named(matrix: &BitMatrix, threads: usize, tile: &[i64]) -> Result<LinearLayou
 /// The layout (thread, value) of a distributed map, whose value numbers the elements of the tile,
 /// the first dimension fastest.
 ///
-/// Errors: it has other inputs than registers, lanes and warps; elements are XORs of bits, so that
+/// Errors: it has inputs other than registers, lanes and warps; elements are XORs of bits, so that
 /// no strides give them (E1304).
 pub fn thread_value(map: &LinearLayout, system: System) -> Result<Layout, Refused> {
     let known = ["register", "lane", "warp"];
@@ -148,7 +148,7 @@ fn of_registers(map: &LinearLayout, system: System) -> Result<String, Refused> {
     })
 }
 
-/// A layout of shared memory: as a swizzle where one says it, else as bases.
+/// A layout of shared memory: as a swizzle if possible, else as bases.
 fn shared(layout: &AnyLayout, system: System) -> Result<String, Refused> {
     let fail = |error: LayoutError| cannot(system, error);
     let matrix = match layout {
@@ -196,7 +196,7 @@ fn same_offsets(layout: &AnyLayout, matrix: &BitMatrix) -> bool {
     own.is_ok_and(|own| own.columns() == matrix.columns())
 }
 
-/// The swizzles that a tensor of this shape can have, the plain order first.
+/// The possible swizzles of a tensor of this shape, the plain order first.
 fn swizzles(extents: &[i64], system: System) -> Vec<String> {
     let rank = extents.len();
     let mut orders: Vec<Vec<usize>> = vec![(0..rank).rev().collect(), (0..rank).collect()];

@@ -1,12 +1,12 @@
-//! Layouts and fragments as index expressions of Python, for TileLang.
+//! Layouts and fragments as Python index expressions, for TileLang.
 //!
 //! Law of a layout: a leaf of a mode is a digit of the mode's index: `i // below % extent`, where
 //! the last digit needs no remainder. A swizzle is an XOR with bits of the same sum.
 //!
-//! Law of a fragment: TileLang goes from elements to threads and values, so the map of bits is
-//! inverted. Each bit of a thread's number, or of a value's, is an XOR of bits of the coordinate;
-//! neighbouring bits that are neighbours in one index are one digit. A bit of a thread that moves
-//! nothing counts copies: it is a digit of `rep`.
+//! Law of a fragment: TileLang maps elements to threads and values, so the bit map is inverted.
+//! Each bit of a thread's number, or of a value's, is an XOR of bits of the coordinate;
+//! neighbouring bits that are neighbours in one index form one digit. A bit of a thread that has no
+//! effect on the element counts copies: it is a digit of `rep`.
 
 use tilewright_layout::{AnyLayout, BitMatrix, Layout, LinearLayout, Swizzle};
 use tilewright_notation::Value;
@@ -66,7 +66,7 @@ pub(super) fn tilelang(value: &Value, options: &Options) -> Result<String, Refus
     Ok(format!("T.Layout([{}], lambda {}: {index})", extents.join(", "), NAMES[..modes.len()].join(", ")))
 }
 
-/// A fragment of what threads hold, with the inputs of a distributed layout.
+/// A fragment for the elements that threads hold, given a distributed layout.
 fn fragment(map: &LinearLayout) -> Result<String, Refused> {
     let system = System::TileLang;
     let threads = ["lane", "warp"];
@@ -78,7 +78,7 @@ fn fragment(map: &LinearLayout) -> Result<String, Refused> {
     if map.outputs().len() > NAMES.len() || map.outputs().is_empty() {
         return Err(cannot(system, "fragments of one to six dimensions are written"));
     }
-    // The columns of each input: for the bits of a thread, and of a value.
+    // The columns of the inputs: for the bits of a thread, and of a value.
     let columns = |wanted: &str| {
         let mut first = 0;
         let mut found: &[u64] = &[];
@@ -99,7 +99,7 @@ fn fragment(map: &LinearLayout) -> Result<String, Refused> {
     let back = BitMatrix::new(map.matrix().outputs(), moving).and_then(|matrix| matrix.inverse()).map_err(|_| {
         cannot(system, "an element of the tile is held by nobody, or several bits together count its copies")
     })?;
-    // Which bits of the element make each bit of a thread or a value.
+    // The bits of the element that make each bit of a thread or a value.
     let row = |bit: usize| {
         back.columns().iter().enumerate().filter(|(_, column)| **column >> bit & 1 == 1).map(|(at, _)| at).collect()
     };
@@ -137,7 +137,7 @@ fn fragment(map: &LinearLayout) -> Result<String, Refused> {
     ))
 }
 
-/// What makes a bit of a thread's or a value's number.
+/// The source of a bit of a thread's or a value's number.
 enum Bit {
     /// A bit of the number of the copy.
     Copy(usize),
@@ -147,7 +147,7 @@ enum Bit {
 
 /// A number as a sum of digits of indices.
 fn digits(bits: &[Bit], dimensions: &[usize], copies: usize) -> String {
-    // The index, its bit, and how many bits it has.
+    // The index that contains a bit, the position of the bit in it, and its number of bits.
     let place = |bit: usize| {
         let mut rest = bit;
         for (name, own) in NAMES.iter().zip(dimensions) {
@@ -192,7 +192,7 @@ fn digits(bits: &[Bit], dimensions: &[usize], copies: usize) -> String {
     if terms.is_empty() { "0".to_owned() } else { terms.join(" + ") }
 }
 
-/// This many bits of an index from one on: `i // 4 % 8`.
+/// The digit of this many bits of an index: `i // 4 % 8`.
 fn digit((name, from, all): (&str, usize, usize), length: usize) -> String {
     let mut text = name.to_owned();
     if from > 0 {

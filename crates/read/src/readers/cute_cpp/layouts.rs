@@ -1,8 +1,8 @@
-//! Layouts of C++: types, calls of the algebra, and composed layouts.
+//! C++ layouts: types, calls of the algebra, and composed layouts.
 //!
-//! Law: what is made here is text in our notation, with the width of the elements where C++ says
-//! it. A flag such as `smem_ptr_flag_bits<16>` says that a swizzle acts on addresses of bytes, and
-//! the layout inside counts elements.
+//! Law: the result is text in our notation, with the width of the elements if C++ contains it. A
+//! flag such as `smem_ptr_flag_bits<16>` says that a swizzle acts on byte addresses, and the inner
+//! layout counts elements.
 
 use std::ops::Range;
 
@@ -26,7 +26,7 @@ impl Meanings<'_, '_> {
             ("Swizzle", [bits, base, shift]) => {
                 Some(format!("S<{},{},{}>", number(bits)?, number(base)?, number(shift)?))
             }
-            // The third number is the first where it is left out.
+            // If the third number is omitted, it equals the first.
             ("Swizzle", [bits, base]) => Some(format!("S<{0},{1},{0}>", number(bits)?, number(base)?)),
             _ => None,
         }
@@ -88,7 +88,7 @@ impl Meanings<'_, '_> {
         }
     }
 
-    /// A function of the algebra on layouts and tuples.
+    /// A call of a function of the algebra on layouts and tuples.
     fn called(&self, name: &str, operands: &[Node]) -> Option<Result<Made, Refused>> {
         let mut texts = Vec::new();
         let mut made = Made::default();
@@ -153,7 +153,7 @@ pub(super) struct Made {
     pub text: String,
     /// Whether its strides are steps along modes.
     pub steps: bool,
-    /// The width of its elements, where the text says it.
+    /// The width of its elements in bits, if the text contains it.
     pub bits: Option<i64>,
     pub notes: Vec<String>,
 }
@@ -172,7 +172,7 @@ impl Made {
     }
 }
 
-/// A layout behind a swizzle of byte addresses.
+/// A layout composed with a swizzle of byte addresses.
 pub(super) fn in_elements(swizzle: &str, bits: i64, layout: &str, span: Range<usize>) -> Result<Made, Refused> {
     let bytes: Swizzle =
         swizzle.parse().map_err(|error| Refused::contradiction(span.clone(), format!("{swizzle}: {error}")))?;
@@ -181,7 +181,8 @@ pub(super) fn in_elements(swizzle: &str, bits: i64, layout: &str, span: Range<us
     Ok(Made { text, steps: false, bits: Some(bits), notes: note.into_iter().collect() })
 }
 
-/// The same for a sparse operand, of which `shared` logical elements are one that is stored.
+/// As [`in_elements`], for a sparse operand in which `shared` logical elements share one stored
+/// element.
 pub(super) fn in_stored_elements(
     swizzle: &str,
     [shared, bits]: [i64; 2],

@@ -1,8 +1,8 @@
-//! Numbers of C++: constants, steps, fractions, tuples of them, and what becomes known at run time.
+//! C++ numbers: constants, steps, fractions, tuples of them, and dynamic numbers.
 //!
-//! Law: a number that the type says is that number; one of an integer type is `?`; a name of source
-//! text is a positive number that becomes known at launch. The path of a step has its innermost
-//! mode first in our notation, and last in a `ScaledBasis`.
+//! Law: a number in a type is that number; a number of an integer type is `?`; a name in source
+//! code is a positive parameter. In our notation the path of a step begins with the innermost mode,
+//! in a `ScaledBasis` it ends with it.
 
 use super::Meanings;
 use super::parse::Node;
@@ -55,7 +55,7 @@ impl Meanings<'_, '_> {
         }
     }
 
-    /// A tuple of source text, in which names are numbers that become known at launch.
+    /// A tuple in source code, in which names are parameters.
     pub(super) fn source_tuple(&self, node: &Node) -> Option<String> {
         if let Some(tuple) = self.tuple(node) {
             return Some(tuple.to_string());
@@ -99,7 +99,7 @@ fn path_of(nodes: &[Node]) -> Option<Vec<usize>> {
     nodes.iter().map(|node| node.number.and_then(|mode| usize::try_from(mode).ok())).collect()
 }
 
-/// Types of integers that become known at run time.
+/// Integer types of dynamic numbers.
 fn is_integer_type(name: &str) -> bool {
     matches!(
         name,
@@ -130,7 +130,8 @@ fn is_integer_type(name: &str) -> bool {
     )
 }
 
-/// A name of source text that can be a number: no word of the expression language.
+/// Whether a name in source code can be a parameter: it must not be a word of the expression
+/// language.
 fn is_free_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')

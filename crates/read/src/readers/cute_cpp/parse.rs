@@ -1,8 +1,8 @@
-//! Types and expressions of C++ as trees, as far as layouts are written in them.
+//! Parses C++ types and expressions to trees, as far as layouts need them.
 //!
-//! Law: the tree holds the text's names and numbers in their order; qualifiers such as `cute::` are
-//! left out, the spelling of a template argument is kept otherwise. A text that ends inside of a
-//! type is told from one that is no type.
+//! Law: the tree has the names and numbers of the text in order. Qualifiers such as `cute::` are
+//! separated; apart from that, template arguments keep their spelling. A text that ends inside a
+//! type is distinguished from one that is not a type.
 
 use std::ops::Range;
 
@@ -19,9 +19,9 @@ pub struct Node {
     pub args: Option<Vec<Node>>,
     /// The arguments in `()` or `{}` of an expression.
     pub call: Option<Vec<Node>>,
-    /// The number, where it is one.
+    /// The number, if the node is one.
     pub number: Option<i64>,
-    /// The bytes that it takes.
+    /// The bytes of the node in the text.
     pub span: Range<usize>,
 }
 
@@ -31,7 +31,7 @@ impl Node {
         self.args.as_deref().unwrap_or(&[])
     }
 
-    /// The arguments of a call; none for `{}` and `()`.
+    /// The arguments of a call; None for `{}` and `()`.
     pub fn call(&self) -> Option<&[Node]> {
         self.call.as_deref().filter(|call| !call.is_empty())
     }
@@ -40,15 +40,15 @@ impl Node {
 /// Why there is no tree.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Stop {
-    /// What stands there is no type.
+    /// The text is not a type.
     Other,
-    /// The text ends, or is elided with `...`, inside of a type, at this place.
+    /// The text ends, or is elided with `...`, inside a type, at this position.
     Cut(usize),
-    /// It nests deeper than [`MAX_NESTING`].
+    /// The text nests deeper than [`MAX_NESTING`], at this position.
     Deep(usize),
 }
 
-/// Templates behind whose name blanks may stand before `<`, which compares nothing there.
+/// Templates after whose name blanks may precede `<`, which is not a comparison there.
 const SPACED: [&str; 12] =
     ["Shape", "Stride", "Step", "Tile", "Layout", "ComposedLayout", "tuple", "C", "Int", "Coord", "Swizzle", "Tensor"];
 
@@ -93,7 +93,7 @@ fn node(cursor: &mut Cursor<'_>, depth: usize) -> Result<Node, Stop> {
                 continue;
             }
             "unsigned" | "signed" | "long" => {
-                // Names of several words.
+                // A name of several words.
                 node.name = if node.name.is_empty() { word.to_owned() } else { format!("{} {word}", node.name) };
                 let kept = cursor.at;
                 cursor.blanks(false);
@@ -106,7 +106,7 @@ fn node(cursor: &mut Cursor<'_>, depth: usize) -> Result<Node, Stop> {
             _ if node.name.is_empty() => node.name = word.to_owned(),
             _ => node.name = format!("{} {word}", node.name),
         }
-        // Source aligns `Shape <_4,_8>` with `Stride<_8,_1>` below it.
+        // Source code aligns `Shape <_4,_8>` with `Stride<_8,_1>` below it.
         if matches!(cursor.peek(), Some(b' ' | b'\n' | b'\r' | b'\t')) && SPACED.contains(&word) {
             let kept = cursor.at;
             if cursor.blanks(true).peek() != Some(b'<') {
@@ -119,7 +119,8 @@ fn node(cursor: &mut Cursor<'_>, depth: usize) -> Result<Node, Stop> {
         }
         if cursor.rest().starts_with("::") {
             cursor.at += 2;
-            // What is behind a template is a member of it, which only its own code knows.
+            // A name after a template is a member of it, which only the template's own code
+            // defines.
             if node.args.is_some() {
                 return Err(Stop::Other);
             }
@@ -153,7 +154,7 @@ fn node(cursor: &mut Cursor<'_>, depth: usize) -> Result<Node, Stop> {
         }
         _ => {}
     }
-    // `const`, pointers and references behind a type.
+    // Skips `const`, pointers and references after a type.
     loop {
         let kept = cursor.at;
         if cursor.blanks(false).rest().starts_with("const") {
@@ -169,12 +170,12 @@ fn node(cursor: &mut Cursor<'_>, depth: usize) -> Result<Node, Stop> {
     Ok(node)
 }
 
-/// The suffix of a number: `4ul`.
+/// Skips the suffix of a number: `4ul`.
 fn suffix(cursor: &mut Cursor<'_>) {
     let _ = cursor.take_while(|byte| matches!(byte, b'u' | b'U' | b'l' | b'L'));
 }
 
-/// A list to the bracket that closes it.
+/// Reads a list up to its closing bracket.
 fn list(cursor: &mut Cursor<'_>, close: u8, depth: usize) -> Result<Vec<Node>, Stop> {
     let mut items = Vec::new();
     loop {
@@ -190,7 +191,7 @@ fn list(cursor: &mut Cursor<'_>, close: u8, depth: usize) -> Result<Vec<Node>, S
             Some(byte) if byte == close => {}
             Some(b'.') => return Err(Stop::Cut(cursor.at)),
             None => return Err(Stop::Cut(cursor.at)),
-            // Half of a `::`.
+            // The text ends inside `::`.
             Some(b':') if cursor.rest() == ":" => return Err(Stop::Cut(cursor.at)),
             Some(_) => return Err(Stop::Other),
         }

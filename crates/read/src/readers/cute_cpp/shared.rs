@@ -1,8 +1,8 @@
-//! Shared memory of wgmma and tcgen05 by name: `GMMA::Layout_K_SW128_Atom<half_t>`.
+//! Shared memory atoms of wgmma and tcgen05 by name: `GMMA::Layout_K_SW128_Atom<half_t>`.
 //!
-//! Law: an atom has eight rows of 16, 32, 64 or 128 bytes, along K or along M and N, and a swizzle
-//! of byte addresses with one phase for each row. A sparse atom, `Layout_K_SW128_SpAtom<T, S>`, has
-//! `S` logical elements for each that is stored.
+//! Law: an atom has eight rows of 16, 32, 64 or 128 bytes, which are contiguous along K or along M
+//! and N, and a swizzle of byte addresses with one phase for each row. A sparse atom,
+//! `Layout_K_SW128_SpAtom<T, S>`, has `S` logical elements for each stored element.
 
 use super::Meanings;
 use super::layouts::{Made, in_elements};
@@ -13,7 +13,7 @@ use crate::sparse;
 use crate::width::element_bits;
 
 impl Meanings<'_, '_> {
-    /// `GMMA::Layout_K_SW128_Atom<half_t>` and its like: shared memory of wgmma and tcgen05.
+    /// `GMMA::Layout_K_SW128_Atom<half_t>` and similar names: shared memory of wgmma and tcgen05.
     pub(super) fn shared_atom(&self, node: &Node, kind: Option<&Node>) -> Option<Result<Made, Refused>> {
         let name = node.name.strip_prefix("Layout_")?;
         let of_sparse = name.strip_suffix("_SpAtom");
@@ -38,7 +38,7 @@ impl Meanings<'_, '_> {
                 },
             },
         };
-        // In `Layout_SW128_Atom<T, Major>` the major stands behind the type.
+        // In `Layout_SW128_Atom<T, Major>` the major mode follows the type.
         let major = behind.first().map(|major| major.name.as_str());
         let (major, swizzle) = match (name.split_once('_'), major) {
             (Some(("K", swizzle)), _) => ("K", swizzle),

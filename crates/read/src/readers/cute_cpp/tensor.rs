@@ -1,7 +1,8 @@
-//! Tensors of C++: an engine, which says where the elements are and of what type, and a layout.
+//! C++ tensors: an engine, which has the address and the type of the elements, and a layout.
 //!
-//! Law: a tensor is its layout, in elements of the engine's type. An engine with `swizzle_ptr` has
-//! a swizzle of byte addresses in front. An engine that counts coordinates gives coordinates.
+//! Law: the meaning of a tensor is its layout, in elements of the engine's type. An engine with
+//! `swizzle_ptr` adds a swizzle of byte addresses. The values of a tensor whose engine counts
+//! coordinates are coordinates.
 
 use super::layouts::in_elements;
 use super::numbers::number;
@@ -57,14 +58,14 @@ impl Meanings<'_, '_> {
     }
 }
 
-/// The engine of a tensor: where it lies, and of what it is.
+/// The engine of a tensor: its memory and its element type.
 struct Engine<'a> {
     what: &'static str,
     kind: Option<&'a str>,
     bits: Option<i64>,
     swizzle: Option<&'a Node>,
     coordinates: bool,
-    /// How many logical elements share each that is stored.
+    /// The number of logical elements that share one stored element.
     sharing: i64,
 }
 

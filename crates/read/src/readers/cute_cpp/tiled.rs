@@ -1,7 +1,7 @@
-//! Tilers, tiled copies and tiled products of C++, and the names of their instructions.
+//! C++ tilers, tiled copies and tiled MMAs, and the names of their instructions.
 //!
-//! Law: a tiled copy maps (thread, value) to the index in its tile; a tiled product has such a
-//! layout for each operand, which the library's own instruction of that name gives.
+//! Law: a tiled copy maps (thread, value) to the index in its tile. A tiled MMA has such a layout
+//! for each operand, which the library's own instruction of that name determines.
 
 use super::numbers::number;
 use super::parse::Node;
@@ -93,7 +93,7 @@ impl Meanings<'_, '_> {
     }
 }
 
-/// The name of an instruction in our notation: `SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>` is
+/// The name of an instruction in our notation: `SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>` becomes
 /// `SM80_CP_ASYNC_CACHEGLOBAL_uint128_t`.
 fn instruction(node: &Node) -> Option<String> {
     let mut node = node;
@@ -103,7 +103,7 @@ fn instruction(node: &Node) -> Option<String> {
     if node.name.is_empty() {
         return None;
     }
-    // Newer headers name wgmma inside of a namespace, with the majors as its arguments.
+    // Newer headers name wgmma in a namespace, with the major modes as arguments.
     if let Some(shape) = node.name.strip_prefix("MMA_").filter(|_| node.scope.contains("GMMA")) {
         return Some(format!("SM90_{shape}"));
     }
@@ -113,7 +113,7 @@ fn instruction(node: &Node) -> Option<String> {
     let name = &node.name;
     match node.args() {
         [] => Some(name.clone()),
-        // The majors of wgmma.
+        // The major modes of wgmma.
         _ if name.starts_with("SM90_64x") => Some(name.clone()),
         args if name == "UniversalFMA" => {
             let kinds: Vec<String> = args.iter().map(word).collect();
@@ -123,13 +123,13 @@ fn instruction(node: &Node) -> Option<String> {
         args if name.starts_with("XE_DPAS") => {
             let [size, kinds @ ..] = args else { return None };
             let kinds: Vec<String> = kinds.iter().map(word).collect();
-            // B is of the type of A, and C of that of D, where they are left out.
+            // If they are omitted, B has the type of A, and C has that of D.
             let (d, a) = (kinds.first()?, kinds.get(1)?);
             let (b, c) = (kinds.get(2).unwrap_or(a), kinds.get(3).unwrap_or(d));
             Some(format!("{name}_{}_{d}_{a}_{b}_{c}", number(size)?))
         }
         args if ["SM100_", "SM103_", "SM120_"].iter().any(|machine| name.starts_with(machine)) => {
-            // Types and extents; majors and signs follow them.
+            // Types and extents; major modes and signs follow them.
             let known = |node: &&Node| number(node).is_some() || word(node) != node.name;
             let mut words: Vec<String> = args.iter().take_while(known).map(word).collect();
             if name.contains("MXF8F6F4") {
@@ -137,12 +137,12 @@ fn instruction(node: &Node) -> Option<String> {
             }
             Some(format!("{name}_{}", words.join("_")))
         }
-        // The type of a copy.
+        // The type of the copied words.
         [first, ..] => Some(format!("{name}_{}", first.name)),
     }
 }
 
-/// A type or a number as it stands in names of instructions; what is neither, as it is.
+/// A type or a number as it is written in names of instructions; anything else unchanged.
 fn word(node: &Node) -> String {
     if let Some(number) = number(node) {
         return number.to_string();

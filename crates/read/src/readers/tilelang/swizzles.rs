@@ -1,11 +1,11 @@
-//! Layouts of shared memory that TileLang makes by name: `make_swizzled_layout(A_shared)`.
+//! Shared memory layouts that TileLang makes by name: `make_swizzled_layout(A_shared)`.
 //!
 //! Law: the name and the buffer's shape and element width decide the layout. With `v = 128 / bits`
 //! elements in 16 bytes, a swizzle of `c` chunks (8 in a full bank, 4 in a half, 2 in a quarter)
-//! cuts the columns into panels of `c*v`. A panel has all its rows one after the other, and the
-//! chunks of a row are exchanged by an XOR with bits of the row's number. A buffer's name says
-//! neither shape nor width, so these are asked for. `make_swizzled_layout` takes the widest swizzle
-//! whose panels divide the columns, and pads the rows where there is none.
+//! cuts the columns into panels of `c*v`. The rows of a panel are contiguous, and the chunks of a
+//! row are permuted by an XOR with bits of the row number. A buffer's name gives neither shape nor
+//! width, so these are questions. `make_swizzled_layout` takes the widest swizzle whose panels
+//! divide the columns, and pads the rows if there is none.
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ use crate::refused::{Missing, Refused};
 use crate::system::System;
 use crate::tuple::value;
 
-/// The row of the table.
+/// The reader.
 pub const READER: Reader = Reader {
     system: System::TileLang,
     signs: &[
@@ -38,7 +38,7 @@ fn read(context: &Context<'_>, at: usize) -> Option<Found> {
     let name = cursor.word()?;
     let inside = cursor.bracketed(b'(')?;
     let arguments = context.source.get(inside)?.trim();
-    // A definition of the function is no call.
+    // A definition of the function is not a call.
     if context.source.get(..at)?.ends_with("def ") || arguments.is_empty() {
         return None;
     }
@@ -105,7 +105,7 @@ fn meaning(name: &str, arguments: &str, context: &Context<'_>, span: Range<usize
         "make_swizzled_layout" => {
             match [8, 4].into_iter().find(|chunks| columns % (chunks * vector) == 0) {
                 Some(chunks) => chunks,
-                // Rows that begin in the same bank are moved apart.
+                // Padding moves rows apart that begin in the same bank.
                 None => {
                     let row = if columns * bits % 256 == 0 { columns + vector } else { columns };
                     let layout = value(&format!("({rows},{columns}):({row},1)"), span.clone())?;

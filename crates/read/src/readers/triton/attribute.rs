@@ -1,7 +1,7 @@
 //! Encodings as terms: their names and fields, in MLIR's spelling, an older one, or Gluon's.
 //!
 //! Law: every spelling becomes the same [`Encoding`], whose fields have the names of Triton's
-//! attributes today. Aliases (`#mma = #ttg.nvidia_mma<..>`) are followed, at most [`MAX_ALIASES`]
+//! current attributes. Aliases (`#mma = #ttg.nvidia_mma<..>`) are followed, at most [`MAX_ALIASES`]
 //! deep.
 
 use std::ops::Range;
@@ -20,15 +20,15 @@ pub(super) struct Refusal {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum RefusalKind {
-    /// The fields do not go together, or not with the shape.
+    /// The fields contradict each other, or the shape.
     Contradiction,
-    /// There is no layout for it here.
+    /// No layout of this library represents it.
     Unsupported,
     /// An alias that the text does not define.
     Alias(String),
 }
 
-/// The definitions of a text, and from where they are asked for.
+/// The definitions of a text, and the position of their use.
 #[derive(Clone, Copy)]
 pub(super) struct Aliases<'a> {
     pub context: &'a Context<'a>,
@@ -47,16 +47,16 @@ impl Aliases<'_> {
 pub(super) struct Encoding {
     pub name: String,
     pub fields: Vec<(String, Term)>,
-    /// What stands without a name: `[512:+16]` and `{order = [1, 0]}` of a padded layout.
+    /// The arguments without a name: `[512:+16]` and `{order = [1, 0]}` of a padded layout.
     pub others: Vec<Argument>,
     pub parent: Option<Box<Encoding>>,
     pub place: Range<usize>,
 }
 
-/// Dialects in which encodings stand.
+/// The dialects of encodings.
 const DIALECTS: [&str; 4] = ["ttg.", "ttng.", "triton_gpu.", "triton_nvidia_gpu."];
 
-/// The encodings that are read, by their names in MLIR.
+/// The supported encodings, by their names in MLIR.
 pub(super) const NAMES: [&str; 19] = [
     "blocked",
     "nvidia_mma",
@@ -79,7 +79,7 @@ pub(super) const NAMES: [&str; 19] = [
     "partitioned_shared",
 ];
 
-/// A class of Gluon, its encoding, and its parameters in their order: their names there and in the
+/// A class of Gluon, its encoding, and its parameters in order: their names in Gluon and in the
 /// encoding.
 type Class = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
 
@@ -179,7 +179,7 @@ const GLUON: &[Class] = &[
         ],
     ),
     ("TensorMemoryScalesLayout", "tensor_memory_scales_encoding", &[("cga_layout", "CGALayout")]),
-    // Static methods, whose arguments are a shape and what the layout is to be good for.
+    // Static methods, whose arguments are a shape and the intended use of the layout.
     (
         "get_default_for",
         "nvmma_shared",
@@ -198,7 +198,7 @@ const GLUON: &[Class] = &[
     ),
 ];
 
-/// Parameters of Gluon that several classes have.
+/// Parameters that several classes of Gluon have.
 const SHARED: [(&str, &str); 4] = [
     ("cga_layout", "CGALayout"),
     ("ctas_per_cga", "CTAsPerCGA"),
@@ -206,7 +206,7 @@ const SHARED: [(&str, &str); 4] = [
     ("cta_order", "CTAOrder"),
 ];
 
-/// The name of an encoding of Triton in a term, `blocked` of `#ttg.blocked<..>`.
+/// The name of the Triton encoding in a term, `blocked` of `#ttg.blocked<..>`.
 pub(super) fn known(term: &Term) -> Option<&'static str> {
     let (name, _) = term.call()?;
     if let Some(name) = DIALECTS.iter().find_map(|dialect| name.strip_prefix(dialect)) {
@@ -216,13 +216,13 @@ pub(super) fn known(term: &Term) -> Option<&'static str> {
     GLUON.iter().find(|(own, ..)| *own == class).map(|(_, name, _)| *name)
 }
 
-/// Whether a name is that of a layout of Gluon, `gl.BlockedLayout`.
+/// Whether a name is that of a Gluon layout, `gl.BlockedLayout`.
 pub(super) fn is_class(name: &str) -> bool {
     let class = name.rsplit('.').next();
     GLUON.iter().any(|(own, ..)| Some(*own) == class)
 }
 
-/// The encoding that a term says.
+/// The encoding in a term.
 pub(super) fn encoding(term: &Term, aliases: Aliases<'_>) -> Result<Encoding, Refusal> {
     follow(term, aliases, 0)
 }
@@ -300,7 +300,7 @@ fn follow(term: &Term, aliases: Aliases<'_>, depth: usize) -> Result<Encoding, R
 }
 
 /// `NVMMASharedLayout.get_default_for(block_shape, dtype, ..)`: the widest swizzle whose rows
-/// divide those of a block, and none if fewer than eight rows follow each other.
+/// divide those of a block. There is no swizzle if there are fewer than eight rows.
 fn default_for(mut encoding: Encoding) -> Result<Encoding, Refusal> {
     let place = encoding.place.clone();
     let fail =
@@ -314,7 +314,7 @@ fn default_for(mut encoding: Encoding) -> Result<Encoding, Refusal> {
     let kind = fields.get("dtype").and_then(Term::word).unwrap_or("");
     let Some(bits) = element_bits(kind) else { return Err(fail("get_default_for: the dtype is not known")) };
     let rank = shape.len();
-    // The fast dimension is the first one where the layout is transposed.
+    // If the layout is transposed, the first dimension is the fast one.
     let fast = if turned { shape.first() } else { shape.last() }.copied().unwrap_or(1);
     let rows: u64 = shape.iter().product::<u64>() / fast.max(1);
     let bytes = fast * if padded { 2 } else { 1 } * bits.unsigned_abs() / 8;
@@ -327,7 +327,7 @@ fn default_for(mut encoding: Encoding) -> Result<Encoding, Refusal> {
     Ok(encoding)
 }
 
-/// The fields of an encoding, each checked as it is read.
+/// The fields of an encoding, each checked when it is read.
 #[derive(Clone, Copy)]
 pub(super) struct Fields<'a> {
     pub encoding: &'a Encoding,
@@ -344,7 +344,8 @@ impl<'a> Fields<'a> {
         Refusal { place: self.encoding.place.clone(), message, kind: RefusalKind::Unsupported }
     }
 
-    /// A field, which may stand in braces of its own: `<{offset = [..]}, alignment = 16>`.
+    /// The field with this name, which may be in braces of its own: `<{offset = [..]}, alignment =
+    /// 16>`.
     pub fn get(&self, name: &str) -> Option<&'a Term> {
         let own = self.encoding.fields.iter().find(|(own, _)| own == name).map(|(_, term)| term);
         let inner = self.encoding.others.iter().flat_map(|argument| &argument.values);
@@ -373,7 +374,7 @@ impl<'a> Fields<'a> {
         power_of_two(self.number(name)?).ok_or_else(|| self.bad(name, "a power of two"))
     }
 
-    /// `true` or `false`; false where it is left out.
+    /// `true` or `false`; false if the field is omitted.
     pub fn truth(&self, name: &str) -> Result<bool, Refusal> {
         let Some(term) = self.get(name) else { return Ok(false) };
         term.truth().ok_or_else(|| self.bad(name, "true or false"))
@@ -400,14 +401,14 @@ impl<'a> Fields<'a> {
 
     pub fn optional_extents(&self, name: &str, rank: usize) -> Result<Option<Vec<u64>>, Refusal> {
         let Some(term) = self.get(name) else { return Ok(None) };
-        // Printed with three ones for matrices, too.
+        // Three ones are printed for matrices too.
         if term.numbers().is_some_and(|numbers| numbers.iter().all(|number| *number == 1)) {
             return Ok(Some(vec![1; rank]));
         }
         self.extents(name, rank).map(Some)
     }
 
-    /// The dimensions in an order, the fastest first.
+    /// The order of dimensions, the fastest first.
     pub fn order(&self, name: &str, rank: usize) -> Result<Vec<usize>, Refusal> {
         let numbers = self.wanted(name)?.numbers().unwrap_or_default();
         let order: Vec<usize> = numbers.iter().filter_map(|number| usize::try_from(*number).ok()).collect();
@@ -420,18 +421,18 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A list of images, each an index for every dimension.
+    /// A list of images, each with an index for every dimension.
     pub fn images(&self, name: &str, rank: usize) -> Result<Vec<Vec<u64>>, Refusal> {
         let Some(term) = self.get(name) else { return Ok(Vec::new()) };
         images_of(term, rank).ok_or_else(|| self.bad(name, &format!("a list of bases with {rank} numbers each")))
     }
 
-    /// How blocks of a cluster divide the tensor: their bases, counted in parts.
+    /// The division of the tensor among the blocks of a cluster: their bases, in units of parts.
     pub fn cluster(&self, rank: usize) -> Result<Vec<Vec<u64>>, Refusal> {
         if self.get("CGALayout").is_some() {
             return self.images("CGALayout", rank);
         }
-        // A slice or an operand has the blocks of its parent; asked for by nobody else.
+        // A slice or an operand has the blocks of its parent, and does not call this.
         let Some(blocks) = self.optional_extents("CTAsPerCGA", rank)? else { return Ok(Vec::new()) };
         let splits = self.optional_extents("CTASplitNum", rank)?.unwrap_or_else(|| blocks.clone());
         let order =
@@ -484,7 +485,7 @@ impl<'a> Fields<'a> {
         Ok(found)
     }
 
-    /// The bases of registers and warps of a WMMA, counted in tiles.
+    /// The bases of registers and warps of a WMMA, in units of tiles.
     pub fn warp_bases(&self, rank: usize) -> Result<[Images; 2], Refusal> {
         if let Some(layout) = self.get("ctaLayout") {
             let part = |name: &str| match entry(layout, name) {
@@ -525,7 +526,7 @@ pub(super) fn images_of(term: &Term, rank: usize) -> Option<Vec<Vec<u64>>> {
     term.list()?.into_iter().map(indices).collect()
 }
 
-/// The argument of a list in braces with a name.
+/// The argument with this name in a list in braces.
 pub(super) fn entry<'a>(term: &'a Term, name: &str) -> Option<&'a Term> {
     match &term.kind {
         TermKind::List('{', entries) => {

@@ -1,9 +1,9 @@
-//! A linear map under construction: who holds which element of a tensor.
+//! A linear map under construction, from registers, lanes, warps and blocks to elements.
 //!
 //! Law: the inputs are registers, lanes, warps and blocks; each bit of an input moves along the
-//! dimensions of the tensor. A *step* puts new bits of an input above all that a dimension has so
-//! far. A map that is smaller than the tensor repeats in registers ([`Bases::fill`]); what is
-//! larger wraps around: the bits past the end of a dimension hold copies ([`Bases::cut`]).
+//! dimensions of the tensor. A *step* adds new bits of an input above all bits that a dimension has
+//! so far. A map that is smaller than the tensor repeats in registers ([`Bases::fill`]). A larger
+//! map wraps around: the bits past the end of a dimension hold copies ([`Bases::cut`]).
 
 use tilewright_layout::{LayoutError, LinearLayout};
 
@@ -22,7 +22,7 @@ const NAMES: [&str; 4] = ["register", "lane", "warp", "block"];
 pub(super) struct Bases {
     /// The images of each input's bits.
     pub images: [Vec<Vec<u64>>; 4],
-    /// How far the map reaches along each dimension.
+    /// The extent that the map covers along each dimension.
     pub size: Vec<u64>,
 }
 
@@ -31,7 +31,7 @@ impl Bases {
         Bases { images: Default::default(), size: vec![1; rank] }
     }
 
-    /// Bits of an input along a dimension, above those that it has.
+    /// Adds bits of an input along a dimension, above the bits that it has.
     pub fn step(&mut self, input: Input, dimension: usize, extent: u64) {
         let rank = self.size.len();
         let Some(size) = self.size.get_mut(dimension) else { return };
@@ -45,7 +45,7 @@ impl Bases {
         }
     }
 
-    /// Bits of an input that move nowhere: copies.
+    /// Adds bits of an input that do not move: copies.
     pub fn copies(&mut self, input: Input, extent: u64) {
         let image = vec![0; self.size.len()];
         for _ in 0..extent.max(1).ilog2() {
@@ -53,7 +53,7 @@ impl Bases {
         }
     }
 
-    /// Steps along several dimensions, the first of the order fastest; copies along `except`.
+    /// Adds steps along several dimensions, the first of the order fastest; copies along `except`.
     pub fn steps(&mut self, input: Input, extents: &[u64], order: &[usize], except: Option<usize>) {
         for dimension in order {
             let extent = extents.get(*dimension).copied().unwrap_or(1);
@@ -65,13 +65,13 @@ impl Bases {
         }
     }
 
-    /// Registers repeat the map along a dimension up to an extent.
+    /// Repeats the map in registers along a dimension, up to an extent.
     pub fn fill(&mut self, dimension: usize, extent: u64) {
         let size = self.size.get(dimension).copied().unwrap_or(1);
         self.step(Input::Register, dimension, (extent / size.max(1)).max(1));
     }
 
-    /// What lies past these extents wraps around: its bits hold copies.
+    /// Wraps the map around at these extents: the bits past them hold copies.
     pub fn cut(&mut self, extents: &[u64]) {
         for image in self.images.iter_mut().flatten() {
             for (own, extent) in image.iter_mut().zip(extents) {
@@ -85,7 +85,7 @@ impl Bases {
         }
     }
 
-    /// Blocks: each of their images counts in parts of the tensor, which are what one block has.
+    /// Adds blocks, whose images are in units of `part`, the part of the tensor that one block has.
     pub fn blocks(&mut self, cluster: &[Vec<u64>], part: &[u64]) {
         for image in cluster {
             self.images[Input::Block as usize]
@@ -93,7 +93,7 @@ impl Bases {
         }
     }
 
-    /// The map without a dimension; registers that then hold what others do are left out.
+    /// The map without a dimension; registers that then duplicate others are left out.
     pub fn without(&self, dimension: usize) -> Bases {
         let remove = |image: &Vec<u64>| {
             let mut image = image.clone();

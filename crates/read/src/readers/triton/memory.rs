@@ -1,13 +1,13 @@
-//! Encodings of shared memory and of tensor memory: where each element of a tensor lies.
+//! Encodings of shared memory and of tensor memory: the offset of each element of a tensor.
 //!
 //! Law: a layout of shared memory sends the coordinate of an element, `(dim0, dim1, ..)`, to its
 //! offset, counted in elements from the start of the allocation. Rows are along the second fastest
-//! dimension; a swizzle moves groups of `vec` columns by an XOR with the phase of the row,
-//! `(row / perPhase) % maxPhase`. `nvmma_shared` is the same in bytes: groups of 16 bytes, rows of
-//! `swizzlingByteWidth` bytes, phases over eight rows of 16 bytes; such rows, at most 256 along
-//! each dimension, are a box, as one copy of TMA writes it, and boxes follow each other. Padding
-//! puts elements between the offsets. Tensor memory is a map from lanes (`row`) and 32-bit columns
-//! to coordinates.
+//! dimension. A swizzle permutes groups of `vec` columns by an XOR with the phase of the row, `(row
+//! / perPhase) % maxPhase`. `nvmma_shared` is the same in bytes: groups of 16 bytes, rows of
+//! `swizzlingByteWidth` bytes, phases over eight rows of 16 bytes. Such rows, at most 256 along
+//! each dimension, are a box, as one TMA copy writes it, and boxes are contiguous. Padding inserts
+//! elements between the offsets. Tensor memory is a map from lanes (`row`) and 32-bit columns to
+//! coordinates.
 
 use tilewright_layout::{AnyLayout, Composed, Layout, LinearLayout, Tree};
 use tilewright_notation::Value;
@@ -17,7 +17,7 @@ use super::bases::linear;
 use super::registers::part;
 use crate::term::{Term, TermKind};
 
-/// Where the elements of a tensor of this shape lie: a layout from coordinates to offsets.
+/// The layout from the coordinates of a tensor of this shape to offsets, in elements.
 pub(super) fn layout(encoding: &Encoding, shape: &[u64]) -> Result<Value, Refusal> {
     let fields = Fields { encoding };
     let rank = shape.len();
@@ -50,7 +50,7 @@ pub(super) fn layout(encoding: &Encoding, shape: &[u64]) -> Result<Value, Refusa
         .map_err(|error| fields.refuse(&format!("not every element has one place in this shape: {error}")))?;
     let padding = match encoding.name.as_str() {
         "padded_shared" => intervals(&fields)?,
-        // Eight bytes of packed numbers, and eight of padding.
+        // Eight bytes of packed numbers are followed by eight of padding.
         "nvmma_shared" if fields.truth("fp4Padded")? => vec![(FP4_GROUP as i64, FP4_GROUP as i64)],
         _ => Vec::new(),
     };
@@ -67,13 +67,13 @@ pub(super) fn layout(encoding: &Encoding, shape: &[u64]) -> Result<Value, Refusa
     Ok(Value::Linear(Box::new(back)))
 }
 
-/// Images that count in parts of the tensor.
+/// Images in units of parts, scaled to elements.
 fn scaled(cluster: &[Vec<u64>], part: &[u64]) -> Vec<Vec<u64>> {
     let scale = |image: &Vec<u64>| image.iter().zip(part).map(|(index, part)| index.saturating_mul(*part)).collect();
     cluster.iter().map(scale).collect()
 }
 
-/// Bits along a dimension, from 1 up to an extent.
+/// Appends bits along a dimension, for the extents from `from` up to `to`.
 fn along(images: &mut Vec<Vec<u64>>, rank: usize, dimension: usize, from: u64, to: u64) {
     let mut bit = from;
     while bit < to {
@@ -113,10 +113,10 @@ fn swizzled(fields: &Fields<'_>, shape: &[u64]) -> Result<Vec<Vec<u64>>, Refusal
     Ok(images)
 }
 
-/// How many bytes of packed 4-bit numbers stand between two paddings, and how many are padding.
+/// The number of bytes of packed 4-bit numbers between two paddings, and of each padding.
 const FP4_GROUP: u64 = 8;
 
-/// The most elements of a copy of TMA along a dimension.
+/// The largest number of elements of a TMA copy along a dimension.
 const BOX: u64 = 256;
 
 fn nvmma(fields: &Fields<'_>, shape: &[u64]) -> Result<Vec<Vec<u64>>, Refusal> {
@@ -132,7 +132,7 @@ fn nvmma(fields: &Fields<'_>, shape: &[u64]) -> Result<Vec<Vec<u64>>, Refusal> {
     if fp4 && (bits != 8 || width != 128) {
         return Err(fields.refuse("fp4Padded is defined for bytes and a swizzle of 128 bytes"));
     }
-    // Padding takes half of each row, and of each group of 16 bytes.
+    // Padding is half of each row, and of each group of 16 bytes.
     let [row, group] = if fp4 { [1024 / bits / 2, FP4_GROUP] } else { [width.unsigned_abs() * 8 / bits, 128 / bits] };
     if turned && rank != 2 {
         return Err(fields.refuse("transposed is defined for two dimensions"));
@@ -169,8 +169,8 @@ fn nvmma(fields: &Fields<'_>, shape: &[u64]) -> Result<Vec<Vec<u64>>, Refusal> {
             *index = group * phase;
         }
     }
-    // The boxes after the first: along the first dimension first where they are swizzled, else
-    // along the last one first.
+    // The order of the boxes after the first: the first dimension is the fastest if they are
+    // swizzled, else the last one.
     let mut order: Vec<usize> = (0..rank).collect();
     if width == 0 {
         order.reverse();
@@ -182,7 +182,7 @@ fn nvmma(fields: &Fields<'_>, shape: &[u64]) -> Result<Vec<Vec<u64>>, Refusal> {
     Ok(images)
 }
 
-/// The order of the elements before they are padded.
+/// The order of the elements before padding.
 fn padded_images(fields: &Fields<'_>, shape: &[u64]) -> Result<Vec<Vec<u64>>, Refusal> {
     let rank = shape.len();
     if let Some(term) = fields.get("offset") {
@@ -207,7 +207,7 @@ fn padded_images(fields: &Fields<'_>, shape: &[u64]) -> Result<Vec<Vec<u64>>, Re
     Ok(images)
 }
 
-/// The intervals and their padding, `[512:+16, 4096:+32]`.
+/// The intervals and their paddings, `[512:+16, 4096:+32]`.
 fn intervals(fields: &Fields<'_>) -> Result<Vec<(i64, i64)>, Refusal> {
     let mut found = Vec::new();
     if let Some(pairs) = fields.get("pairs").and_then(Term::list) {
@@ -237,7 +237,8 @@ fn intervals(fields: &Fields<'_>) -> Result<Vec<(i64, i64)>, Refusal> {
     Ok(found)
 }
 
-/// The layout with padding: after each interval its padding is put in, for each of the intervals.
+/// The layout with padding: for each of the intervals, its padding is inserted after each multiple
+/// of it.
 fn padded(fields: &Fields<'_>, back: &LinearLayout, intervals: Vec<(i64, i64)>) -> Result<Value, Refusal> {
     let fail = |error: tilewright_layout::LayoutError| fields.refuse(&error.to_string());
     let size = 1_i64 << back.matrix().inputs().min(40);
@@ -268,7 +269,7 @@ fn padded(fields: &Fields<'_>, back: &LinearLayout, intervals: Vec<(i64, i64)>) 
     Ok(Value::Layout(AnyLayout::from(composed)))
 }
 
-/// Which element a lane and a column of tensor memory hold.
+/// The linear map from a lane and a column of tensor memory to the element there.
 pub(super) fn tensor_memory(encoding: &Encoding, shape: &[u64]) -> Result<LinearLayout, Refusal> {
     let fields = Fields { encoding };
     if fields.truth("twoCTAs")? || fields.get("CGALayout").is_some_and(is_not_empty) {
@@ -297,7 +298,7 @@ pub(super) fn tensor_memory(encoding: &Encoding, shape: &[u64]) -> Result<Linear
     let (&[height, width], true) = (shape, [columns, stride].into_iter().all(is_power)) else {
         return Err(fields.refuse("a matrix is wanted, with blockN and colStride powers of two"));
     };
-    // A byte of padding follows each byte of packed 4-bit numbers.
+    // Each byte of packed 4-bit numbers is followed by a byte of padding.
     let stride = if fields.truth("fp4Padded")? { stride.saturating_mul(2) } else { stride };
     let (columns, stride) = (columns.unsigned_abs(), stride.unsigned_abs());
     if (rows != 64 && rows != 128) || height < rows.unsigned_abs() || width < columns {
@@ -312,7 +313,7 @@ pub(super) fn tensor_memory(encoding: &Encoding, shape: &[u64]) -> Result<Linear
     if rows == 128 {
         along(&mut lanes, 2, 0, 16, 128);
     } else {
-        // Sixteen lanes of each warp have the first block, the other sixteen a second one.
+        // Sixteen lanes of each warp hold the first block, the other sixteen a second one.
         let mut second = vec![0, 0];
         if height > down {
             second[0] = down;
@@ -330,8 +331,8 @@ pub(super) fn tensor_memory(encoding: &Encoding, shape: &[u64]) -> Result<Linear
     linear([("row", lanes), ("column", images)], shape).map_err(|error| fields.refuse(&error.to_string()))
 }
 
-/// Scale factors of one byte: 32 rows in the lanes of each warp, four factors of a row side by
-/// side, then further rows, then further factors.
+/// One-byte scale factors: 32 rows in the lanes of each warp, then four adjacent factors of a row,
+/// then further rows, then further factors.
 fn scales(fields: &Fields<'_>, shape: &[u64]) -> Result<LinearLayout, Refusal> {
     let &[rows, factors] = shape else {
         return Err(fields.refuse("scale factors are a matrix of rows and factors along K"));

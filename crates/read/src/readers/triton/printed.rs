@@ -1,9 +1,9 @@
 //! Linear layouts as Triton prints them, a line for each basis.
 //!
-//! Law: ` - lane=4 -> (1, 0)` says which coordinate the bit of value 4 of a lane moves to; a name
-//! stands once, before its first bit. `warp is a size 1 dimension` has no bits. The line `where out
-//! dims are: [dim0 (size 16), ..]` gives names and extents; without it the dimensions are `dim0`,
-//! `dim1` and so on, as large as the bases reach, or of the shape in the options.
+//! Law: ` - lane=4 -> (1, 0)` gives the coordinate to which the bit of value 4 of a lane is sent. A
+//! name occurs once, before its first bit. `warp is a size 1 dimension` has no bits. The line
+//! `where out dims are: [dim0 (size 16), ..]` gives names and extents; without it the dimensions
+//! are `dim0`, `dim1` and so on, as large as the bases reach, or of the shape in the options.
 
 use std::ops::Range;
 
@@ -16,14 +16,14 @@ use crate::refused::Refused;
 use crate::system::System;
 use crate::tuple::value;
 
-/// The row of the table.
+/// The reader.
 pub const READER: Reader = Reader {
     system: System::Triton,
     signs: &["- register", "- lane", "- warp", "- block", "- offset", "- row", "- col"],
     read,
 };
 
-/// The most bits of all inputs.
+/// The largest number of bits of all inputs together.
 const MAX_BITS: usize = 64;
 
 /// The inputs with the images of their bits.
@@ -47,14 +47,14 @@ fn read(context: &Context<'_>, at: usize) -> Option<Found> {
         }
         cursor.blanks(true);
     }
-    // The sign alone is no layout.
+    // The sign alone is not a layout.
     let rank = inputs.iter().flat_map(|(_, images)| images).map(Vec::len).next()?;
     let (outputs, end) = outputs(cursor).map_or((None, end), |(outputs, end)| (Some(outputs), end));
     let span = at..end;
     Some(Found { answer: meaning(&inputs, rank, outputs, context, span.clone()), span })
 }
 
-/// One line: a bit and where it moves to, or an input without bits.
+/// Reads one line: a bit and its image, or an input without bits.
 fn line<'a>(cursor: &mut Cursor<'a>, inputs: &mut Inputs<'a>) -> Option<()> {
     let begins = cursor.eat("- ");
     let name = cursor.word()?;
@@ -78,7 +78,7 @@ fn line<'a>(cursor: &mut Cursor<'a>, inputs: &mut Inputs<'a>) -> Option<()> {
         inputs.push((name, Vec::new()));
     }
     let (own, images) = inputs.last_mut()?;
-    // The bits of an input follow each other.
+    // The bits of an input are in ascending order.
     (*own == name && 1_i64.checked_shl(images.len() as u32) == Some(bit)).then(|| images.push(image))
 }
 

@@ -1,20 +1,21 @@
-//! Encodings of tensors in registers: which thread holds which elements.
+//! Encodings of tensors in registers: the elements that each thread holds.
 //!
 //! Law: each encoding has a tile that the registers, lanes and warps of one block hold; the tensor
-//! is made of such tiles. Where it is larger, registers repeat the tile, along the dimensions in
-//! the encoding's order; where it is smaller, the tile wraps around and threads hold copies. Blocks
-//! of a cluster have parts of the tensor. Dimensions count as in the tensor's shape: `dim0` first.
+//! consists of such tiles. If the tensor is larger, registers repeat the tile, along the dimensions
+//! in the encoding's order. If it is smaller, the tile wraps around and threads hold copies. The
+//! blocks of a cluster have parts of the tensor. Dimensions are numbered as in the tensor's shape,
+//! `dim0` first.
 
 use super::attribute::{Encoding, Fields, Refusal};
 use super::bases::{Bases, Input};
 
-/// A tile, and in which order registers repeat it.
+/// A tile, and the order of dimensions in which registers repeat it.
 struct Tile {
     bases: Bases,
     order: Vec<usize>,
 }
 
-/// The dimensions of a matrix, the last fastest, or the last but one.
+/// The order of the dimensions of a matrix: the last is the fastest, or the last but one.
 fn matrix_order(rank: usize, is_row_major: bool) -> Vec<usize> {
     let mut order: Vec<usize> = (0..rank).rev().collect();
     if !is_row_major && rank > 1 {
@@ -41,7 +42,7 @@ pub(super) fn bases(encoding: &Encoding, shape: &[u64]) -> Result<Bases, Refusal
                 bases.steps(input, &fields.extents(name, shape.len())?, &order, None);
             }
             let mut bases = finish(Tile { bases, order }, shape, &fields.cluster(shape.len())?)?;
-            // Registers past the tensor are none, and no copies as in the other encodings.
+            // Registers past the tensor are dropped; in other encodings they would hold copies.
             bases.images[Input::Register as usize].retain(|image| image.iter().any(|index| *index != 0));
             Ok(bases)
         }
@@ -69,7 +70,7 @@ fn bases_of_parent(fields: &Fields<'_>, shape: &[u64]) -> Result<Bases, Refusal>
     bases(fields.parent()?, shape)
 }
 
-/// The tile over a tensor: repeated, cut, and given to blocks.
+/// The map of a tile over a tensor: repeated, wrapped, and divided among blocks.
 fn finish(tile: Tile, shape: &[u64], cluster: &[Vec<u64>]) -> Result<Bases, Refusal> {
     let Tile { mut bases, order } = tile;
     let part = part(shape, cluster);
@@ -83,7 +84,7 @@ fn finish(tile: Tile, shape: &[u64], cluster: &[Vec<u64>]) -> Result<Bases, Refu
     Ok(bases)
 }
 
-/// What one block has of a tensor.
+/// The shape of the part of a tensor that one block has.
 pub(super) fn part(shape: &[u64], cluster: &[Vec<u64>]) -> Vec<u64> {
     let mut part = shape.to_vec();
     for image in cluster {
@@ -96,8 +97,8 @@ pub(super) fn part(shape: &[u64], cluster: &[Vec<u64>]) -> Vec<u64> {
     part
 }
 
-/// The tile of `mma.sync` and `wgmma`: 8 rows of 4 lanes, each with `width` elements side by side
-/// along the fast dimension; then further rows, then further columns, in registers.
+/// The tile of `mma.sync` and `wgmma`: 8 rows of 4 lanes, each with `width` adjacent elements along
+/// the fast dimension; registers hold further rows, and then further columns.
 fn nvidia_tile(bases: &mut Bases, [slow, fast]: [usize; 2], [rows, columns]: [u64; 2], width: u64) {
     bases.step(Input::Register, fast, width);
     bases.step(Input::Lane, fast, 4);
@@ -106,7 +107,7 @@ fn nvidia_tile(bases: &mut Bases, [slow, fast]: [usize; 2], [rows, columns]: [u6
     bases.step(Input::Register, fast, columns / (4 * width));
 }
 
-/// The accumulator of an instruction of NVIDIA, and the warps over it.
+/// The accumulator of an NVIDIA MMA, and the warps over it.
 fn nvidia(fields: &Fields<'_>, rank: usize) -> Result<Tile, Refusal> {
     let version = fields.mma_version()?;
     let instruction = fields.extents_of_any_rank("instrShape")?;
@@ -125,7 +126,7 @@ fn nvidia(fields: &Fields<'_>, rank: usize) -> Result<Tile, Refusal> {
     Ok(Tile { bases, order: matrix_order(rank, true) })
 }
 
-/// An operand of a product: as the parent, but along K every warp holds all.
+/// An operand of an MMA: as its parent, but along K every warp holds all elements.
 fn operand(fields: &Fields<'_>, shape: &[u64]) -> Result<Bases, Refusal> {
     let rank = shape.len();
     let which = match fields.number("opIdx")? {
@@ -167,7 +168,7 @@ fn operand(fields: &Fields<'_>, shape: &[u64]) -> Result<Bases, Refusal> {
                 *each = *whole;
             }
             let mut bases = Bases::new(rank);
-            // Registers along K first, whatever the order of the threads is.
+            // Registers along K come first, whatever the order of the threads is.
             bases.steps(Input::Register, &each, &along, None);
             bases.steps(Input::Lane, &of.extents("threadsPerWarp", rank)?, &along, Some(depth));
             bases.steps(Input::Warp, &of.extents("warpsPerCTA", rank)?, &along, Some(depth));
@@ -179,8 +180,8 @@ fn operand(fields: &Fields<'_>, shape: &[u64]) -> Result<Bases, Refusal> {
     }
 }
 
-/// The accumulator of an MFMA: lanes along one dimension, the other lanes and the registers along
-/// the other one, four elements side by side in a lane (of 64 bits: one).
+/// The accumulator of an MFMA: lanes along one dimension; the other lanes and the registers along
+/// the other one, with four adjacent elements in a lane (one if they have 64 bits).
 fn mfma(fields: &Fields<'_>, shape: &[u64]) -> Result<Bases, Refusal> {
     let rank = shape.len();
     let ([rows, columns], turned) = (fields.instruction(rank)?, fields.truth("isTransposed")?);
@@ -201,7 +202,8 @@ fn mfma(fields: &Fields<'_>, shape: &[u64]) -> Result<Bases, Refusal> {
     tiles(fields, bases, shape, None, &fields.cluster(rank)?)
 }
 
-/// Tiles of a warp, warps and repetitions, dimension by dimension, the last one first.
+/// Adds the tiles of a warp, the warps and the repetitions, dimension by dimension, the last one
+/// first.
 fn tiles(
     fields: &Fields<'_>,
     mut bases: Bases,
@@ -227,7 +229,7 @@ fn tiles(
         }
         bases.fill(*dimension, part.get(*dimension).copied().unwrap_or(1));
     }
-    // Warps count along the last dimension first.
+    // Warps are numbered along the last dimension first.
     let images = std::mem::take(&mut bases.images[Input::Warp as usize]);
     let along = |dimension: usize| {
         images.iter().filter(move |image| image.get(dimension).is_some_and(|index| *index != 0)).cloned()
@@ -247,7 +249,8 @@ fn tiles(
     Ok(bases)
 }
 
-/// An operand of an MFMA: `kWidth` elements of a lane along K, then the lanes across, then along K.
+/// An operand of an MFMA: `kWidth` elements of a lane along K, then lanes across, then lanes along
+/// K.
 fn mfma_operand(
     fields: &Fields<'_>,
     parent: &Fields<'_>,
@@ -264,14 +267,14 @@ fn mfma_operand(
     bases.step(Input::Lane, own, across);
     bases.step(Input::Lane, depth, (64 / across.max(1)).max(1));
     if across == 64 {
-        // An instruction of 4x64 takes sixteen groups of four along K, here all of one lane.
+        // A 4x64 instruction has sixteen groups of four along K, all in one lane here.
         bases.step(Input::Register, depth, 16);
     }
     tiles(parent, bases, shape, Some(usize::from(own > depth)), cluster)
 }
 
-/// The accumulator of a WMMA of 16 x 16: 16 lanes across; along the other dimension the second half
-/// of the lanes has every other element (version 1), or the second eight (versions 2 and 3).
+/// The accumulator of a 16 x 16 WMMA: 16 lanes across. Along the other dimension, the second half
+/// of the lanes holds every other element (version 1), or the second eight (versions 2 and 3).
 fn wmma(fields: &Fields<'_>, shape: &[u64]) -> Result<Bases, Refusal> {
     let rank = shape.len();
     let (version, turned) = (fields.number("version")?, fields.truth("isTranspose")?);
@@ -294,7 +297,7 @@ fn wmma(fields: &Fields<'_>, shape: &[u64]) -> Result<Bases, Refusal> {
     finish(Tile { bases, order }, shape, &fields.cluster(rank)?)
 }
 
-/// Registers and warps that count in tiles of the instruction, as `ctaLayout` gives their bases.
+/// Registers and warps in units of the instruction's tiles, with the bases in `ctaLayout`.
 fn warp_tiles(fields: &Fields<'_>, bases: &mut Bases, tile: [u64; 2], depth: Option<usize>) -> Result<(), Refusal> {
     let rank = bases.size.len();
     let [registers, warps] = fields.warp_bases(rank)?;
@@ -304,7 +307,7 @@ fn warp_tiles(fields: &Fields<'_>, bases: &mut Bases, tile: [u64; 2], depth: Opt
             if let Some(depth) = depth
                 && let Some(index) = image.get_mut(depth)
             {
-                // Registers that would repeat along K are no registers of the operand.
+                // Registers that would repeat along K are not registers of the operand.
                 if *index != 0 && input == Input::Register {
                     continue;
                 }
@@ -351,13 +354,14 @@ fn wmma_operand(
     } else {
         bases.step(Input::Lane, depth, 2);
     }
-    // Counted as if the two halves of the lanes had different elements, in version 1 too.
+    // Counted as if the two halves of the lanes held different elements, also in version 1.
     bases.step(Input::Register, depth, deep / (2 * width));
     warp_tiles(parent, &mut bases, [16, 16], Some(depth))?;
     finish(Tile { bases, order: operand_order(usize::from(own > depth), rank) }, shape, cluster)
 }
 
-/// Bases as they are written; what the tensor has more is in registers, what it has less wraps.
+/// The bases as written. If the tensor is larger, the rest is in registers; if it is smaller, the
+/// map wraps around.
 fn linear(fields: &Fields<'_>, shape: &[u64]) -> Result<Bases, Refusal> {
     let rank = shape.len();
     let mut bases = Bases::new(rank);

@@ -1,12 +1,13 @@
-//! The views that `triton-tensor-layout` and Gluon's `format_tensor_view` print of a layout.
+//! The views of a layout that `triton-tensor-layout` and Gluon's `format_tensor_view` print.
 //!
-//! Law: a view shows every element. The view of the tensor has the elements row by row, and for
-//! each the threads that hold it, `T0:1| T4:1`: thread 0 as its value 1, thread 4 as its value 1,
-//! the threads of all warps counted on, and `B1:T0:1` in the blocks of a cluster. It is the layout
-//! from threads and values to elements. The view of the hardware has a block of lines for each
-//! warp, a line for each register and a column for each lane: the linear map of these. Of shared
-//! memory the views show offset by offset which element is there, as `(2: 4)` or `Offset: 9 -> (2,
-//! 4)`; the layout sends each element to its offset. What is found is compared at every entry.
+//! Law: a view shows every element. The view of the tensor has the elements row by row. For each
+//! element it lists the threads that hold it, `T0:1| T4:1`: thread 0 as its value 1, and thread 4
+//! as its value 1. Threads are numbered through all warps, and the blocks of a cluster add
+//! `B1:T0:1`. It is read as the layout from threads and values to elements. The view of the
+//! hardware has a block of lines for each warp, a line for each register and a column for each
+//! lane, and is read as the linear map of these. The views of shared memory show the element at
+//! each offset, as `(2: 4)` or `Offset: 9 -> (2, 4)`; the layout sends each element to its offset.
+//! The layout found is compared at every entry.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -21,20 +22,20 @@ use crate::refused::Refused;
 use crate::system::System;
 use crate::tuple::value;
 
-/// The row of the table.
+/// The reader.
 pub const READER: Reader = Reader {
     system: System::Triton,
     signs: &["[[", "[ ", "[T", "[B", "[(", "Warp0:", "Block0:", "Offset: 0 ->", "Block: 0:"],
     read,
 };
 
-/// The most entries that are read.
+/// The largest number of entries that are read.
 const MAX_ENTRIES: usize = 1 << 20;
 
-/// The most dimensions of a tensor.
+/// The largest number of dimensions of a tensor.
 const MAX_RANK: usize = 8;
 
-/// Where a view ends, and what it means.
+/// The end of a view, and its meaning.
 type Seen = (usize, Result<Reading, Refused>);
 
 fn read(context: &Context<'_>, at: usize) -> Option<Found> {
@@ -59,7 +60,7 @@ fn unsupported(span: Range<usize>, message: impl Into<String>) -> Refused {
     Refused::unsupported(span, message, "read the encoding instead, with the type around it: tensor<64x32xf16, #ttg..>")
 }
 
-/// Whether the line of a place is followed by a view of a layout.
+/// Whether a view of a layout follows the line of a position.
 pub(super) fn follows(source: &str, at: usize) -> bool {
     let rest = source.get(at..).unwrap_or("").trim_start();
     ["[", "Warp0:", "Block0:", "Block: 0:", "Offset: 0"].iter().any(|sign| rest.starts_with(sign))
@@ -67,9 +68,9 @@ pub(super) fn follows(source: &str, at: usize) -> bool {
 
 /// An entry of the view of a tensor.
 enum Entry {
-    /// Block, thread and value of each that holds the element.
+    /// The block, thread and value of each holder of the element.
     Held(Vec<[i64; 3]>),
-    /// The element that is at this offset.
+    /// The element at this offset.
     Element(Vec<i64>),
 }
 
@@ -102,7 +103,7 @@ fn entry(cursor: &mut Cursor<'_>) -> Option<Entry> {
     }
 }
 
-/// The view of a tensor, in brackets as many as it has dimensions.
+/// Reads the view of a tensor, in as many brackets as it has dimensions.
 fn tensor(mut cursor: Cursor<'_>) -> Option<Seen> {
     let start = cursor.at;
     let mut rank = 0;
@@ -113,13 +114,13 @@ fn tensor(mut cursor: Cursor<'_>) -> Option<Seen> {
             return None;
         }
     }
-    // The first element is held by the first thread, or is at the first offset.
+    // The first thread holds the first element, or it is at the first offset.
     let mut probe = cursor;
     let is_first = match entry(&mut probe)? {
         Entry::Held(held) => held.first() == Some(&[0, 0, 0]),
         Entry::Element(element) => rank > 1 && element.len() == rank && element.iter().all(|at| *at == 0),
     };
-    // A list that goes on, so that `[T0:0]` alone is none.
+    // The list must continue, because `[T0:0]` alone is not a view.
     probe.blanks(false);
     if !is_first || !matches!(probe.peek(), Some(b',' | b']')) || (rank == 1 && probe.peek() != Some(b',')) {
         return None;
@@ -168,7 +169,7 @@ fn tensor(mut cursor: Cursor<'_>) -> Option<Seen> {
     }
 }
 
-/// The number of an element, first dimension fastest, of its number row by row.
+/// The number of an element, first dimension fastest, from its number row by row.
 fn first_fastest(extents: &[i64], number: i64) -> i64 {
     let (mut rest, mut step) = (number, extents.iter().product::<i64>());
     let mut found = 0;
@@ -213,7 +214,7 @@ fn seen(extents: &[i64], entries: &[Entry], span: Range<usize>) -> Result<Readin
     })
 }
 
-/// The layout from elements to offsets, of the elements offset by offset.
+/// The layout from elements to offsets, given the element at each offset.
 fn memory(extents: &[i64], elements: &[Vec<i64>], span: Range<usize>) -> Result<Reading, Refused> {
     let mut table = vec![None; elements.len()];
     for (element, offset) in elements.iter().zip(0_i64..) {
@@ -240,7 +241,7 @@ fn memory(extents: &[i64], elements: &[Vec<i64>], span: Range<usize>) -> Result<
     }
 }
 
-/// `Block: 0:` and a line for each offset, `Offset: 9 -> (2, 4)`.
+/// Reads `Block: 0:` and a line for each offset, `Offset: 9 -> (2, 4)`.
 fn offsets(mut cursor: Cursor<'_>) -> Option<Seen> {
     let start = cursor.at;
     if cursor.eat("Block: 0:") {
@@ -277,7 +278,7 @@ fn offsets(mut cursor: Cursor<'_>) -> Option<Seen> {
     Some((end, memory(&extents, &elements, start..end)))
 }
 
-/// Where the lines of further blocks end.
+/// The end of the lines of further blocks.
 fn further_blocks(mut cursor: Cursor<'_>, end: usize) -> usize {
     let mut end = end;
     for line in cursor.rest().split_inclusive('\n') {
@@ -312,7 +313,7 @@ fn coordinate(cursor: &mut Cursor<'_>) -> Option<Vec<i64>> {
     }
 }
 
-/// A line of the view of the hardware: a register, and its element in each lane.
+/// Reads a line of the view of the hardware: a register, with its element in each lane.
 fn lanes(cursor: &mut Cursor<'_>) -> Option<Vec<Vec<i64>>> {
     let mut found = Vec::new();
     loop {
@@ -323,10 +324,10 @@ fn lanes(cursor: &mut Cursor<'_>) -> Option<Vec<Vec<i64>>> {
     }
 }
 
-/// `Warp0:` and a line for each register, for each warp; `Block0:` before those of a block.
+/// Reads `Warp0:` and a line for each register, for each warp; `Block0:` precedes those of a block.
 fn hardware(mut cursor: Cursor<'_>) -> Option<Seen> {
     let start = cursor.at;
-    // The elements of each block, warp, register and lane.
+    // The elements, by block, warp, register and lane.
     let mut blocks: Vec<Vec<Vec<Vec<Vec<i64>>>>> = Vec::new();
     let mut end = cursor.at;
     let mut entries = 0;
@@ -350,7 +351,7 @@ fn hardware(mut cursor: Cursor<'_>) -> Option<Seen> {
                 cursor = before;
                 break;
             }
-            // The first line says whether it is a view.
+            // The first line shows whether it is a view.
             let Some(row) = lanes(&mut cursor) else {
                 return (entries > 0).then(|| damaged(cursor.at, "a coordinate is wanted here"));
             };
@@ -367,7 +368,7 @@ fn hardware(mut cursor: Cursor<'_>) -> Option<Seen> {
     Some((end, map(&blocks, start..end)))
 }
 
-/// The linear map that these elements have.
+/// The linear map with these elements.
 fn map(blocks: &[Vec<Vec<Vec<Vec<i64>>>>], span: Range<usize>) -> Result<Reading, Refused> {
     let cut_off = || damaged(span.end, "warps have other numbers of registers or lanes").1;
     let warps = blocks.first().map_or(0, Vec::len);
