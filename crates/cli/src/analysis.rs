@@ -1,6 +1,6 @@
-//! `tilewright banks`, `access`, `suggest` and `footprint`: what layouts cost in memory.
+//! `tilewright banks`, `access`, `suggest` and `footprint`: the memory costs of layouts.
 //!
-//! Shared code: reading a layout and the accesses to it.
+//! Shared code: evaluates a layout and the accesses to it.
 
 pub mod access;
 pub mod banks;
@@ -43,7 +43,7 @@ fn storage(source: &str, width: Option<i64>, reader: &mut Reader) -> Result<Stor
     }
 }
 
-/// A tile whose offsets are known.
+/// A tile without parameters.
 fn tile(source: &str, reader: &mut Reader) -> Result<Composed, Failure> {
     Ok(match reader.value(source)? {
         Value::Layout(AnyLayout::Composed(map)) => *map,
@@ -60,8 +60,8 @@ fn tile(source: &str, reader: &mut Reader) -> Result<Composed, Failure> {
     })
 }
 
-/// The accesses that are written; if none is, that by which the layout is one of threads and
-/// values.
+/// The accesses on the command line. If there are none, the layout is taken as a thread-value
+/// layout, and is the access itself.
 fn accesses(lanes: &Lanes, shape: &Tree<i64>, reader: &mut Reader) -> Result<Vec<Access>, Failure> {
     let Lanes { width: bits, vector, access: specs } = lanes;
     if specs.is_empty() {
@@ -80,7 +80,7 @@ fn access(spec: &str, shape: &Tree<i64>, [bits, vector]: [i64; 2], reader: &mut 
     Ok(Access::new(spec, &reader.layout(spec)?, bits, vector)?)
 }
 
-/// The fields that say what an access is.
+/// The fields that describe an access.
 fn access_json(access: &Access) -> Json {
     json!({
         "name": access.name(),
@@ -94,12 +94,12 @@ fn access_json(access: &Access) -> Json {
     })
 }
 
-/// A line of memory as a number, or as text where it is not known.
+/// A line of memory as a number, or as text if it depends on a parameter.
 fn line_json(line: &str) -> Json {
     line.parse::<i64>().map_or_else(|_| Json::from(line), Json::from)
 }
 
-/// Lanes in few letters: `0-7,9`.
+/// Lanes as ranges: `0-7,9`.
 fn ranges(numbers: &[i64]) -> String {
     let runs = numbers.chunk_by(|a, b| a + 1 == *b);
     let runs = runs.filter_map(|run| match (run.first()?, run.last()?) {
@@ -109,8 +109,8 @@ fn ranges(numbers: &[i64]) -> String {
     runs.collect::<Vec<_>>().join(",")
 }
 
-/// The lines that lanes touch, a letter for each word: `0` to `9`, then `a` to `v`, is the lane
-/// that comes first.
+/// The lines that lanes touch, one character for each word: the first lane that touches it, as `0`
+/// to `9`, then `a` to `v`.
 fn strip(touched: &Touched, window: Window) -> String {
     let lines = &touched.lines;
     let width = lines.iter().map(|line| line.len()).max().unwrap_or(0).max(4);

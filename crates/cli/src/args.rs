@@ -522,7 +522,7 @@ mod tests {
 
     use super::Args;
 
-    /// Text below the options is wrapped by hand: a longer line would be broken again, and so would
+    /// Text after the options is wrapped by hand. A longer line would be broken again, and so would
     /// its example.
     #[test]
     fn help_below_the_options_is_as_wide_as_the_rest() {

@@ -1,4 +1,4 @@
-//! `tilewright atoms`: the instructions that are known by name, and who holds what.
+//! `tilewright atoms`: the instructions that are known by name, and their thread-value layouts.
 
 mod card;
 
@@ -39,7 +39,7 @@ pub fn run(options: &AtomsOptions, terminal: &mut Terminal) -> Result<(), Failur
     let name = &known(name).unwrap_or_else(|| name.to_owned());
     let admits_value = |family: &MmaFamily| options.value_type.is_none_or(|value| takes(family, value));
     let products = || MmaAtom::families().filter(|family| options.admits(*family, name) && admits_value(family));
-    // Copies move values of any type.
+    // Copies apply to values of any type.
     let any = options.value_type.is_none();
     let copies = || CopyAtom::families().filter(move |family| any && options.admits(*family, name));
     let bulks = || BulkCopy::families().filter(move |family| any && options.admits(*family, name));
@@ -87,14 +87,14 @@ pub fn run(options: &AtomsOptions, terminal: &mut Terminal) -> Result<(), Failur
 }
 
 impl AtomsOptions {
-    /// Whether a family is of the machine asked for and has the part in a name, or in the pattern
-    /// of all names.
+    /// Whether a family is of the requested machine, and a name, or the pattern of all names,
+    /// contains the text.
     fn admits<A: Known>(&self, family: &Family<A>, part: &str) -> bool {
         self.arch.is_none_or(|arch| family.arch() == arch)
             && (contains(family.pattern(), part) || family.names().iter().any(|name| contains(name, part)))
     }
 
-    /// The message that no atom matches, with those that exist.
+    /// The message that no atom matches, with a list of existing ones.
     fn nothing(&self, name: &str) -> String {
         let mut text = "there is no atom".to_owned();
         if !name.is_empty() {
@@ -111,7 +111,7 @@ impl AtomsOptions {
     }
 }
 
-/// The name that is meant, whatever letters of it are capitals.
+/// The existing name that differs from this one only in capitals.
 fn known(name: &str) -> Option<String> {
     let products = MmaAtom::families().flat_map(|family| family.names());
     let copies = CopyAtom::families().flat_map(|family| family.names());
@@ -124,7 +124,7 @@ fn object<A: Known>(kind: &str, family: &Family<A>) -> Json {
     json::family(kind, family.pattern(), family.arch().name(), family.names().len())
 }
 
-/// Whether a text has a part, in upper or lower case.
+/// Whether a text contains another, ignoring case.
 fn contains(text: &str, part: &str) -> bool {
     text.to_ascii_uppercase().contains(&part.to_ascii_uppercase())
 }

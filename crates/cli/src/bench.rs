@@ -1,8 +1,8 @@
-//! `tilewright bench`: a report of what the first GPU does, and reports of several GPUs beside each
-//! other.
+//! `tilewright bench`: a report of measurements on the first GPU, and a comparison of the reports
+//! of several GPUs.
 //!
-//! Law: a figure of a report was measured in the run that wrote it, of a result that was checked in
-//! that run. A case that fails stays in the report, with the reason.
+//! Law: each figure of a report was measured in the run that wrote it, for a result that was
+//! checked in that run. A case that fails stays in the report, with the reason.
 
 mod report;
 mod table;
@@ -22,7 +22,7 @@ use crate::problem_line::{self, ProblemLine};
 use crate::progress::Progress;
 use crate::terminal::Terminal;
 
-/// Below the help of the command.
+/// The examples after the help of the command.
 pub const EXAMPLES: &str = "\
 Examples:
   tilewright bench report -o my-card.json
@@ -37,7 +37,7 @@ nothing else of the machine, so that it can be sent.
 A case is written as for `tilewright gemm`, or as for `tilewright kernel bench`: the name of a
 kernel or the file of a tile program, sizes and a type.";
 
-/// What a report measures if no case is named: at most 2 GB of tensors each.
+/// The cases that a report measures if none is named: at most 2 GB of tensors each.
 const CASES: [&str; 22] = [
     "copy N=134217728 --type f32",
     "add N=67108864 --type f32",
@@ -112,7 +112,8 @@ pub fn run(action: &BenchAction, terminal: &mut Terminal) -> Result<(), Failure>
 fn report(options: &ReportOptions, terminal: &mut Terminal) -> Result<(), Failure> {
     let named = problem_line::lines(&options.cases, options.list.as_deref())?;
     let lines = if named.is_empty() { CASES.map(str::to_owned).to_vec() } else { named };
-    // What is misspelt, or cannot be written, is refused before anything runs for minutes.
+    // A misspelt case, or a file that cannot be written, is refused before anything runs for
+    // minutes.
     let read = lines.iter().map(|line| ProblemLine::read(line).map_err(|failure| failure.about(line)));
     let problems: Vec<ProblemLine> = read.collect::<Result<_, _>>()?;
     check_directory(&options.output)?;
@@ -150,7 +151,7 @@ fn measured(problem: &ProblemLine, device: &Device, rounds: u16, terminal: &mut 
 
 /// A case that was refused, or whose result was wrong.
 ///
-/// Errors: a stream of this process is closed, which concerns all cases.
+/// Errors: a stream of this process is closed, which affects all cases.
 fn failed(failure: &Failure) -> Result<Json, Failure> {
     match failure {
         Failure::Io(error) => Err(Failure::Io(std::io::Error::new(error.kind(), error.to_string()))),

@@ -1,7 +1,7 @@
 //! `tilewright candidate`: the record that layout assignment keeps of a layout.
 //!
 //! Law: two layouts are the same candidate exactly if their normal forms and their swizzles are
-//! equal; the first of equal ones is kept.
+//! equal; of equal layouts the first is kept.
 
 use serde_json::json;
 use tilewright::Value;

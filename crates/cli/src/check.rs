@@ -1,7 +1,7 @@
-//! `tilewright check`: whether two layouts are the same function, or whether an operation keeps its
-//! law.
+//! `tilewright check`: whether two layouts are the same function, and whether an operation keeps
+//! its law.
 //!
-//! Law: "holds" means proved; a claim that stays undecided has its own exit status.
+//! Law: "holds" means proved; an undecided claim has an exit status of its own.
 
 use std::borrow::Cow;
 
@@ -20,7 +20,7 @@ use crate::terminal::Terminal;
 pub fn run_equal(left: &str, right: &str, terminal: &mut Terminal) -> Result<(), Failure> {
     let mut pair = evaluate_pair(left, right, &reader::environment());
     let (mut left, mut right) = (Cow::Borrowed(left), Cow::Borrowed(right));
-    // A side that is no expression may be a text of another system.
+    // A side that is not an expression may be a text of another system.
     for _ in 0..2 {
         let Err(failed) = &pair else { break };
         let side = if failed.0 == 0 { &mut left } else { &mut right };
@@ -61,7 +61,7 @@ pub fn run_law(source: &str, terminal: &mut Terminal) -> Result<(), Failure> {
     conclude(&result, json!({ "result": call.value.to_string() }), &finding, terminal)
 }
 
-/// Tells what came of a test; a claim that fails and one that stays open are failures.
+/// Prints the result of a test. A claim that fails and a claim that stays open are failures.
 fn conclude(
     values: &str,
     mut fields: serde_json::Value,

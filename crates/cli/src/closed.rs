@@ -1,10 +1,10 @@
 //! Whether standard output was closed when the program began.
 //!
-//! Law: results that nobody can read are an error, and not lost in silence.
+//! Law: results that nobody can read are an error, and are not lost silently.
 //!
-//! Reason for unsafe code: the standard library opens `/dev/null` in the place of a closed standard
-//! stream before `main`, and then every write succeeds. Only code that runs before it sees the
-//! difference; a program that is meant to write to `/dev/null` looks the same afterwards.
+//! Reason for unsafe code: before `main`, the standard library opens `/dev/null` in place of a
+//! closed standard stream, and then every write succeeds. Only code that runs earlier can tell this
+//! from a program whose output is `/dev/null` on purpose.
 #![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicBool, Ordering};

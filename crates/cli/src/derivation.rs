@@ -12,7 +12,7 @@ use crate::output::{Failure, write_file};
 use crate::picture;
 use crate::terminal::Terminal;
 
-/// Prints the derivation of an expression, or why it has no value.
+/// Prints the derivation of an expression, or the reason why it has no value.
 pub fn tell(source: &str, brief: bool, environment: &mut Environment, terminal: &mut Terminal) -> Result<(), Failure> {
     let derivation = derive(source, environment);
     let mut text = derivation.to_string();
@@ -37,7 +37,7 @@ pub fn tell(source: &str, brief: bool, environment: &mut Environment, terminal: 
     derivation.value.map(|_| ()).map_err(|diagnostic| Failure::of_expression(diagnostic, source))
 }
 
-/// Writes a web page with the derivation of an expression, or why it has no value.
+/// Writes a web page with the derivation of an expression, or the reason why it has no value.
 pub fn write(
     source: &str,
     file: &Path,

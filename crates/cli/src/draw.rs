@@ -137,7 +137,7 @@ impl DrawOptions {
 }
 
 pub fn run(expressions: &[String], options: &DrawOptions, terminal: &mut Terminal) -> Result<(), Failure> {
-    // Refuse a name that cannot be written before anything is computed.
+    // A file name with an unknown format is refused before anything is computed.
     options.saving.file()?;
     let figure = figure_of(expressions, options)?;
     options.saving.show(&figure, options.scale, terminal)
@@ -176,7 +176,7 @@ fn read(source: &str, reader: &mut Reader) -> Result<Read, Failure> {
 
 /// The error for a word that is neither an expression nor the name of an instruction.
 ///
-/// It is meant as a name if it looks like one, or if there are names like it.
+/// A word counts as a name if it looks like one, or if similar names exist.
 fn unknown_word(name: &str, failure: Failure) -> Failure {
     let errors = [MmaAtom::named(name.trim()).err(), CopyAtom::named(name.trim()).err()];
     let near =
@@ -187,13 +187,13 @@ fn unknown_word(name: &str, failure: Failure) -> Failure {
     }
 }
 
-/// Whether a text may be the name of an instruction. Looking for one that does not exist takes
-/// long: the nearest names are found.
+/// Whether a text may be the name of an instruction. Looking up a name that does not exist takes
+/// long, because similar names are searched.
 fn is_name(text: &str) -> bool {
     !text.trim().contains(|c: char| c.is_whitespace() || "()[];=".contains(c))
 }
 
-/// The layout to draw; a layout with unknown numbers cannot be drawn.
+/// The layout to draw; an error if it has parameters.
 pub fn map_of(read: &Read) -> Result<Map, Failure> {
     map::of_operand(&read.value).ok_or_else(|| match unknown(&read.source, &read.value) {
         Some(advice) => Failure::Value(format!("this is drawn {advice}")),
@@ -255,7 +255,7 @@ fn maps_of(read: &[Read]) -> Result<Vec<Map>, Failure> {
     read.iter().map(map_of).collect()
 }
 
-/// The tile of a thread-value layout: what is given, or a line as long as it reaches.
+/// The tile of a thread-value layout: the one given, or a line that covers all its values.
 fn tile_of(tile: Option<&str>, map: &Map, reader: &mut Reader) -> Result<Tree<i64>, Failure> {
     match tile {
         Some(tile) => reader.shape(tile),
@@ -300,7 +300,7 @@ fn one(read: &Read, text: &str, options: &DrawOptions, reader: &mut Reader) -> R
     }
 }
 
-/// An instruction, or a tiling of it; none if there is none of that name.
+/// The picture of an instruction, or of a tiling of it; None if no instruction has this name.
 fn instruction(name: &str, options: &DrawOptions, reader: &mut Reader) -> Result<Option<Figure<'static>>, Failure> {
     if let Ok(atom) = MmaAtom::named(name) {
         return product(atom, options, reader).map(Some);
@@ -311,7 +311,7 @@ fn instruction(name: &str, options: &DrawOptions, reader: &mut Reader) -> Result
     }
 }
 
-/// A matrix instruction, or a tiling of it.
+/// The picture of a matrix instruction, or of a tiled MMA.
 fn product(atom: MmaAtom, options: &DrawOptions, reader: &mut Reader) -> Result<Figure<'static>, Failure> {
     let (name, style) = (atom.name().to_owned(), options.style());
     let held = |layout: &Layout| Map::from(layout);
@@ -333,7 +333,7 @@ fn product(atom: MmaAtom, options: &DrawOptions, reader: &mut Reader) -> Result<
     Ok(draw::mma([&a, &b, &c], tiled.tile_shape(), style)?.titled(format!("{name}, atoms {atoms}")))
 }
 
-/// A copy instruction, in rows of 128 bits where it has as many, or a tiling of it.
+/// The picture of a copy instruction, in rows of 128 bits if it has that many, or of a tiled copy.
 fn transfer(atom: CopyAtom, options: &DrawOptions, reader: &mut Reader) -> Result<Figure<'static>, Failure> {
     let (name, style, bits) = (atom.name().to_owned(), options.style(), options.element_bits);
     let ends = [CopyEnd::Source, CopyEnd::Destination];

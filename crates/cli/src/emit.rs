@@ -96,7 +96,7 @@ fn bits(text: &str) -> Result<Integer, String> {
 }
 
 pub fn run(expression: &str, options: &EmitOptions, terminal: &mut Terminal) -> Result<(), Failure> {
-    // Facts about a name in the expression hold in the bounds too.
+    // Facts about a name in the expression also apply to the bounds.
     let mut names = reader::environment();
     let layout = reader::evaluate(expression, &mut names);
     reader::note(&mut names);
@@ -145,7 +145,7 @@ fn text(computation: &Computation, options: &EmitOptions) -> Result<String, Emit
     }
 }
 
-/// The map that a value is; a shape is its compact layout.
+/// The map that a value is; a shape means its compact layout.
 fn map_of(value: &Value) -> Option<Map> {
     Some(match value {
         Value::Swizzle(swizzle) => (*swizzle).into(),
@@ -155,7 +155,7 @@ fn map_of(value: &Value) -> Option<Map> {
     })
 }
 
-/// The numbers that a value is.
+/// A value as a tree of numbers.
 fn numbers_of(value: &Value) -> Option<Tree<Expr>> {
     match value {
         Value::Int(number) => Some(Tree::leaf(Expr::from(*number))),

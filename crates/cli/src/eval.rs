@@ -39,7 +39,7 @@ pub fn run(options: &EvalOptions, terminal: &mut Terminal) -> Result<(), Failure
     }
 }
 
-/// A file whose errors name it.
+/// A reader of a file whose errors contain its name.
 struct Named<'a> {
     file: File,
     path: &'a Path,
@@ -55,7 +55,7 @@ impl Read for Named<'_> {
 fn one(source: &str, terminal: &mut Terminal) -> Result<(), Failure> {
     let mut environment = reader::environment();
     let mut answer = evaluate(source, &mut environment);
-    // A text that is not an expression may come from another system.
+    // A text that is not an expression may be from another system.
     if let Err(error) = &answer
         && let Some(ours) = reader::foreign(source, error)?
     {
@@ -71,7 +71,7 @@ fn one(source: &str, terminal: &mut Terminal) -> Result<(), Failure> {
     }
 }
 
-/// A value as an object, with the notes about it where there are some.
+/// A value as an object, with its notes if there are some.
 fn noted(value: &Value, notes: &[Note]) -> json::Json {
     let mut object = json::value(value);
     if let (Some(fields), false) = (object.as_object_mut(), notes.is_empty()) {
@@ -81,7 +81,7 @@ fn noted(value: &Value, notes: &[Note]) -> json::Json {
     object
 }
 
-/// Adds advice if a file name was given in place of an expression.
+/// Adds advice if a file name was given instead of an expression.
 fn about_files(mut diagnostic: Diagnostic, source: &str) -> Diagnostic {
     let path = Path::new(source);
     let extension = path.extension().and_then(|extension| extension.to_str());
@@ -93,7 +93,7 @@ fn about_files(mut diagnostic: Diagnostic, source: &str) -> Diagnostic {
     diagnostic
 }
 
-/// One program a line, one line of output for each.
+/// Evaluates one program for each line, and writes one line of output for each.
 fn lines(input: impl Read, options: &EvalOptions, terminal: &mut Terminal) -> Result<(), Failure> {
     let mut batch = Batch::default().within(reader::environment());
     if options.keep_names {
@@ -111,7 +111,7 @@ fn lines(input: impl Read, options: &EvalOptions, terminal: &mut Terminal) -> Re
         })?,
         false => batch.run(input, &mut terminal.out, |out, answer| {
             if let Answer::Value(value, [first, ..]) = answer {
-                // The answers of a batch stand beside their lines; a note says which one it is
+                // The answers of a batch are on lines of their own; a note says which one it is
                 // about.
                 let (value, message) = (value.to_string(), &first.message);
                 out.flush()?;

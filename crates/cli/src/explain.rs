@@ -41,7 +41,7 @@ pub fn run(options: &ExplainOptions, terminal: &mut Terminal) -> Result<(), Fail
     told
 }
 
-/// The pages about codes: each crate has those of its own errors.
+/// The pages about error codes: each crate has those of its own errors.
 const PAGES: [fn(&str) -> Option<&'static str>; 15] = [
     tilewright::layout::explanation,
     tilewright::notation::explanation,
@@ -72,7 +72,7 @@ pub fn tell(subject: &str, brief: bool, environment: &mut Environment, terminal:
     derivation::tell(subject, brief, environment, terminal)
 }
 
-/// A page as it reads on a terminal: the heading strong, code indented instead of fenced.
+/// A page as text for a terminal: bold headings, and code indented instead of fenced.
 fn page(text: &str, colour: bool) -> String {
     let mut page = String::new();
     let mut code = false;
@@ -148,7 +148,7 @@ pub fn describe(name: &str, colour: bool) -> Option<String> {
     ))
 }
 
-/// There is no such function; with the names that were probably meant.
+/// The error for an unknown function, with similar names.
 pub fn unknown(name: &str) -> String {
     let names = || functions().iter().map(|function| function.name);
     let begun: Vec<&str> = names().filter(|known| name.len() >= 2 && known.starts_with(name)).collect();

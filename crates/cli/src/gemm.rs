@@ -1,7 +1,7 @@
-//! `tilewright gemm`: a product of matrices, checked and timed.
+//! `tilewright gemm`: a GEMM, checked and timed.
 //!
 //! Law: C = alpha * A * B + beta * C with A of M x K and B of K x N, as in mathematics; the
-//! library's B is the transpose, under a layout.
+//! library's B is the transpose, given by a layout.
 
 mod chosen;
 mod convolution;
@@ -35,7 +35,7 @@ pub(crate) use device::measured_object;
 pub use number::{ProductNumber, Random, Sum};
 use verify::{Tally, Terms};
 
-/// Below the help of the command.
+/// The examples after the help of the command.
 pub const EXAMPLES: &str = "\
 Examples:
   tilewright gemm --m 1023 --n 1025 --k 1027
@@ -52,7 +52,7 @@ With --device, the first GPU runs a kernel that is planned from sizes, types and
 prints the plan on any machine. There B is K-major unless --layout-b says otherwise. The epilogue is
 an expression of the accumulator x, and of c (M,N), bias (N) and column (M).";
 
-/// The most threads that are started.
+/// The largest number of threads.
 const MAX_THREADS: i64 = 1024;
 
 /// The default number of repetitions.
@@ -101,7 +101,7 @@ pub struct GemmOptions {
     /// The number of repetitions, 5 by default. The best time counts.
     #[arg(long, value_name = "COUNT", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: Option<u32>,
-    // Last, because the heading of a group goes on until the next one.
+    // This is last, because the heading of a group applies until the next heading.
     #[command(flatten)]
     device: on_device::DeviceRunOptions,
 }
@@ -143,7 +143,7 @@ pub fn run(options: &GemmOptions, terminal: &mut Terminal) -> Result<(), Failure
         return Err(Failure::Usage(format!("{option} is for a GEMM on a device: add --device or --plan")));
     }
     if let Some(file) = &options.output {
-        // Told before the work and not after it.
+        // A file that cannot be written is reported before the work.
         output::check_npy(file)?;
     }
     let kind = match options.kind {
@@ -173,20 +173,20 @@ pub fn run(options: &GemmOptions, terminal: &mut Terminal) -> Result<(), Failure
     }
 }
 
-/// The GEMM of the options, as on a device.
+/// The GEMM that the options describe, as for a device.
 pub fn problem(options: &GemmOptions) -> Result<Problem, Failure> {
     Ok(task::problem(options)?.problem)
 }
 
 impl ElementKind {
-    /// The name, as `--type` takes it.
+    /// The name, as an argument of `--type`.
     fn name(self) -> String {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
     }
 }
 
 impl GemmOptions {
-    /// M, N and K, where they are said.
+    /// M, N and K, if they are given.
     fn extents(&self) -> [Option<u32>; 3] {
         match self.sizes[..] {
             [m, n, k] => [m, n, k].map(Some),
@@ -195,7 +195,7 @@ impl GemmOptions {
     }
 }
 
-/// The type of the numbers in a file.
+/// The type of the elements in a file.
 fn kind_of(path: &Path) -> Result<ElementKind, Failure> {
     let header = NpyFile::open(path).map_err(|error| Failure::of_npy(path, &error))?.header().clone();
     match (header.kind(), header.size()) {
@@ -213,12 +213,12 @@ fn kind_of(path: &Path) -> Result<ElementKind, Failure> {
     }
 }
 
-/// A refusal of the library.
+/// A refusal of the library as a failure.
 fn refused(error: impl Into<tensor::TensorError>) -> Failure {
     error.into().into()
 }
 
-/// A matrix from a file, or of random numbers, row after row.
+/// A matrix from a file, or of random numbers, in row-major order.
 fn matrix<S: ProductNumber>(
     name: char,
     path: Option<&Path>,
@@ -264,7 +264,7 @@ fn extents<S>(tensor: &Tensor<S>) -> Option<[i64; 2]> {
     }
 }
 
-/// The least of the times that some runs say they took, in seconds.
+/// The shortest of the times, in seconds, that some runs report.
 fn best_time(runs: u32, progress: &mut Progress, mut run: impl FnMut() -> f64) -> f64 {
     let mut best = f64::INFINITY;
     for _ in 0..runs {
@@ -274,11 +274,12 @@ fn best_time(runs: u32, progress: &mut Progress, mut run: impl FnMut() -> f64) -
     best
 }
 
-/// The rate of the instructions of an atom on registers only, on all threads of the current pool,
-/// in multiplications and additions per second: one slice of about a millisecond.
+/// The rate of an atom's instructions on registers only, on all threads of the current pool, in
+/// multiplications and additions per second, over about a millisecond.
 ///
-/// The clock of a processor changes with what it and its neighbours do, so that one slice says
-/// little: the peak is the greatest of many, measured between the runs that it is compared with.
+/// The clock of a processor changes with its load and that of its neighbours, so that one
+/// measurement says little. The peak is the largest of many, measured between the runs with which
+/// it is compared.
 pub fn peak<S: Numbers>(atom: &MmaAtom) -> f64 {
     let rates = rayon::broadcast(|_| {
         let (start, mut multiplications) = (Instant::now(), 0);
@@ -287,7 +288,7 @@ pub fn peak<S: Numbers>(atom: &MmaAtom) -> f64 {
         }
         2.0 * multiplications as f64 / start.elapsed().as_secs_f64()
     });
-    // Threads that share a core are measured one after another, each as if the core were its own.
+    // Threads that share a core are measured one after another, each as if it had the core alone.
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
     rates.iter().sum::<f64>() * cores.min(rates.len()) as f64 / rates.len() as f64
 }
@@ -333,7 +334,7 @@ where
     let mut progress = Progress::new("multiplying", u64::from(repeat));
     let mut outcome = Ok(());
     let seconds = best_time(repeat, &mut progress, || {
-        // If C is read, each run begins with its old contents.
+        // If C is read, each run begins with the original contents.
         c.as_mut_slice().copy_from_slice(old.as_slice());
         limit = limit.max(pool.install(|| peak::<S>(&atom)));
         let start = Instant::now();
@@ -363,7 +364,7 @@ where
     Ok(())
 }
 
-/// The micro-kernel of a name, or the fastest one.
+/// The micro-kernel with this name, or the fastest one.
 fn atom<S: ProductNumber>(name: Option<&str>) -> Result<MmaAtom, Failure> {
     let atoms = tensor::cpu_atoms::<S>().map_err(refused)?;
     let found = match name {
@@ -410,7 +411,7 @@ impl Rates {
     }
 }
 
-/// The GEMM as an object, with the layouts of A, of B as (N,K), and of C.
+/// The GEMM as a JSON object, with the layouts of A, of B as (N,K), and of C.
 fn object<S: ProductNumber>(
     options: &GemmOptions,
     kind: ElementKind,
@@ -432,10 +433,10 @@ where
     })
 }
 
-/// The most multiplications that are spent on checking a product.
+/// The largest number of multiplications that are spent on checking a GEMM.
 const CHECKED: i64 = 1 << 27;
 
-/// Compares C, at all or at evenly spaced elements, with sums in double precision.
+/// Compares C with sums in double precision, at all or at evenly spaced elements.
 fn verified<S: ProductNumber>(
     a: &Tensor<S>,
     b: &Tensor<S>,

@@ -2,8 +2,7 @@
 //!
 //! Law: the objects are stable. Each value has `text`, which parses back to the value, and `kind`;
 //! a kind may get more fields, but a field keeps its meaning. Integers are written in full, up to
-//! 64 bits. A number that is known at launch, a coordinate step and an XOR step are strings, and
-//! `_` is `"_"`.
+//! 64 bits. A parameter, a coordinate step and an XOR step are strings, and `_` is `"_"`.
 
 use std::ops::Range;
 
@@ -67,13 +66,14 @@ pub fn extend(object: &mut Json, fields: Json) {
     }
 }
 
-/// The size of each input or output by its name.
+/// The sizes of inputs or outputs, by name.
 fn names(names: &[(Box<str>, usize)]) -> Json {
     let sizes = names.iter().map(|(name, bits)| (name.to_string(), Json::from(1_u64 << bits)));
     Json::Object(sizes.collect::<Map<_, _>>())
 }
 
-/// The JSON object of a failure; `place` is an expression and the bytes of it that are to blame.
+/// The JSON object of a failure; `place` is an expression and the location of the error in it, in
+/// bytes.
 pub fn failure(code: &str, message: &str, help: Option<&str>, place: Option<(&str, Range<usize>)>) -> Json {
     let mut error = json!({ "code": code, "message": message });
     if let Some((_, bytes)) = &place {
@@ -86,7 +86,7 @@ pub fn failure(code: &str, message: &str, help: Option<&str>, place: Option<(&st
     json!({ "error": error })
 }
 
-/// The JSON object of a composition by mutual refinement, or of why it does not apply.
+/// The JSON object of a composition by mutual refinement, or of the reason why it does not apply.
 pub fn composition(composite: &Layout, by: Result<&WorkedComposition, &MorphismError>, class: Option<Class>) -> Json {
     let mut object = json!({ "composite": composite.to_string() });
     let fields = match by {
@@ -228,7 +228,7 @@ impl LeafNumber for i64 {
 
 impl LeafNumber for Expr {
     fn json(&self) -> Json {
-        // With the facts about its names, so that the text reads back by itself.
+        // With the facts about its names, so that the text can be parsed alone.
         self.known().map_or_else(|| Json::from(self.with_facts().to_string()), Json::from)
     }
 }
@@ -273,7 +273,7 @@ fn tiles(tiler: &AnyTiler) -> Json {
     }
 }
 
-/// The fields of a composed layout; `cosize` where that is known.
+/// The fields of a composed layout; `cosize` if it is known.
 fn composed_fields<D: InnerValue + LeafNumber>(map: &Composed<D>, cosize: Json) -> Json
 where
     D::Extent: LeafNumber,
@@ -308,7 +308,7 @@ mod tests {
         );
     }
 
-    /// Every kind of value says more than its text.
+    /// Law: every kind of value has fields besides its text.
     #[test]
     fn every_kind_has_fields_of_its_own() {
         for (program, field, wanted) in [

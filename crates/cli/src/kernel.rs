@@ -27,7 +27,7 @@ use crate::machine;
 use crate::output::{Failure, write_file};
 use crate::terminal::Terminal;
 
-/// Below the help of the command.
+/// The examples after the help of the command.
 pub const EXAMPLES: &str = "\
 Examples:
   tilewright kernel list
@@ -174,13 +174,13 @@ fn size(text: &str) -> Result<(String, i64), String> {
 }
 
 impl Choice {
-    /// The machine to plan for.
+    /// The machine for which to plan.
     fn machine(&self) -> Result<Machine, Failure> {
         machine::named(self.machine.as_deref().unwrap_or("H200"))
     }
 
-    /// The kernel at its own sizes, where none are given: those of a check, or the large ones of a
-    /// measurement.
+    /// The kernel with default sizes where none are given: small ones for a check, or large ones
+    /// for a measurement.
     pub(crate) fn planned(&self, planner: &dyn Planner, large: bool) -> Result<(&'static Entry, Planned), Failure> {
         let entry = planners::named(&self.name)?;
         let sizes: Vec<(&str, i64)> = self.sizes.iter().map(|(name, size)| (name.as_str(), *size)).collect();
@@ -252,8 +252,8 @@ pub fn run(action: &KernelAction, terminal: &mut Terminal) -> Result<(), Failure
     }
 }
 
-/// Runs a kernel of the library or a tile program on a device, checks it, and times it `rounds`
-/// times: its name, and what was measured.
+/// Checks a kernel of the library or a tile program on a device, and times it over `rounds` rounds.
+/// Returns its name and the measurement.
 pub(crate) fn measured(
     kernel: &Choice,
     device: &Device,
@@ -321,7 +321,7 @@ fn launch(program: &Program) -> Json {
     json!({ "tensors": tensors, "grid": grid, "threads": program.threads, "shared_bytes": program.shared_bytes })
 }
 
-/// The coverage of each output, proved for all sizes.
+/// The coverage of each output, which is proved for all sizes.
 fn outputs<'k>(shown: impl IntoIterator<Item = &'k Coverage>) -> Vec<Json> {
     let object = |output: &Coverage| {
         let because = match &output.written {
@@ -333,7 +333,7 @@ fn outputs<'k>(shown: impl IntoIterator<Item = &'k Coverage>) -> Vec<Json> {
     shown.into_iter().map(object).collect()
 }
 
-/// The same for all launches of a kernel of the library.
+/// The coverage for all launches of a kernel of the library.
 fn outputs_of(planned: &Planned) -> Vec<Json> {
     outputs(planned.launches().flat_map(|kernel| kernel.outputs()))
 }
@@ -421,7 +421,7 @@ fn check(kernel: &Choice, terminal: &mut Terminal) -> Result<(), Failure> {
     }
 }
 
-/// Tells what the interpreter found, or refused.
+/// Prints the interpreter's finding or refusal.
 fn unchecked(error: &CheckError, terminal: &mut Terminal) -> Result<Failure, Failure> {
     let findings = match error {
         CheckError::Setup(error) => return Ok(Failure::refused(error)),
@@ -520,8 +520,8 @@ fn passed(entry: &Entry, planned: &Planned, report: &Report, terminal: &mut Term
     Ok(terminal.text(&text)?)
 }
 
-/// How far it was checked that each element of an output is written by one thread, where that was
-/// not shown.
+/// The sizes at which it was checked that one thread writes each element of an output, for outputs
+/// without a proof.
 fn checked_at(planned: &Planned) -> String {
     match planned.sizes().is_empty() {
         true => "each element was written by one thread in this run, at all sizes that this kernel has; not shown"

@@ -1,10 +1,10 @@
-//! `tilewright launch`: a program as several processes of this machine.
+//! `tilewright launch`: runs a program as several processes on this machine.
 //!
 //! Law: each process gets the variables that torchrun sets, and the token of its job. No process
 //! outlives the launcher: SIGTERM, SIGINT and SIGHUP to the launcher are forwarded to the processes
 //! and end them, and if the launcher is killed, Linux kills them. If one process fails, the others
-//! get some time to end by themselves, and are then ended. The exit status is that of the process
-//! that failed first.
+//! have some time to end by themselves, and are then terminated. The exit status is that of the
+//! process that failed first.
 
 mod child;
 #[cfg(unix)]
@@ -21,13 +21,13 @@ use tilewright::mesh::Token;
 use self::child::{Child, Group};
 use crate::output::Failure;
 
-/// How long the other processes may take to end by themselves when one has failed.
+/// The time in which the other processes may end by themselves after one has failed.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// How long a process may take to end after it was asked to; then it is killed.
+/// The time in which a process may end after a signal; then it is killed.
 const ENDING: Duration = Duration::from_secs(5);
 
-/// How often the processes are looked at.
+/// The interval at which the processes are polled.
 const REST: Duration = Duration::from_millis(5);
 
 #[derive(Debug, Args)]
@@ -44,7 +44,7 @@ pub struct LaunchOptions {
 }
 
 pub fn run(options: &LaunchOptions) -> Result<(), Failure> {
-    // From here on a signal ends the processes first.
+    // From now on, a signal ends the processes first.
     #[cfg(unix)]
     signals::watch();
     let port = match options.port {
@@ -52,7 +52,7 @@ pub fn run(options: &LaunchOptions) -> Result<(), Failure> {
         None => TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port(),
     };
     let (program, arguments) = options.program.split_first().ok_or_else(|| Failure::Usage("no program".to_owned()))?;
-    // `tilewright` is this very program, wherever it lies.
+    // The program name `tilewright` means this executable, wherever it is.
     let own = (program == "tilewright").then(std::env::current_exe).and_then(Result::ok);
     let program = own.unwrap_or_else(|| program.into());
     let token = Token::random();
@@ -79,7 +79,7 @@ pub fn run(options: &LaunchOptions) -> Result<(), Failure> {
     wait(children)
 }
 
-/// Waits for all, and gives the first failure.
+/// Waits for all processes. Returns the first failure.
 fn wait(mut children: Vec<Child>) -> Result<(), Failure> {
     let mut failed: Option<(Failure, Instant)> = None;
     while !children.is_empty() {
@@ -108,7 +108,7 @@ fn wait(mut children: Vec<Child>) -> Result<(), Failure> {
     failed.map_or(Ok(()), |(failure, _)| Err(failure))
 }
 
-/// The signal that was sent to the launcher, and its name.
+/// The signal that the launcher received, and its name.
 fn caught() -> Option<(i32, &'static str)> {
     #[cfg(unix)]
     return signals::caught();
@@ -116,7 +116,7 @@ fn caught() -> Option<(i32, &'static str)> {
     None
 }
 
-/// Asks all to end: by the signal, then by SIGTERM; and kills those that do not.
+/// Asks all processes to end, by the signal and then by SIGTERM; kills those that do not end.
 fn end(mut children: Vec<Child>, signal: i32) {
     for signal in [signal, child::TERMINATE] {
         children.iter_mut().for_each(|child| child.ask(signal));

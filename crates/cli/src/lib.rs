@@ -1,11 +1,10 @@
-//! The `tilewright` command, as a library: the command itself, and what the laboratory prints and
-//! measures by.
+//! The `tilewright` command as a library: the command itself, and the output and measurement code
+//! that it shares with the laboratory.
 //!
 //! Results go to standard output, messages to standard error; with `--json` both are objects on
-//! standard output. The exit status is 0 if all went well; 1 if the answer is no, an expression is
-//! refused, or a file or stream cannot be read or written; 2 if the command was not used as it
-//! should be; 3 if a check could be done in part only. A reader that closes the pipe ends the
-//! command quietly.
+//! standard output. The exit status is 0 for success. It is 1 if the answer is no, an expression is
+//! refused, or a file or stream cannot be read or written. It is 2 for wrong usage, and 3 if a
+//! check was only partial. A reader that closes the pipe ends the command silently.
 
 mod analysis;
 mod args;
@@ -53,8 +52,8 @@ use args::{Args, Command};
 use output::Failure;
 use terminal::Terminal;
 
-/// What the programs of the laboratory share with the command. The names are no interface: they
-/// change with the command.
+/// The parts that the laboratory's programs share with the command. These names are not a stable
+/// interface: they change with the command.
 #[doc(hidden)]
 pub mod shared {
     pub use crate::answered;
@@ -65,7 +64,7 @@ pub mod shared {
     pub use crate::terminal::Terminal;
 }
 
-/// Carries out the command that the arguments of this process ask for: its exit status.
+/// Runs the command with the arguments of this process. Returns the exit status.
 pub fn command() -> ExitCode {
     let terminal = |args: &Args| {
         reader::be_strict(args.strict);
@@ -74,8 +73,7 @@ pub fn command() -> ExitCode {
     answered(terminal, |args, terminal| run(args.command, terminal))
 }
 
-/// Carries out what the arguments of this process ask for, and tells what went wrong: the exit
-/// status.
+/// Parses the arguments of this process, runs them, and reports a failure. Returns the exit status.
 pub fn answered<A: Parser>(
     terminal: impl FnOnce(&A) -> Terminal,
     run: impl FnOnce(A, &mut Terminal) -> Result<(), Failure>,
@@ -104,7 +102,7 @@ pub fn answered<A: Parser>(
     }
 }
 
-/// Tells what is wrong with a command line, or the help that it asks for.
+/// Prints the error in a command line.
 fn misused<A: CommandFactory>(error: &clap::Error) -> ExitCode {
     let json = std::env::args_os().take_while(|argument| argument != "--").any(|argument| argument == "--json");
     let mut terminal = Terminal::new(ColorChoice::Auto, json);
@@ -112,8 +110,8 @@ fn misused<A: CommandFactory>(error: &clap::Error) -> ExitCode {
         return asked::<A>(error, terminal);
     }
     if json {
-        // The first paragraph says what is wrong, and another one may have a tip; the usage after
-        // them is that of `--help`.
+        // The first paragraph is the error, and another one may have a tip; the usage after them is
+        // that of `--help`.
         let text = in_plain_words(error.to_string());
         let mut paragraphs =
             text.split("\n\n").map(|paragraph| paragraph.split_whitespace().collect::<Vec<_>>().join(" "));
@@ -130,7 +128,7 @@ fn misused<A: CommandFactory>(error: &clap::Error) -> ExitCode {
     ExitCode::from(2)
 }
 
-/// Answers `--help` and `--version`, as text or as an object.
+/// Prints the answer to `--help` and `--version`, as text or as an object.
 fn asked<A: CommandFactory>(error: &clap::Error, mut terminal: Terminal) -> ExitCode {
     let told = match error.kind() {
         clap::error::ErrorKind::DisplayVersion if terminal.json => {
@@ -153,7 +151,7 @@ fn asked<A: CommandFactory>(error: &clap::Error, mut terminal: Terminal) -> Exit
     }
 }
 
-/// What is wrong with a number, in other words than those of the standard library.
+/// The error about a number, reworded from that of the standard library.
 fn in_plain_words(text: String) -> String {
     let words = [
         ("invalid digit found in string", "it is no whole number"),

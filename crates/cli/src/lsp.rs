@@ -1,7 +1,7 @@
 //! `tilewright lsp`: the language server, on standard input and output.
 //!
-//! Law: the playground that an editor opens is this command's own, in a process beside the server,
-//! which ends with it.
+//! Law: the playground that an editor opens is served by this command, in a process beside the
+//! server, which ends with it.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -52,7 +52,7 @@ impl Playground {
 pub fn run() -> Result<(), Failure> {
     let mut playground: Option<Playground> = None;
     let mut open = |expression: &str| {
-        // One that has ended is started again.
+        // A playground that has ended is started again.
         if playground.as_mut().is_some_and(|own| !matches!(own.process.try_wait(), Ok(None))) {
             playground = None;
         }

@@ -1,7 +1,7 @@
-//! The machine that a plan is for: `--machine` and `--arch`; and the plans measured on a device.
+//! The machine of a plan: `--machine` and `--arch`; and the plans measured on a device.
 //!
-//! Law: every command that plans kernels reads these options here, so a name means the same card
-//! everywhere, and a name that no card has is refused with the list of the cards.
+//! Law: every command that plans kernels reads these options here. So a name means the same card
+//! everywhere, and an unknown name is refused with the list of the cards.
 
 use tilewright::gpu::Device;
 use tilewright::kernel::machine::Machine;
@@ -12,11 +12,11 @@ use tilewright::planners::PlanError;
 use crate::output::Failure;
 use crate::terminal::Terminal;
 
-/// The name that stands for the first GPU of this computer.
+/// The name for the first GPU of this computer.
 const FIRST_DEVICE: &str = "device";
 
-/// The machine of this name; `device` is the first GPU. Behind an `@` may stand an earlier target
-/// that plans are held to: `device@sm_80`.
+/// The machine with this name; `device` is the first GPU. An earlier target may follow an `@`, and
+/// then restricts plans: `device@sm_80`.
 pub fn named(name: &str) -> Result<Machine, Failure> {
     let (card, target) = name.split_once('@').map_or((name, None), |(card, target)| (card, Target::named(target)));
     let found = match card.eq_ignore_ascii_case(FIRST_DEVICE) {
@@ -27,19 +27,19 @@ pub fn named(name: &str) -> Result<Machine, Failure> {
     found.ok_or_else(|| unknown(name))
 }
 
-/// No machine has this name.
+/// The error for an unknown name.
 fn unknown(name: &str) -> Failure {
     let known = format!("{}, {FIRST_DEVICE}", Machine::NAMES.join(", "));
     PlanError::Unknown { what: "machine", given: name.to_owned(), known }.into()
 }
 
-/// The machine to write text for: the one of this name, or a card that runs a target's code.
+/// The machine for which to write text: the one with this name, or a card that runs a target's
+/// code.
 pub fn to_write_for(name: Option<&str>, arch: Option<Target>) -> Result<Machine, Failure> {
     name.map_or_else(|| Ok(Machine::of_target(arch.unwrap_or(Target::Sm80))), named)
 }
 
-/// The machine of an operation that may run: the named one; else that of the device, or an H200 if
-/// there is none.
+/// The machine of an operation that may run: the named one, else the device's, else an H200.
 pub fn to_plan_for(name: Option<&str>, device: Option<&Device>) -> Result<Machine, Failure> {
     match (name, device) {
         (Some(name), _) => named(name),
@@ -48,13 +48,13 @@ pub fn to_plan_for(name: Option<&str>, device: Option<&Device>) -> Result<Machin
     }
 }
 
-/// The target of this name.
+/// The target with this name.
 pub fn target(name: &str) -> Result<Target, String> {
     Target::named(name).ok_or_else(|| format!("the targets are {}", Target::names()))
 }
 
-/// The planner of a device: it takes measured plans first, then those of the model. If the file of
-/// measured plans cannot be read, standard error says so, and no measured plan is used.
+/// The planner of a device. It takes measured plans first, then those of the model. If the file of
+/// measured plans cannot be read, a note on standard error says so, and no measured plan is used.
 pub fn of_device(device: &Device, terminal: &mut Terminal) -> Result<DevicePlanner, Failure> {
     let planner = DevicePlanner::new(device)?;
     if let Some(error) = planner.unread() {

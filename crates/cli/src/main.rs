@@ -1,4 +1,4 @@
-//! The `tilewright` command: all of it is in the library of this crate.
+//! The `tilewright` command, which is implemented in the library of this crate.
 
 use std::process::ExitCode;
 

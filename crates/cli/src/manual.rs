@@ -11,7 +11,7 @@ use crate::output::Failure;
 use crate::terminal::Terminal;
 
 pub fn completions(shell: Shell, terminal: &mut Terminal) -> Result<(), Failure> {
-    // `generate` panics where writing fails, so it writes to memory.
+    // `generate` panics if writing fails, so it writes to memory.
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Args::command(), "tilewright", &mut script);
     Ok(terminal.out.write_all(&script)?)

@@ -16,7 +16,7 @@ use crate::output::{Failure, SCALE, Saving};
 use crate::picture::{Paint, painted};
 use crate::terminal::Terminal;
 
-/// Below the help of the command.
+/// The examples after the help of the command.
 pub const EXAMPLES: &str = "\
 Examples:
   tilewright mesh show dp=2,tp=4 '((2,4),3):((1,1@tp),2) copied 2:1@dp'

@@ -55,7 +55,7 @@ fn layout(source: &str) -> Result<Layout, Failure> {
     }
 }
 
-/// The morphism that a value is, or the standard one of its layout.
+/// The value as a morphism, or the standard morphism of its layout.
 pub fn morphism_of(read: &Read) -> Result<NestMorphism, Failure> {
     match &read.value {
         Value::Morphism(f) => Ok(NestMorphism::clone(f)),
@@ -134,7 +134,7 @@ fn steps(worked: &WorkedComposition, composite: &Layout) -> String {
     text
 }
 
-/// The composite exists, though not by refinement.
+/// The text for a composite that exists, but not by refinement.
 fn exists(composite: &Layout, error: &MorphismError, class: Option<Class>) -> String {
     let why = class.map_or_else(String::new, |class| format!(": {class}"));
     format!("refinement does not apply [{}]: {error}\nthe composite exists{why}\n{composite}\n", error.code())

@@ -1,7 +1,7 @@
 //! Failures of commands, and the output of pictures.
 //!
-//! Law: a failure is printed in one form as text and in one as JSON, whichever command it comes
-//! from, and its kind decides the exit status. A file is written whole or not at all.
+//! Law: every command prints a failure in the same form as text, and in the same form as JSON; the
+//! kind of the failure determines the exit status. A file is written completely or not at all.
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind};
@@ -17,29 +17,30 @@ use crate::json::{self, Json};
 use crate::picture;
 use crate::terminal::Terminal;
 
-/// Why a command did not succeed.
+/// Why a command failed.
 #[derive(Debug)]
 pub enum Failure {
-    /// The library refuses what was asked.
+    /// A refusal of the library.
     Refused(Box<Refused>),
-    /// A value is not of the kind that is needed here.
+    /// A value has the wrong kind.
     Value(String),
-    /// The answer is no, and it is out already: a check that fails, a layout that is not tractable.
+    /// The answer is no, and has been printed: a check that fails, or a layout that is not
+    /// tractable.
     No,
-    /// A check found nothing wrong, but did not get to the end; that is out already.
+    /// A check found no error but was not complete, which has been printed.
     Partly,
-    /// A file cannot be read or written: its path, and why.
+    /// A file cannot be read or written: its path, and the reason.
     File(PathBuf, String),
-    /// A process of this command failed, or a signal ended it: the exit status to pass on, and what
-    /// happened.
+    /// A process of this command failed, or a signal ended it: the exit status to return, and a
+    /// description.
     Process(u8, String),
-    /// The command was not used as it should be.
+    /// Wrong usage of the command.
     Usage(String),
     /// A standard stream cannot be read or written.
     Io(io::Error),
 }
 
-/// A refusal of the library: its code, a sentence, what would help, and where in which expression.
+/// A refusal of the library: its code, a sentence, a hint, and its location in an expression.
 #[derive(Debug)]
 pub struct Refused {
     code: &'static str,
@@ -49,13 +50,13 @@ pub struct Refused {
 }
 
 impl Failure {
-    /// A refusal, as it is.
+    /// A refusal as a failure.
     pub fn refused(refusal: &(impl Refusal + ?Sized)) -> Failure {
         let (code, message, help) = (refusal.code(), refusal.to_string(), refusal.help());
         Failure::Refused(Box::new(Refused { code, message, help, place: None }))
     }
 
-    /// A refusal of a text of another system; of a damaged one it says where reading stopped.
+    /// A refusal of a text of another system. For a damaged text it says where reading stopped.
     pub fn of_text(refused: &tilewright::read::Refused, source: &str) -> Failure {
         let failure = Failure::refused(refused);
         let is_damaged = refused.code() == "E1302" && refused.help().is_none();
@@ -69,13 +70,13 @@ impl Failure {
         })
     }
 
-    /// A refusal, after words that say what it is about.
+    /// A refusal as a failure, with a prefix that says what it is about.
     pub fn refused_about(what: impl Display, refusal: &(impl Refusal + ?Sized)) -> Failure {
         let (code, message, help) = (refusal.code(), format!("{what}: {refusal}"), refusal.help());
         Failure::Refused(Box::new(Refused { code, message, help, place: None }))
     }
 
-    /// Without the advice that is for those who write programs.
+    /// The failure without its hint, which is for programmers.
     #[must_use]
     pub fn without_help(mut self) -> Failure {
         if let Failure::Refused(refused) = &mut self {
@@ -84,7 +85,7 @@ impl Failure {
         self
     }
 
-    /// With other advice.
+    /// The failure with another hint.
     #[must_use]
     pub fn with_help(mut self, help: String) -> Failure {
         if let Failure::Refused(refused) = &mut self {
@@ -93,7 +94,7 @@ impl Failure {
         self
     }
 
-    /// The same of one of several things that were asked for.
+    /// The failure, naming the one of several requests that failed.
     pub fn about(self, what: &str) -> Failure {
         match self {
             Failure::Refused(mut own) => {
@@ -106,24 +107,25 @@ impl Failure {
         }
     }
 
-    /// An error in an expression.
+    /// An error in an expression as a failure.
     pub fn of_expression(diagnostic: Diagnostic, source: &str) -> Failure {
         let (code, message, help) = (diagnostic.code, diagnostic.message.clone(), diagnostic.help.clone());
         let place = Some((source.to_owned(), diagnostic));
         Failure::Refused(Box::new(Refused { code, message, help, place }))
     }
 
-    /// The value of an expression is not of the wanted kind: `wanted` with its article.
+    /// The failure for the value of an expression with the wrong kind; `wanted` is the expected
+    /// kind with its article.
     pub fn not(source: &str, value: &tilewright::Value, wanted: &str) -> Failure {
         Failure::Value(format!("expected {wanted}, but the value of `{}` is of kind {}", brief(source), value.kind()))
     }
 
-    /// The system refuses to read or write a file.
+    /// The failure for a file that the system refuses to read or write.
     pub fn file(path: &Path, error: impl Display) -> Failure {
         Failure::File(path.to_owned(), error.to_string())
     }
 
-    /// An error in a NumPy file.
+    /// An error in a NumPy file as a failure.
     pub fn of_npy(path: &Path, error: &NpyError) -> Failure {
         match error {
             NpyError::Io(error) => Failure::file(path, error),
@@ -131,11 +133,11 @@ impl Failure {
         }
     }
 
-    /// The exit status: 1 is no, or an error; 2 is wrong usage; 3 is that only a part was checked.
-    /// That of a process is passed on.
+    /// The exit status: 1 for no, or an error; 2 for wrong usage; 3 for a partial check. That of a
+    /// process is passed on.
     pub fn status(&self) -> u8 {
         match self {
-            // A reader who has seen enough is no error.
+            // A reader that closes the pipe is not an error.
             Failure::Io(error) if error.kind() == ErrorKind::BrokenPipe => 0,
             Failure::Usage(_) => 2,
             Failure::Partly => 3,
@@ -164,7 +166,7 @@ impl Failure {
         }
     }
 
-    /// The JSON object; none if the answer is out already.
+    /// The JSON object; None if the answer has been printed already.
     pub fn json(&self) -> Option<Json> {
         let plain = |code: &str, message: String| json::failure(code, &message, None, None);
         Some(match self {
@@ -184,7 +186,7 @@ impl Failure {
     }
 }
 
-/// As much of an expression as a message can show.
+/// An expression, shortened to fit a message.
 fn brief(source: &str) -> String {
     match source.char_indices().nth(60) {
         Some((end, _)) => format!("{}...", source.get(..end).unwrap_or_default()),
@@ -254,34 +256,35 @@ pub struct Saving {
     theme: ThemeName,
 }
 
-/// The pixels of a PNG to a CSS pixel, where nothing else is asked for.
+/// The default number of PNG pixels for each CSS pixel.
 pub const SCALE: f64 = 2.0;
 
 impl Saving {
-    /// The colours that were asked for.
+    /// The theme that was chosen.
     pub fn theme(&self) -> Theme {
         self.theme.into()
     }
 
-    /// The file that is wanted. A name of no format is refused here, before anything is computed.
+    /// The file to write. A name without a known format is refused here, before anything is
+    /// computed.
     pub fn file(&self) -> Result<Option<&Path>, Failure> {
         let Some(file) = self.output.as_deref() else { return Ok(None) };
         Format::of_file(file)?;
         Ok(Some(file))
     }
 
-    /// For what a picture is made: a page, or characters.
+    /// The medium of a picture: a page for a file, otherwise a terminal.
     pub fn medium(&self) -> Medium {
         let text = self.output.as_ref().is_none_or(|file| Format::of_file(file) == Ok(Format::Text));
         if text { Medium::Terminal } else { Medium::Page }
     }
 
-    /// The style of pictures that say nothing else about it.
+    /// The default style of pictures.
     pub fn style(&self) -> Style {
         Style { medium: self.medium(), ..Style::default() }
     }
 
-    /// Writes a picture to a file, in the format that its name says.
+    /// Writes a picture to a file, in the format of its extension.
     pub fn save(&self, figure: &Figure<'_>, file: &Path, scale: f64, terminal: &mut Terminal) -> Result<(), Failure> {
         let bytes = figure.file(Format::of_file(file)?, self.theme(), scale)?;
         write_file(file, &bytes, terminal)
@@ -303,7 +306,7 @@ impl Saving {
 /// Checks that a NumPy file can be written to a path: its name, and its directory.
 pub fn check_npy(path: &Path) -> Result<(), Failure> {
     if std::fs::metadata(path).is_ok_and(|about| !about.is_file() && !about.is_dir()) {
-        // Pipes and the like are written to directly.
+        // Pipes and similar files are written to directly.
         return Ok(());
     }
     if path.extension().is_none_or(|extension| extension != "npy") {
@@ -313,7 +316,7 @@ pub fn check_npy(path: &Path) -> Result<(), Failure> {
     check_directory(path)
 }
 
-/// Checks that the directory is there in which a file is to be written.
+/// Checks that the directory of a file to write exists.
 pub fn check_directory(path: &Path) -> Result<(), Failure> {
     match has_directory(path) {
         true => Ok(()),
@@ -323,7 +326,7 @@ pub fn check_directory(path: &Path) -> Result<(), Failure> {
 
 const NO_DIRECTORY: &str = "there is no such directory";
 
-/// Whether the directory is there in which a file would be.
+/// Whether the directory of a file exists.
 fn has_directory(path: &Path) -> bool {
     path.parent().is_none_or(|directory| directory.as_os_str().is_empty() || directory.is_dir())
 }
@@ -351,9 +354,9 @@ impl Terminal {
         Ok(())
     }
 
-    /// Tells a failure: an object on standard output with `--json`, else text on standard error.
+    /// Reports a failure: an object on standard output with `--json`, else text on standard error.
     pub fn tell(&mut self, failure: &Failure) {
-        // Nobody reads the other end: there is nowhere to report to.
+        // If nobody reads the other end, the failure cannot be reported.
         if self.json {
             let _ = self.end_text();
             if let Some(object) = failure.json() {

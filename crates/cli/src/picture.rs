@@ -1,7 +1,7 @@
-//! Pictures made of text, and words in colour.
+//! Pictures made of text, and coloured words.
 //!
-//! A picture's text alone says everything: colour repeats what the cells say. So it reads the same
-//! in a pipe.
+//! The text of a picture is complete without colour, which only repeats it. So a picture reads the
+//! same in a pipe.
 
 pub use tilewright::draw::Axis;
 pub use tilewright::draw::terminal::{Colours, Picture, Window};
@@ -16,13 +16,13 @@ pub enum Paint {
     Strong,
     Good,
     Bad,
-    /// One of eight greys, far apart for neighbouring numbers.
+    /// One of eight greys, with a large contrast between neighbouring numbers.
     Grey(i64),
     /// One of eight pale colours, for threads, warps and banks.
     Hue(i64),
 }
 
-/// Text in one colour, coloured only if `colour` is set.
+/// Text in a colour, if `colour` is set.
 pub fn painted(text: &str, paint: Paint, colour: bool) -> String {
     let start = match paint {
         _ if !colour => return text.to_owned(),
@@ -35,7 +35,7 @@ pub fn painted(text: &str, paint: Paint, colour: bool) -> String {
     format!("\x1b[{start}m{text}\x1b[0m")
 }
 
-/// The colours of a terminal that has some: all of them if it says so.
+/// The colours of a terminal with colour: true colour if the terminal reports it.
 pub fn colours(colour: bool) -> Colours {
     let all = std::env::var("COLORTERM").is_ok_and(|told| told == "truecolor" || told == "24bit");
     match (colour, all) {
@@ -53,7 +53,7 @@ pub fn text(picture: &Picture, indent: usize, colour: bool) -> String {
 /// A cell: its text and its colour.
 pub type Cell = (String, Paint);
 
-/// The grid of `cell(row, column)`, with what does not fit the window left out.
+/// The grid of `cell(row, column)`, with the part omitted that does not fit the window.
 pub fn grid(rows: &Axis, columns: &Axis, window: Window, cell: impl Fn(i64, i64) -> Cell) -> Picture {
     let grid = Grid::new(rows.clone(), columns.clone(), |row, column, out| {
         let (text, paint) = cell(row, column);

@@ -1,7 +1,7 @@
 //! `tilewright playground`: layouts in the browser, served from this machine or written to a file.
 //!
-//! Law: the page is one file that holds everything, the library included. It is served to this
-//! machine alone (`server.rs`).
+//! Law: the page is one file that contains everything, including the library. It is served only to
+//! this machine (`server.rs`).
 
 mod server;
 
@@ -16,7 +16,7 @@ use serde_json::json;
 use crate::output::{Failure, write_file};
 use crate::terminal::Terminal;
 
-/// The page that was built into this command; empty where none was.
+/// The page that was built into this command; empty if it was built without one.
 const PAGE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/playground.html"));
 
 /// The source and the destination of the page.
@@ -61,7 +61,7 @@ pub fn run(options: &PlaygroundOptions, terminal: &mut Terminal) -> Result<(), F
     server::serve(&listener, &page, port)
 }
 
-/// The page of a file, or the one that was built in.
+/// The page from a file, or the built-in one.
 fn page(file: Option<&Path>) -> Result<Vec<u8>, Failure> {
     match file {
         Some(file) => std::fs::read(file).map_err(|error| Failure::file(file, error)),
@@ -75,7 +75,7 @@ fn page(file: Option<&Path>) -> Result<Vec<u8>, Failure> {
     }
 }
 
-/// The end of an address with which the page begins with a program.
+/// The fragment of an address that makes the page begin with a program.
 pub fn fragment(program: &str) -> String {
     let mut text = String::from("#p=");
     for byte in program.bytes() {
@@ -87,7 +87,8 @@ pub fn fragment(program: &str) -> String {
     text
 }
 
-/// Asks the system to show an address. Where it cannot, the address is on the terminal.
+/// Asks the system to open an address. If that fails, the user can read the address on the
+/// terminal.
 fn open(address: &str) {
     let (program, before): (&str, &[&str]) = if cfg!(target_os = "macos") {
         ("open", &[])

@@ -1,6 +1,6 @@
-//! Problems of GEMM and kernels, each in a line of text.
+//! Problems for GEMMs and kernels, each as a line of text.
 //!
-//! Law: a line means what its words mean behind `tilewright gemm` or `tilewright kernel bench`.
+//! Law: a line means the same as its words after `tilewright gemm` or `tilewright kernel bench`.
 
 use std::io::Read;
 use std::path::Path;
@@ -31,7 +31,7 @@ struct Words<T: Args> {
 impl ProblemLine {
     /// Reads a line.
     ///
-    /// Errors: words that the command does not take.
+    /// Errors: words that the command does not accept.
     pub fn read(line: &str) -> Result<ProblemLine, Failure> {
         let words = words(line)?;
         let usage = |error: clap::Error| {
@@ -48,7 +48,7 @@ impl ProblemLine {
     }
 }
 
-/// The lines that were typed, and those of a file; `-` is standard input. Empty lines and those
+/// The lines on the command line, and those of a file; `-` is standard input. Empty lines and lines
 /// that begin with `#` are skipped.
 pub fn lines(typed: &[String], file: Option<&Path>) -> Result<Vec<String>, Failure> {
     let mut all = typed.to_vec();
@@ -66,7 +66,7 @@ pub fn lines(typed: &[String], file: Option<&Path>) -> Result<Vec<String>, Failu
     Ok(all)
 }
 
-/// The words of a line; quotes hold blanks together.
+/// The words of a line; quotes keep blanks.
 fn words(line: &str) -> Result<Vec<String>, Failure> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     for character in line.chars() {

@@ -5,16 +5,16 @@ use std::time::{Duration, Instant};
 
 /// The width of the bar.
 const WIDTH: usize = 30;
-/// Work that is over sooner shows nothing.
+/// Work that ends before this time shows no bar.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Steps of some work that have been done.
+/// The completed steps of some work.
 pub struct Progress {
     what: &'static str,
     done: u64,
     all: u64,
     shown: bool,
-    /// When the bar is drawn next; none if nobody looks.
+    /// When the bar is drawn next; None if standard error is not a terminal.
     next: Option<Instant>,
 }
 
@@ -35,12 +35,12 @@ impl Progress {
         }
         let full = (WIDTH as u64 * self.done / self.all) as usize;
         let bar = format!("{}{}", "#".repeat(full), " ".repeat(WIDTH - full));
-        // Nobody reads the other end: there is nowhere to report to.
+        // If nobody reads the other end, progress cannot be reported.
         let _ = write!(std::io::stderr(), "\r{} [{bar}] {:3} %", self.what, 100 * self.done / self.all);
         (self.shown, self.next) = (true, Some(now + Duration::from_millis(100)));
     }
 
-    /// Takes the bar away until the next step.
+    /// Removes the bar until the next step.
     pub fn hide(&mut self) {
         if self.shown {
             let _ = write!(std::io::stderr(), "\r\x1b[K");
@@ -48,7 +48,7 @@ impl Progress {
         self.shown = false;
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub fn end(&mut self) {
         self.hide();
         self.next = None;

@@ -1,4 +1,4 @@
-//! `tilewright read`: the layouts in a text of another system, and why a build failed.
+//! `tilewright read`: the layouts in a text of another system, and explanations of failed builds.
 
 use std::collections::HashMap;
 use std::io::Read as _;
@@ -58,10 +58,10 @@ pub struct ReadOptions {
     all: bool,
 }
 
-/// The number of layouts and failures that are shown unless all are asked for.
+/// The number of layouts and failures that are shown, unless all are requested.
 const MOST_SHOWN: usize = 16;
 
-/// How large a text is read at most, in bytes.
+/// The largest text that is read, in bytes.
 const MOST_BYTES: u64 = 1 << 30;
 
 pub fn run(options: &ReadOptions, terminal: &mut Terminal) -> Result<(), Failure> {
@@ -111,7 +111,7 @@ fn mesh(text: &str) -> Result<Mesh, Failure> {
     text.parse().map_err(|error| Failure::refused_about(format_args!("--mesh {text}"), &error))
 }
 
-/// A layout of the text with the number of times that it stands there.
+/// A layout of the text, with the number of its occurrences.
 struct Shown<'a> {
     item: &'a Item,
     times: usize,
@@ -152,7 +152,7 @@ fn show(options: &ReadOptions, failures: &[Failed], items: &[Item], terminal: &m
     if failures.len() > limit {
         terminal.text(&format!("… and {} more failures; --all shows them\n", failures.len() - limit))?;
     }
-    // The types in messages of a compiler are those of the failures.
+    // The types in compiler messages are those of the failures.
     let limit = if failures.is_empty() || options.all || options.only.is_some() { limit } else { 0 };
     let width = |texts: &mut dyn Iterator<Item = usize>, most: usize| texts.map(|n| n.min(most)).max().unwrap_or(0);
     let head: Vec<&Shown<'_>> = shown.iter().take(limit).collect();
@@ -213,7 +213,7 @@ fn refusal(refused: &Refused) -> String {
     }
 }
 
-/// A failure in a few lines.
+/// A failure, explained in a few lines.
 fn explained(failure: &Failed, colour: bool) -> String {
     let called = failure.called_at.as_ref().map_or(String::new(), |place| format!(", called at {place}"));
     let head = format!("line {}: {} failed{called}", failure.place.line, failure.operation);

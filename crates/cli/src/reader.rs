@@ -1,4 +1,4 @@
-//! Reads the expressions on the command line as values of the kind that a command needs.
+//! Evaluates the expressions on the command line to values of the kind that a command needs.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -14,20 +14,20 @@ pub use tilewright::explain::map::plain;
 
 use crate::output::Failure;
 
-/// Whether this run of the command refuses what would have a note.
+/// Whether this run of the command is strict: it refuses what would otherwise have a note.
 static STRICT: AtomicBool = AtomicBool::new(false);
 
-/// The width of the elements that a text of another system states; 0 where none did.
+/// The width of the elements, in bits, that a text of another system contains; 0 if none did.
 static BITS: AtomicI64 = AtomicI64::new(0);
 
-/// The notes about what was read, which the command tells in the end.
+/// The notes about the input, which the command prints at the end.
 static NOTES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 pub fn be_strict(strict: bool) {
     STRICT.store(strict, Ordering::Relaxed);
 }
 
-/// An environment that keeps notes, or refuses what has one.
+/// An environment that keeps notes, or in strict mode refuses.
 pub fn environment() -> Environment {
     let mut environment = Environment::new();
     match STRICT.load(Ordering::Relaxed) {
@@ -37,17 +37,17 @@ pub fn environment() -> Environment {
     environment
 }
 
-/// Keeps the notes of an environment for the end.
+/// Stores the notes of an environment, to be printed at the end.
 pub fn note(environment: &mut Environment) {
     keep(environment.take_notes());
 }
 
-/// Keeps notes for the end, each once.
+/// Stores notes, each once, to be printed at the end.
 pub fn keep(notes: Vec<Note>) {
     notes.into_iter().for_each(|note| say(note.message));
 }
 
-/// Keeps a sentence as a note for the end.
+/// Stores a sentence as a note, to be printed at the end.
 pub fn say(message: String) {
     if let Ok(mut kept) = NOTES.lock()
         && !kept.contains(&message)
@@ -56,12 +56,12 @@ pub fn say(message: String) {
     }
 }
 
-/// The notes that were kept.
+/// The stored notes.
 pub fn notes() -> Vec<String> {
     NOTES.lock().map(|mut kept| std::mem::take(&mut *kept)).unwrap_or_default()
 }
 
-/// The value of an expression, or of a text of another system in its place.
+/// The value of an expression, or of a text of another system.
 pub fn evaluate(source: &str, environment: &mut Environment) -> Result<Value, Failure> {
     tilewright::evaluate(source, environment).or_else(|error| match foreign(source, &error)? {
         Some(ours) => tilewright::evaluate(&ours, environment).map_err(|error| Failure::of_expression(error, &ours)),
@@ -69,7 +69,7 @@ pub fn evaluate(source: &str, environment: &mut Environment) -> Result<Value, Fa
     })
 }
 
-/// As [`evaluate`], with the outermost operation of an expression.
+/// As [`evaluate`], with the outermost operation of the expression.
 pub fn called(source: &str, environment: &mut Environment) -> Result<Option<Call>, Failure> {
     call(source, environment).or_else(|error| match foreign(source, &error)? {
         Some(ours) => call(&ours, environment).map_err(|error| Failure::of_expression(error, &ours)),
@@ -77,18 +77,18 @@ pub fn called(source: &str, environment: &mut Environment) -> Result<Option<Call
     })
 }
 
-/// Codes of the language about a text that was parsed as an expression: `?` and coordinates.
+/// Error codes about a text that was parsed as an expression: about `?` and coordinates.
 const OF_EXPRESSIONS: [&str; 3] = ["E0208", "E0215", "E0217"];
 
-/// The meaning of a text that is not an expression; None if no reader knows it, or if it is an
-/// expression that is refused.
+/// The meaning of a text that is not an expression. None if no reader recognises it, or if it is a
+/// refused expression.
 pub fn foreign(source: &str, error: &Diagnostic) -> Result<Option<String>, Failure> {
     if !error.code.starts_with("E02") || OF_EXPRESSIONS.contains(&error.code) {
         return Ok(None);
     }
     let reading = match read::expression(source, &Options::default()) {
         Ok(reading) => reading,
-        // A text that no reader knows is a wrong expression.
+        // A text that no reader recognises is a wrong expression.
         Err(refused) if refused.code() == "E1301" => return Ok(None),
         Err(refused @ Refused::Question(_)) => {
             let help = refused.help().unwrap_or_default();
@@ -113,7 +113,7 @@ fn with_article(what: &str) -> String {
     format!("{} {what}", if vowel { "an" } else { "a" })
 }
 
-/// Refuses a width that is not the one which a text of another system states.
+/// An error if a width differs from the one in a text of another system.
 pub fn check_width(width: i64) -> Result<(), Failure> {
     match BITS.load(Ordering::Relaxed) {
         bits if bits != 0 && bits != width => {
@@ -123,7 +123,7 @@ pub fn check_width(width: i64) -> Result<(), Failure> {
     }
 }
 
-/// Evaluates expressions, each with the names of those before it.
+/// Evaluates expressions in order, each with the names of the earlier ones.
 pub struct Reader {
     environment: Environment,
 }
@@ -134,7 +134,7 @@ impl Default for Reader {
     }
 }
 
-/// An expression, its value, and the call that made it if there was one.
+/// An expression, its value, and the call that made it, if there was one.
 pub struct Read {
     pub source: String,
     pub value: Value,
@@ -148,7 +148,7 @@ impl Reader {
         value
     }
 
-    /// The value of an expression with its outermost operation.
+    /// The value of an expression, with its outermost operation.
     pub fn call(&mut self, source: &str) -> Result<Read, Failure> {
         let call = called(source, &mut self.environment);
         note(&mut self.environment);
@@ -173,7 +173,7 @@ impl Reader {
         plain(&value).ok_or_else(|| Failure::not(source, &value, "a layout of integers"))
     }
 
-    /// A coordinate, which may have `_` in it.
+    /// A coordinate, which may contain `_`.
     pub fn coordinate(&mut self, source: &str) -> Result<Coord, Failure> {
         source.parse().map_err(|error: LayoutError| Failure::refused_about(format_args!("`{source}`"), &error))
     }

@@ -1,8 +1,7 @@
-//! `tilewright relayout`: the elements of a NumPy array, moved to another layout.
+//! `tilewright relayout`: moves the elements of a NumPy array to another layout.
 //!
-//! Law: the memory that this takes does not grow with the file, unless a layout is composed with
-//! another map or its strides are not nested; and the output replaces the old file only when it is
-//! complete.
+//! Law: the memory that this needs does not grow with the file, unless a layout has an outer map or
+//! its strides are not nested. The output replaces the old file only when it is complete.
 
 mod device;
 
@@ -26,7 +25,7 @@ use crate::show::drawable;
 use crate::terminal::Terminal;
 use tilewright::explain::map;
 
-/// Below the help of the command.
+/// The examples after the help of the command.
 pub const EXAMPLES: &str = "\
 Examples:
   tilewright relayout a.npy --to '(1024,1024):(1,1024)' -o columns.npy
@@ -110,7 +109,7 @@ pub fn run(options: &RelayoutOptions, terminal: &mut Terminal) -> Result<(), Fai
     }
 }
 
-/// Moves the elements of a file, and those that a kernel for the named GPU moves.
+/// Moves the elements of a file on the CPU, and on the named GPU if requested.
 fn relayout<T: npy::NpyElement>(
     file: NpyFile,
     (options, gpu): (&RelayoutOptions, Option<&Machine>),
@@ -144,19 +143,19 @@ fn relayout<T: npy::NpyElement>(
     copy_to(&view, tensor.as_slice(), &to, &array, (options, gpu), terminal)
 }
 
-/// The most bytes of input and output together that are held in memory at once; more are streamed,
-/// if that is possible.
+/// The largest number of bytes of input and output together that are in memory at once. Larger
+/// files are streamed, if that is possible.
 const MAX_HELD: u64 = 1 << 28;
 
-/// How a large file is moved in pieces, where to, and the shape that the file has there.
+/// How a large file is moved in pieces, its destination, and the shape of the result.
 struct Streamed<'o> {
     stream: Stream,
     output: &'o Path,
     shape: Tree<i64>,
 }
 
-/// The plan for a large file in pieces; None if it is moved at once, which reports errors of the
-/// layouts.
+/// The plan for a large file in pieces. None if the file is moved at once, which reports errors of
+/// the layouts.
 fn streamed<'o, T: npy::NpyElement>(
     file: &NpyFile,
     from: Option<&AnyOffsets>,
@@ -271,13 +270,13 @@ fn copy_to<T: npy::NpyElement>(
     terminal.wrote(output)
 }
 
-/// The layout as kernels take it.
+/// The layout in the form that kernels need.
 fn placed(layout: &impl Offsets) -> Result<planners::Place, Failure> {
     let composed = layout.composed().map_err(|error| Failure::refused(&error))?;
     planners::Place::try_from(&composed).map_err(|error| Failure::refused(&error))
 }
 
-/// The layout that an expression is; a shape is its compact layout.
+/// An expression as a layout; a shape means its compact layout.
 fn place(source: &str, option: &str) -> Result<AnyOffsets, Failure> {
     let value = drawable(Reader::default().value(source)?);
     if let Value::Layout(layout) = &value

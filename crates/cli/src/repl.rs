@@ -1,6 +1,6 @@
-//! `tilewright repl`: an expression at a time, with names that last.
+//! `tilewright repl`: evaluates one expression at a time, and keeps the names.
 //!
-//! An unfinished expression continues in the next line. The history is in the user's data directory
+//! An unfinished expression continues on the next line. The history is in the user's data directory
 //! if there is one; if it cannot be read or written, the session continues without it.
 
 use std::borrow::Cow;
@@ -34,7 +34,7 @@ An expression prints its value; NAME = EXPRESSION keeps it.
 Ctrl-C stops a computation.
 ";
 
-/// The request of a line.
+/// The request in a line.
 enum Request<'a> {
     Nothing,
     Quit,
@@ -48,8 +48,7 @@ enum Request<'a> {
 }
 
 impl Request<'_> {
-    /// The request of a line. `quit`, `exit` and `help` need no colon, unless they are names in
-    /// use.
+    /// Parses a line. `quit`, `exit` and `help` need no colon, unless they are bound names.
     fn of<'a>(line: &'a str, environment: &Environment) -> Request<'a> {
         let line = line.trim();
         let first = line.split(char::is_whitespace).next().unwrap_or_default();
@@ -92,14 +91,14 @@ pub fn run(terminal: &mut Terminal) -> Result<(), Failure> {
     }
     let history = history_file();
     if let Some(path) = &history {
-        // A first session has no history yet.
+        // The first session has no history yet.
         let _ = editor.load_history(path);
     }
     loop {
         match editor.readline("> ") {
             Ok(line) => {
                 let _ = editor.add_history_entry(line.as_str());
-                // A key that was pressed at the prompt is not for this line.
+                // A Ctrl-C that was pressed at the prompt does not apply to this line.
                 interrupt::clear();
                 if !session.answer(&line, terminal)? {
                     break;
@@ -116,27 +115,27 @@ pub fn run(terminal: &mut Terminal) -> Result<(), Failure> {
         }
     }
     if let Some(path) = &history {
-        // A session without a place for its history is still a session.
+        // The session works without a history file.
         let _ = path.parent().map(std::fs::create_dir_all);
         let _ = editor.append_history(path);
     }
     Ok(())
 }
 
-/// Lets ctrl-C end a search, whose line is then refused, and not the session. If work is not a
-/// search and continues, a second ctrl-C ends the program.
+/// Lets Ctrl-C end a search instead of the session; the line is then refused. If the work is not a
+/// search and continues, a second Ctrl-C ends the program.
 fn stop_on_interrupt() -> Result<(), ctrlc::Error> {
     ctrlc::set_handler(|| {
         if interrupt::is_requested() {
-            // As a shell has it for a program that ctrl-C ends.
+            // The exit status that shells use for a program that Ctrl-C ended.
             std::process::exit(130);
         }
         interrupt::request();
     })
 }
 
-/// Lines from a file or a pipe: the same answers, without prompt and history. An error does not end
-/// the session, but is in its exit status.
+/// Answers lines from a file or a pipe: the same answers, without prompt and history. An error does
+/// not end the session, but sets its exit status.
 fn piped(session: &mut Session, terminal: &mut Terminal) -> Result<(), Failure> {
     let mut pending = String::new();
     for line in io::stdin().lines() {
@@ -148,7 +147,7 @@ fn piped(session: &mut Session, terminal: &mut Terminal) -> Result<(), Failure> 
         if !session.answer(&std::mem::take(&mut pending), terminal)? {
             return session.ended();
         }
-        // The next line may come only after this answer is read.
+        // The other end may wait for this answer before it sends the next line.
         terminal.out.flush()?;
     }
     if !pending.is_empty() {
@@ -157,7 +156,7 @@ fn piped(session: &mut Session, terminal: &mut Terminal) -> Result<(), Failure> 
     session.ended()
 }
 
-/// The file of earlier lines: `tilewright/history` in the XDG data directory.
+/// The history file: `tilewright/history` in the XDG data directory.
 fn history_file() -> Option<PathBuf> {
     let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let data = absolute("XDG_DATA_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/share")))?;
@@ -166,12 +165,13 @@ fn history_file() -> Option<PathBuf> {
 
 struct Session {
     environment: Environment,
-    /// How many lines were refused.
+    /// The number of refused lines.
     failed: usize,
 }
 
 impl Session {
-    /// Answers a line; `false` ends the session. A refusal is printed, and does not end it.
+    /// Answers a line; `false` ends the session. A refusal is printed, and does not end the
+    /// session.
     fn answer(&mut self, line: &str, terminal: &mut Terminal) -> Result<bool, Failure> {
         let request = Request::of(line, &self.environment);
         if matches!(request, Request::Quit) {

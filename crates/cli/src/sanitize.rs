@@ -1,7 +1,8 @@
-//! `tilewright sanitize`: the PTX of any compiler, run and checked without a GPU.
+//! `tilewright sanitize`: runs and checks the PTX of any compiler without a GPU.
 //!
-//! Law: the exit status is 0 if nothing was found, 1 if something was or a result is not what is
-//! expected, 2 if the launch does not fit the kernel, and 3 if the kernel was not run to its end.
+//! Law: the exit status is 0 if nothing was found. It is 1 if there is a finding or a result
+//! differs from the expected one, 2 if the launch does not fit the kernel, and 3 if the kernel did
+//! not run to its end.
 
 mod costs;
 
@@ -18,7 +19,7 @@ use crate::machine;
 use crate::output::{self, Failure};
 use crate::terminal::Terminal;
 
-/// Below the help of the command.
+/// The examples after the help of the command.
 pub const EXAMPLES: &str = "\
 Examples:
   tilewright sanitize add.ptx --entry add --grid 1024 --block 256 \\
@@ -102,7 +103,7 @@ pub struct SanitizeOptions {
     threads: Option<u16>,
 }
 
-/// Up to three numbers between commas.
+/// Up to three numbers, separated by commas.
 fn extents(text: &str) -> Result<[u32; 3], String> {
     let mut found = [1; 3];
     let parts: Vec<&str> = text.split([',', 'x']).collect();
@@ -191,7 +192,7 @@ pub fn run(options: &SanitizeOptions, terminal: &mut Terminal) -> Result<(), Fai
             let why = format!("{own}: the file holds {shape:?}, and the result is {:?}", result.shape);
             return Err(Failure::Usage(why));
         }
-        // Formats that NumPy does not have are kept as integers of their size.
+        // Formats that NumPy lacks are stored as integers of the same size.
         let element = if element.bytes() == result.element.bytes() { result.element } else { element };
         if let Some(difference) = result.difference(element, &bytes, options.tolerance) {
             differences.push((result.name.clone(), difference));
@@ -261,7 +262,7 @@ fn print(
     Ok(terminal.text(&text)?)
 }
 
-/// The entry of a file that has one.
+/// The only entry of a file.
 fn only_entry(text: &str) -> Result<String, Failure> {
     let module = tilewright::sanitize::ptx::parse(text).map_err(|error| Failure::Usage(format!("PTX {error}")))?;
     let names: Vec<&str> =
@@ -273,10 +274,10 @@ fn only_entry(text: &str) -> Result<String, Failure> {
     }
 }
 
-/// Set by ctrl-C; a second one ends the program.
+/// Set by Ctrl-C; a second Ctrl-C ends the program.
 fn interrupts() -> &'static AtomicBool {
     static INTERRUPTED: AtomicBool = AtomicBool::new(false);
-    // Without a handler ctrl-C ends the program at once, which is right too.
+    // Without a handler, Ctrl-C ends the program at once, which is acceptable.
     let _ = ctrlc::set_handler(|| {
         if INTERRUPTED.swap(true, Ordering::Relaxed) {
             std::process::exit(130);
@@ -285,7 +286,7 @@ fn interrupts() -> &'static AtomicBool {
     &INTERRUPTED
 }
 
-/// The seconds that a long run has taken, on standard error if that is a terminal.
+/// Shows the elapsed seconds of a long run, on standard error if that is a terminal.
 fn show_progress(started: Instant, shown: &AtomicU32, is_json: bool) {
     use std::io::IsTerminal;
     let elapsed = started.elapsed();

@@ -1,4 +1,4 @@
-//! `tilewright show`: a layout as a picture, and what can be said about it.
+//! `tilewright show`: a layout as a picture, and facts about it.
 
 use serde_json::json;
 use tilewright::draw::DrawError;
@@ -13,14 +13,14 @@ use crate::terminal::Terminal;
 use tilewright::explain::facts;
 use tilewright::explain::map::{self, Map, Point};
 
-/// How many grids of a layout of rank 3 or 4 are drawn where not all are asked for.
+/// The number of grids that are drawn of a layout of rank 3 or 4, unless all are requested.
 const MOST_SLABS: i64 = 8;
 
-/// How many cells are drawn at most where all are asked for: a picture is put together before it is
-/// written.
+/// The largest number of cells that are drawn if all are requested, because a picture is completed
+/// in memory before it is written.
 const MOST_CELLS: i64 = 1 << 20;
 
-/// How many lines a table has at most where all are asked for.
+/// The largest number of lines of a table if all are requested.
 const MOST_LINES: i64 = 1 << 22;
 
 pub fn run(expression: &str, table: bool, all: bool, terminal: &mut Terminal) -> Result<(), Failure> {
@@ -32,7 +32,7 @@ pub fn run(expression: &str, table: bool, all: bool, terminal: &mut Terminal) ->
     write_value(expression, &value, table, window, terminal)
 }
 
-/// The object of a value, with its picture and its facts where it has some.
+/// Prints the object of a value, with its picture and its facts if it has some.
 fn object(value: &Value, table: bool, window: Window, terminal: &mut Terminal) -> Result<(), Failure> {
     let mut object = json::value(value);
     if let Some(map) = map::of(value) {
@@ -88,12 +88,13 @@ pub fn write_value(
     Ok(terminal.text(&format!("\n{facts}"))?)
 }
 
-/// Whether a map is shown as a table: if that is asked for, or it has too many modes for grids.
+/// Whether a map is shown as a table: because that is requested, or because it has too many modes
+/// for grids.
 fn is_table(map: &Map, asked: bool) -> bool {
     asked || map.shape().rank() > 4
 }
 
-/// That a map is not too large to be shown whole.
+/// An error if a map is too large to be shown whole.
 fn check_size(map: &Map, table: bool, window: Window) -> Result<(), DrawError> {
     let (what, limit) = match is_table(map, table) {
         true => ("the number of lines", MOST_LINES),
@@ -105,13 +106,14 @@ fn check_size(map: &Map, table: bool, window: Window) -> Result<(), DrawError> {
     }
 }
 
-/// A table of a map where it is asked for or has too many modes for grids, else grids.
+/// Prints a table of a map if that is requested or if it has too many modes for grids; otherwise
+/// grids.
 fn draw(map: &Map, table: bool, window: Window, colour: bool, out: &mut impl std::io::Write) -> Result<(), Failure> {
     if is_table(map, table) { listing(map, window, out) } else { grids(map, window, colour, out) }.map_err(Failure::Io)
 }
 
-/// What a swizzle does: rows are the values of the bits that it reads, columns those of the bits
-/// that it flips, and the cells what becomes of the latter.
+/// The effect of a swizzle: rows are the values of the bits that it reads, columns those of the
+/// bits that it flips, and cells the results for the latter.
 fn permutation(swizzle: Swizzle, colour: bool) -> String {
     let (bits, base, shift) = (swizzle.bits(), swizzle.base(), swizzle.shift());
     if swizzle.is_identity() {
@@ -120,7 +122,7 @@ fn permutation(swizzle: Swizzle, colour: bool) -> String {
     let (read, flipped) = if shift >= 0 { (base + shift, base) } else { (base, base - shift) };
     let field = |at: i64| if bits == 1 { format!("bit {at}") } else { format!("bits {at} to {}", at + bits - 1) };
     let mut text = format!("\nflips {} of an offset by {}\n", field(flipped), field(read));
-    // Larger tables say no more.
+    // Larger tables show nothing more.
     if bits <= 4 {
         let axis = Axis::flat(1 << bits);
         let picture = grid(&axis, &axis, Window::ALL, |row, column| {
@@ -143,7 +145,7 @@ fn cell(map: &Map, index: i64) -> Cell {
     }
 }
 
-/// The grid of a layout of rank at most 2, or one grid for each index of modes 2 and 3.
+/// Prints the grid of a layout of rank at most 2, or one grid for each index of modes 2 and 3.
 fn grids(map: &Map, window: Window, colour: bool, out: &mut impl std::io::Write) -> std::io::Result<()> {
     let modes: Vec<Tree<i64>> = map.shape().modes().collect();
     let sizes: Vec<i64> = modes.iter().map(map::size).collect();
@@ -173,7 +175,7 @@ fn grids(map: &Map, window: Window, colour: bool, out: &mut impl std::io::Write)
     }
 }
 
-/// The line above one grid of several: which indices of modes 2 and 3 it shows.
+/// The line above one of several grids, with its indices of modes 2 and 3.
 fn heading(slow: &[Tree<i64>], counts: &[i64], slab: i64, colour: bool) -> String {
     let mut rest = slab;
     let mut names = Vec::new();
@@ -188,11 +190,11 @@ fn heading(slow: &[Tree<i64>], counts: &[i64], slab: i64, colour: bool) -> Strin
     painted(&format!("{mark} {} {mark}\n", names.join(", ")), Paint::Strong, colour)
 }
 
-/// Index, coordinate and offset, one to a line.
+/// Prints index, coordinate and offset, one index for each line.
 fn listing(map: &Map, window: Window, out: &mut impl std::io::Write) -> std::io::Result<()> {
     let size = map.size();
     let limit = i64::try_from(window.rows).unwrap_or(i64::MAX);
-    // All, or the first ones and the last.
+    // All indices, or the first ones and the last.
     let head = if size <= limit { size } else { (limit - 2).max(1) };
     let last = (size > head).then(|| size - 1);
     let offset = |index: i64| map.value(index).map_or("?".to_owned(), |offset| offset.to_string());
@@ -200,8 +202,8 @@ fn listing(map: &Map, window: Window, out: &mut impl std::io::Write) -> std::io:
     let width = |texts: &mut dyn Iterator<Item = String>, name: &str| {
         texts.map(|text| text.chars().count()).max().unwrap_or(0).max(name.len())
     };
-    // The last index has the longest text, and so has its coordinate, for no part of another is
-    // greater.
+    // The last index has the longest text, and so does its coordinate, because no part of another
+    // coordinate is larger.
     let a = width(&mut [(size - 1).to_string()].into_iter(), "index");
     let b = width(&mut [map.coordinate(size - 1).to_string()].into_iter(), "coordinate");
     let c = width(&mut shown().map(offset), "offset");

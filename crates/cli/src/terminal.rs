@@ -1,7 +1,7 @@
-//! The two streams of a command: results go to standard output, messages to standard error.
+//! The output streams of a command: results go to standard output, messages to standard error.
 //!
-//! Law: with `--json` standard output holds objects only, one on a line. Text that a command prints
-//! then is kept, and becomes the field `text` of an object at the end.
+//! Law: with `--json` standard output contains only objects, one on a line. Text that a command
+//! then prints is stored, and becomes the field `text` of an object at the end.
 
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 
@@ -11,17 +11,17 @@ use crate::closed;
 use crate::json::Json;
 use crate::picture::Window;
 
-/// Standard output: text as it comes, or kept until an object is made of it.
+/// Standard output: text is written directly, or stored until an object is made of it.
 pub struct Results {
     /// Not locked: the language server writes from two threads.
     stream: BufWriter<Stdout>,
     kept: Option<Vec<u8>>,
-    /// Whether there is anything that somebody should read.
+    /// Whether anything was written.
     written: bool,
 }
 
 impl Results {
-    /// Where objects go, past the text that is kept.
+    /// The writer of objects, which bypasses the stored text.
     pub fn objects(&mut self) -> &mut impl Write {
         self.written = true;
         &mut self.stream
@@ -42,7 +42,7 @@ impl Write for Results {
     }
 }
 
-/// What commands write to.
+/// The streams to which commands write.
 pub struct Terminal {
     /// Results as text. Flushed by [`Terminal::finish`].
     pub out: Results,
@@ -69,8 +69,8 @@ impl Terminal {
         Terminal { out: Results { stream, kept: json.then(Vec::new), written: false }, json, colour, message_colour }
     }
 
-    /// The room for a picture: that of the terminal, or 100 characters by 24 rows of cells where
-    /// there is none.
+    /// The size of a picture: that of the terminal, or 100 characters by 24 rows of cells if there
+    /// is none.
     pub fn window(&self) -> Window {
         match terminal_size::terminal_size_of(io::stdout()) {
             Some((width, height)) => {
@@ -85,8 +85,8 @@ impl Terminal {
         self.out.write_all(text.as_bytes())
     }
 
-    /// Writes sentences to standard output: on a terminal that is narrower, its lines are folded
-    /// between words.
+    /// Writes sentences to standard output. If the terminal is narrower, lines are folded between
+    /// words.
     pub fn prose(&mut self, text: &str) -> io::Result<()> {
         match terminal_size::terminal_size_of(io::stdout()) {
             Some((width, _)) if !self.json => self.text(&folded(text, usize::from(width.0))),
@@ -99,24 +99,24 @@ impl Terminal {
         writeln!(self.out.objects(), "{object}")
     }
 
-    /// Tells a note: an object with `--json`, else a line on standard error.
+    /// Prints a note: an object with `--json`, else a line on standard error.
     pub fn note(&mut self, note: &str) {
         if self.json {
-            // Nobody reads the other end: there is nowhere to report to.
+            // If nobody reads the other end, the note cannot be reported.
             let _ = self.object(&serde_json::json!({ "note": note }));
         } else {
             self.message(&format!("note: {note}\n"));
         }
     }
 
-    /// Writes to standard error, after what was written to standard output.
+    /// Writes to standard error, after the earlier output to standard output.
     pub fn message(&mut self, text: &str) {
-        // Nobody reads the other end: there is nowhere to report to.
+        // If nobody reads the other end, the error cannot be reported.
         let _ = self.out.flush();
         let _ = io::stderr().write_all(text.as_bytes());
     }
 
-    /// Writes the text that was kept, if there is some, as an object.
+    /// Writes the stored text, if there is some, as an object.
     pub fn end_text(&mut self) -> io::Result<()> {
         match self.out.kept.as_mut().map(std::mem::take) {
             Some(kept) if !kept.is_empty() => {
@@ -126,7 +126,7 @@ impl Terminal {
         }
     }
 
-    /// Writes what is left: the error of the first write that failed.
+    /// Writes the remaining output. Returns the error of the first write that failed.
     pub fn finish(mut self) -> io::Result<()> {
         self.end_text()?;
         self.out.flush()?;
@@ -137,11 +137,11 @@ impl Terminal {
     }
 }
 
-/// Text whose lines have at most this many columns, broken between words where they have more.
+/// Text folded between words to at most this many columns.
 ///
-/// What goes on stands below where the last column of a table begins, or the text of the line. A
-/// line of a picture stays as it is, and so does a word that is longer than a line. Colours take no
-/// room.
+/// A continuation is aligned with the last column of a table, or with the text of the line. A line
+/// of a picture is unchanged, and so is a word that is longer than a line. Colour codes have no
+/// width.
 fn folded(text: &str, columns: usize) -> String {
     let mut folded = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
@@ -151,7 +151,7 @@ fn folded(text: &str, columns: usize) -> String {
             continue;
         }
         let begin = line.len() - line.trim_start().len();
-        // The last gap between columns that leaves room for half of the line.
+        // The last gap between columns that leaves space for half of the line.
         let gaps = line.match_indices("  ").map(|(at, _)| at + line[at..].len() - line[at..].trim_start().len());
         let hang = gaps.map(|at| width(&line[..at])).filter(|at| *at <= columns / 2).max();
         let hang = hang.unwrap_or_else(|| width(&line[..begin]).min(columns / 2));
@@ -172,7 +172,7 @@ fn folded(text: &str, columns: usize) -> String {
     folded
 }
 
-/// The characters of a text that take room.
+/// The number of visible characters of a text.
 fn width(text: &str) -> usize {
     let mut escape = false;
     let room = |c: &char| {
@@ -192,7 +192,7 @@ fn set(name: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Folded text has the same words, and no line is wider unless a word or a picture is.
+    /// Law: folded text has the same words, and no line is wider unless a word or a picture is.
     #[test]
     fn text_is_folded_between_words() {
         let text =

@@ -1,7 +1,7 @@
-//! `tilewright tour`: one tiling problem from the matrix in memory to the product, printed and
+//! `tilewright tour`: one tiling problem from the matrices in memory to their product, printed and
 //! checked.
 //!
-//! Law: nothing is asserted. Every layout shown is the value of the expression shown above it,
+//! Law: nothing is merely asserted. Every layout shown is the value of the expression above it,
 //! every picture is drawn by evaluating that value, and every line `checked` is a loop over all the
 //! indices that it counts. A check that fails is shown, and the command ends with an error.
 
@@ -19,7 +19,7 @@ use crate::picture::{Paint, Picture, painted, text};
 use crate::terminal::Terminal;
 use tilewright::explain::map::{self, Map};
 
-/// A step of the tour: its title, and what it says and does.
+/// A step of the tour: its title, and the function that shows it.
 type Step = (&'static str, fn(&mut Tour) -> Result<(), Stop>);
 
 const STEPS: [Step; 8] = [
@@ -38,7 +38,7 @@ const OPENING: &str = "\
     tile of C, from 64 columns of A and 64 rows of B at a time. Every layout below is derived, drawn by evaluating it, and \
     checked at every index.";
 
-/// Why a step cannot go on.
+/// Why a step cannot continue.
 #[derive(Debug)]
 pub struct Stop(String);
 
@@ -54,7 +54,7 @@ pub fn run(only: Option<usize>, terminal: &mut Terminal) -> Result<(), Failure> 
     {
         return Err(Failure::Usage(format!("there is no step {step}; the steps are 1 to {}", STEPS.len())));
     }
-    // A page of a hundred characters, or as many as there is room for.
+    // Lines have at most a hundred characters, or as many as the terminal has.
     let width = terminal.window().columns.clamp(40, 100) - 2;
     let (environment, text) = (Environment::new(), String::new());
     let mut tour = Tour { environment, text, width, colour: terminal.colour, failed: 0 };
@@ -69,7 +69,7 @@ pub fn run(only: Option<usize>, terminal: &mut Terminal) -> Result<(), Failure> 
             tour.failed += 1;
             tour.line(&format!("FAILED: {reason}"));
         }
-        // A step builds on the ones before it, so those run even when they are not shown.
+        // A step builds on earlier ones, so those run even if they are not shown.
         if only.is_none_or(|only| only == number) || tour.failed > 0 {
             terminal.prose(&tour.text)?;
             terminal.out.flush()?;
@@ -91,11 +91,11 @@ pub fn run(only: Option<usize>, terminal: &mut Terminal) -> Result<(), Failure> 
     Ok(())
 }
 
-/// The tour under way: the names so far, and the text of this step.
+/// The running tour: the names so far, and the text of this step.
 pub struct Tour {
     environment: Environment,
     text: String,
-    /// The characters of a line.
+    /// The number of characters of a line.
     width: usize,
     colour: bool,
     failed: usize,
@@ -108,19 +108,19 @@ impl Tour {
         let _ = write!(self.text, "\n{line}\n\n");
     }
 
-    /// A line of text as it is.
+    /// Adds a line of text unchanged.
     fn line(&mut self, text: &str) {
         self.text.push_str(text);
         self.text.push('\n');
     }
 
-    /// A paragraph, wrapped to the width of the tour, and an empty line.
+    /// Adds a paragraph, wrapped to the width of the tour, and an empty line.
     fn say(&mut self, paragraph: &str) {
         self.text.push_str(&wrapped(paragraph, self.width));
         self.text.push('\n');
     }
 
-    /// Evaluates `source`, keeps it as `name`, and shows both and the value.
+    /// Evaluates `source`, binds it to `name`, and shows both and the value.
     fn define(&mut self, name: &str, source: &str) -> Result<Value, Stop> {
         let program = format!("{name} = {source}; {name}");
         let value = evaluate(&program, &mut self.environment).map_err(|error| Stop(error.render(&program, false)))?;
@@ -139,7 +139,7 @@ impl Tour {
         map::of(&value).ok_or_else(|| Stop(format!("{name} is not a layout")))
     }
 
-    /// The value of a name that an earlier step has shown.
+    /// The value of a name that an earlier step has bound.
     fn value(&mut self, name: &str) -> Result<Value, Stop> {
         evaluate(name, &mut self.environment).map_err(|error| Stop(error.render(name, false)))
     }
@@ -168,7 +168,7 @@ impl Tour {
         self.text.push_str(&text(picture, 2, self.colour));
     }
 
-    /// Records that `what` was tested at `count` places, and with what outcome.
+    /// Records that `what` was tested at `count` indices, and the outcome.
     fn check(&mut self, what: &str, count: i64, outcome: Result<(), String>) {
         let line = match outcome {
             Ok(()) => painted(&format!("checked: {what}, at {} indices", thousands(count)), Paint::Good, self.colour),
@@ -181,7 +181,7 @@ impl Tour {
     }
 }
 
-/// The words of a paragraph in lines of at most this many characters.
+/// The words of a paragraph, in lines of at most this many characters.
 fn wrapped(paragraph: &str, line: usize) -> String {
     let mut text = String::new();
     let mut used = 0;
@@ -202,7 +202,7 @@ fn wrapped(paragraph: &str, line: usize) -> String {
     text
 }
 
-/// Tests a condition at every index below `count`; the first at which it fails is the reason.
+/// Tests a condition at every index below `count`. The error is the first index at which it fails.
 fn everywhere(count: i64, mut holds: impl FnMut(i64) -> Result<bool, Stop>) -> Result<(), String> {
     for index in 0..count {
         match holds(index) {
@@ -214,7 +214,7 @@ fn everywhere(count: i64, mut holds: impl FnMut(i64) -> Result<bool, Stop>) -> R
     Ok(())
 }
 
-/// Tests that each of `0..cells` is the value of exactly `times` of the indices of a map.
+/// Tests that each of `0..cells` is the value of exactly `times` indices of a map.
 fn owned(map: &Map, cells: i64, times: u32) -> Result<(), String> {
     let mut owners = vec![0u32; usize::try_from(cells).unwrap_or(0)];
     for index in 0..map.size() {

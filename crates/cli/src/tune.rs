@@ -1,8 +1,8 @@
-//! `tilewright tune`: the plans of several problems measured on a device, and the fastest of each
-//! kept.
+//! `tilewright tune`: measures the plans of several problems on a device, and keeps the fastest of
+//! each.
 //!
-//! Law: a plan is kept only if its result was right in this run. Each problem is kept as soon as it
-//! was measured, so what ends the command loses one problem at most.
+//! Law: a plan is kept only if its result was right in this run. Each problem is stored as soon as
+//! it was measured, so an interruption of the command loses at most one problem.
 
 use std::cell::RefCell;
 use std::fmt::Write as _;
@@ -21,7 +21,7 @@ use crate::problem_line::{self, ProblemLine};
 use crate::progress::Progress;
 use crate::terminal::Terminal;
 
-/// Below the help of the command.
+/// The examples after the help of the command.
 pub const EXAMPLES: &str = "\
 Examples:
   tilewright tune 'gemm 4096 4096 4096 --type bf16' 'transpose M=8192 N=8192 --type bf16'
@@ -114,7 +114,7 @@ fn report(line: &str, tuned: &Tuned, terminal: &mut Terminal) -> Result<(), Fail
     Ok(terminal.text(&text)?)
 }
 
-/// The problem of a line.
+/// The problem in a line.
 fn asked(line: &str, planner: &dyn Planner) -> Result<Asked, Failure> {
     let problems = AskedProblems::default();
     let asked = AskedPlanner::new(planner, &problems);

@@ -1,5 +1,5 @@
-//! `tilewright write`: a layout in the spelling of another system; and `tilewright same`: whether
-//! two layouts of any systems are one function.
+//! `tilewright write`: a layout in the notation of another system; and `tilewright same`: whether
+//! two layouts of any systems are the same function.
 
 use clap::Args;
 use serde_json::json;
@@ -78,7 +78,7 @@ fn shape(text: &str) -> Result<Vec<i64>, Failure> {
     Ok(tree.leaves().to_vec())
 }
 
-/// What an expression, or a text of another system, means, and what its values count.
+/// The meaning of an expression, or of a text of another system, and the unit of its values.
 fn meaning(source: &str, options: &read::Options) -> Result<(Meaning, Unit), Failure> {
     if let Some(failure) = instruction(source) {
         return Err(failure);
@@ -96,13 +96,13 @@ fn meaning(source: &str, options: &read::Options) -> Result<(Meaning, Unit), Fai
             reading.notes.iter().for_each(|note| reader::say(note.clone()));
             Ok((reading.meaning, reading.unit))
         }
-        // What no reader knows is an expression that is wrong.
+        // A text that no reader recognises is a wrong expression.
         Err(refused) if refused.code() == "E1301" => Err(Failure::of_expression(error, source)),
         Err(refused) => Err(asked(&refused, source)),
     }
 }
 
-/// That a text is the name of an instruction, which has a layout for each operand.
+/// The error for a text that is the name of an instruction, which has a layout for each operand.
 fn instruction(source: &str) -> Option<Failure> {
     let name = source.trim();
     let is_name = name.contains('_') && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
@@ -113,7 +113,7 @@ fn instruction(source: &str) -> Option<Failure> {
     Some(Failure::Value(message))
 }
 
-/// A refusal, with advice that these commands take.
+/// A refusal, with advice that applies to these commands.
 fn asked(refused: &Refused, source: &str) -> Failure {
     let failure = Failure::of_text(refused, source);
     match refused {

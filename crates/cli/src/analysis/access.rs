@@ -1,5 +1,5 @@
 //! `tilewright access`: sectors, lines and vector widths of accesses to global memory, and boxes of
-//! bulk copies.
+//! TMA copies.
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
@@ -99,7 +99,7 @@ pub fn run(layout: &str, options: &AccessOptions, terminal: &mut Terminal) -> Re
     Ok(())
 }
 
-/// The bulk copy of boxes of a layout, if the hardware has it.
+/// The TMA copy of boxes of a layout, if the hardware supports it.
 fn bulk(layout: &str, boxed: &str, options: &AccessOptions, reader: &mut Reader) -> Result<TensorMap, Failure> {
     let (global, shape) = (reader.layout(layout)?, reader.shape(boxed)?);
     let shared = match &options.shared {
@@ -140,7 +140,7 @@ fn text(storage: &Storage, found: &AnalyzedAccess, terminal: &Terminal) -> Strin
     text
 }
 
-/// How wide loads can be.
+/// The widest possible loads, in words.
 fn widest(access: &Access, widths: &Widths) -> String {
     let all = widths.all();
     let aligned = match widths.alignment {

@@ -1,5 +1,5 @@
-//! `tilewright footprint`: what a layout covers of memory, its cycles, and how far it is from
-//! another.
+//! `tilewright footprint`: the memory that a layout covers, its cycles, and its difference from
+//! another layout.
 
 use clap::Args;
 use serde_json::json;
@@ -24,9 +24,9 @@ pub struct FootprintOptions {
     saving: Saving,
 }
 
-/// The addresses to a row of the picture.
+/// The number of addresses in a row of the picture.
 const ADDRESSES: i64 = 32;
-/// How many gaps and cycles are listed in text.
+/// The number of gaps and cycles that are listed in text.
 const SHOWN: usize = 8;
 
 pub fn run(
@@ -53,7 +53,7 @@ pub fn run(
         None => None,
     };
     let found = footprint(&storage_of)?;
-    // A layout may well be no permutation; that is refused only if cycles are asked for.
+    // A layout need not be a permutation; this is an error only if cycles are requested.
     let permuted = match permutation(&storage_of) {
         Ok(permuted) => Some(permuted),
         Err(error) if options.cycles => return Err(error.into()),
@@ -67,7 +67,8 @@ pub fn run(
     Ok(terminal.prose(&text)?)
 }
 
-/// A layout over the memory that it covers, with its gaps and what several of its indices share.
+/// A picture of a layout over the memory that it covers, with its gaps and with the addresses of
+/// several indices.
 fn image(source: &str, style: Style, reader: &mut Reader) -> Result<Figure<'static>, Failure> {
     let read = reader.call(source)?;
     let mut figure = draw::memory(&read.value.to_string(), &map_of(&read)?, ADDRESSES, style)?;

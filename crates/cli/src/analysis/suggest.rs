@@ -1,4 +1,4 @@
-//! `tilewright suggest`: the swizzle, padding or order of threads with which accesses cost less.
+//! `tilewright suggest`: the swizzle, padding or order of threads that makes accesses cheaper.
 
 use clap::Args;
 use serde_json::json;
@@ -54,7 +54,7 @@ pub fn run(layout: &str, options: &SuggestOptions, terminal: &mut Terminal) -> R
     Ok(terminal.prose(&text)?)
 }
 
-/// The worst phase of the access that is worst as the tile is, there and after a change.
+/// The worst phase of the most expensive access, before and after a change.
 fn before_and_after(
     tile: &Composed,
     best: &Suggestion,
@@ -94,7 +94,7 @@ fn before_and_after(
     Ok(figure)
 }
 
-/// A tile as it is written: a layout where it is one.
+/// The text of a tile: that of a plain layout if it is one.
 fn text_of(tile: &Composed) -> String {
     match tile.outer().is_identity() && *tile.offset() == 0 {
         true => tile.inner().to_string(),
@@ -102,7 +102,7 @@ fn text_of(tile: &Composed) -> String {
     }
 }
 
-/// A change in few words.
+/// A short description of a change.
 fn name(remedy: &Remedy, accesses: &[Access]) -> String {
     match remedy {
         Remedy::Swizzle(swizzle) => format!("swizzle {swizzle}"),
@@ -139,7 +139,7 @@ fn proof(suggestion: &Suggestion) -> &'static str {
     }
 }
 
-/// The same swizzle of bytes.
+/// The same swizzle in bytes.
 fn in_bytes(swizzle: Swizzle, width: i64) -> Option<Swizzle> {
     let more = i64::from((width / 8).max(1).trailing_zeros());
     Swizzle::checked(swizzle.bits(), swizzle.base() + more, swizzle.shift()).filter(|_| width % 8 == 0)

@@ -1,8 +1,8 @@
 //! One instruction: its facts, and its thread-value table.
 //!
 //! Law: the cell at (row, column) of a tile shows the thread and the index of its value there, `T5
-//! V1`; if several threads hold it, the first of them. Rows are M (or N), columns K (or N), as in
-//! the layout: the first mode of a tile goes downward.
+//! V1`; if several threads hold it, the first of them is shown. Rows are M (or N) and columns K (or
+//! N): the first mode of a tile is downward.
 
 use tilewright::Layout;
 use tilewright::atoms::{BulkCopy, CopyAtom, CopyEnd, MmaAtom, ThreadValue};
@@ -34,7 +34,7 @@ pub fn copy(atom: &CopyAtom, window: Window, colour: bool) -> String {
         CopyEnd::Source => "each thread owns the values that it reads\n",
         CopyEnd::Destination => "each thread owns the values that it writes\n",
     });
-    // The widest values that are whole at both ends, at most as wide as a register; rows of 128
+    // The widest values that are whole at both ends, at most as wide as a register; in rows of 128
     // bits if there are any.
     let fits = |bits: &&i64| atom.ends().iter().all(|(end, _)| atom.values(*end, **bits).is_ok());
     let bits = [32, 16, 8].iter().find(fits).copied().filter(|_| atom.bits() > 1);
@@ -54,7 +54,7 @@ pub fn copy(atom: &CopyAtom, window: Window, colour: bool) -> String {
     text
 }
 
-/// The facts of a bulk copy, and what it needs.
+/// The facts about a bulk copy, and its requirements.
 pub fn bulk_copy(copy: &BulkCopy, colour: bool) -> String {
     let mut text = painted(copy.name(), Paint::Strong, colour);
     text.push_str(&format!("\n{}: {}, {}, by 1 thread", copy.arch(), copy.mode(), copy.direction()));
@@ -92,7 +92,7 @@ fn owners(held: &ThreadValue, [rows, columns]: [i64; 2], threads: i64, window: W
     table(held, [rows, columns], threads, window, colour, |row, column| row + rows * column)
 }
 
-/// The table of a block, row after row.
+/// The table of a block, row by row.
 fn owners_by_row(held: &ThreadValue, [rows, columns]: [i64; 2], threads: i64, window: Window, colour: bool) -> String {
     table(held, [rows, columns], threads, window, colour, |row, column| column + columns * row)
 }
@@ -115,7 +115,7 @@ fn table(
         1 => String::new(),
         holders => format!("each position is held by {holders} threads; the first one is shown\n"),
     };
-    // The lowest thread comes last, with its lowest value, and overwrites others.
+    // The lowest thread is written last, with its lowest value, and overwrites others.
     let mut owner = vec![None; usize::try_from(rows * columns).unwrap_or(0)];
     let values = held.values();
     for thread in (0..threads).rev() {

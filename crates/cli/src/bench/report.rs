@@ -1,7 +1,7 @@
 //! The file of a report.
 //!
-//! Law: what is written is read back. A file of another kind, of a later format, or damaged is
-//! refused with its name, and text of it is only ever shown.
+//! Law: a report that is written can be read back. A file of another kind or a later format, or a
+//! damaged file, is refused with its name, and its text is only displayed.
 
 use std::fmt;
 use std::path::Path;
@@ -15,9 +15,9 @@ use crate::output::Failure;
 
 /// The version of the format.
 const FORMAT: u64 = 1;
-/// The most bytes of a file that is read.
+/// The largest file that is read, in bytes.
 const MOST_BYTES: u64 = 16 << 20;
-/// Seconds of a day.
+/// The seconds of a day.
 const DAY: u64 = 86_400;
 
 /// A report that was read.
@@ -26,9 +26,9 @@ pub struct Report {
     object: Json,
     /// The name of the card.
     pub card: String,
-    /// The driver, the version of this program, and the day.
+    /// The driver, the version of this program, and the date.
     pub about: [String; 3],
-    /// The cases in their order.
+    /// The cases, in order.
     pub cases: Vec<Case>,
 }
 
@@ -60,12 +60,12 @@ pub enum Rate {
     Bytes(f64),
 }
 
-/// A time measured in the same run, over the time of the case.
+/// A time measured in the same run, divided by the time of the case.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum PeerRatio {
-    /// That of cuBLAS.
+    /// The time of cuBLAS.
     Cublas(f64),
-    /// That of the driver's copy of equally many bytes.
+    /// The time of the driver's copy of equally many bytes.
     Copy(f64),
 }
 
@@ -76,13 +76,13 @@ impl Default for CaseOutcome {
 }
 
 impl CaseOutcome {
-    /// The outcome in an object of a case; none if it has none of the fields.
+    /// The outcome in the object of a case; None if the object has none of its fields.
     pub fn read(object: &Json) -> Option<CaseOutcome> {
         let number = |name: &str| object.get(name).and_then(Json::as_f64).filter(|number| number.is_finite());
         if let Some(because) = object.get("refused") {
             return Some(CaseOutcome::Refused(because.as_str()?.to_owned()));
         }
-        // Only a result that was compared has a time.
+        // Only a checked result has a time.
         if object.get("checked")?.as_bool() != Some(true) {
             return None;
         }
@@ -147,7 +147,7 @@ impl Report {
 
     /// Reads a file.
     ///
-    /// Errors: it cannot be read, is no report, is damaged, or is of a later format.
+    /// Errors: the file cannot be read, is not a report, is damaged, or has a later format.
     pub fn read(path: &Path) -> Result<Report, Failure> {
         let about = std::fs::metadata(path).map_err(|error| Failure::file(path, error))?;
         if about.len() > MOST_BYTES {
@@ -167,7 +167,7 @@ impl Report {
         Report::of(object).map_err(|missing| Failure::file(path, format!("it is damaged: it has no {missing}")))
     }
 
-    /// The report in an object, or the name of what the object lacks.
+    /// The report in an object. The error names what the object lacks.
     fn of(object: Json) -> Result<Report, String> {
         let word = |name: &str| object.get(name).and_then(Json::as_str).map(str::to_owned);
         let word = |name: &str| word(name).ok_or_else(|| format!("`{name}`"));
@@ -195,18 +195,18 @@ impl Report {
     }
 }
 
-/// A version of the driver's interface: 13000 is 13.0.
+/// A version of the driver's API as text: 13000 is 13.0.
 fn driver(version: i32) -> String {
     format!("{}.{}", version / 1000, version % 1000 / 10)
 }
 
-/// The day of a time in seconds since the beginning of 1970, as 2026-12-01.
+/// The date of a time in seconds since the beginning of 1970, as 2026-12-01.
 ///
-/// Years begin in March here, so that a leap day is the last one of its year, and eras of 400 years
-/// have equally many days.
+/// Years begin in March here, so that a leap day is the last day of its year, and all eras of 400
+/// years have equally many days.
 fn day(seconds: u64) -> String {
     const ERA_DAYS: u64 = 146_097;
-    /// From 1 March of year 0 to the first day of 1970.
+    /// The days from 1 March of year 0 to the first day of 1970.
     const BEFORE_1970: u64 = 719_468;
     let days = seconds / DAY + BEFORE_1970;
     let (era, of_era) = (days / ERA_DAYS, days % ERA_DAYS);

@@ -1,7 +1,7 @@
 //! Reports as one table: a row for each case, a column for each card.
 //!
-//! Law: every case of every report has its row, in the order in which they first appear. Text of a
-//! report is text in the table, whatever characters it has.
+//! Law: every case of every report has a row, in the order of first appearance. The text of a
+//! report is escaped, whatever characters it has.
 
 use super::report::Report;
 
@@ -21,7 +21,7 @@ fn head(report: &Report) -> String {
     format!("{}, {}", report.card, report.about.join(", "))
 }
 
-/// What a report says of a case.
+/// A report's entry for a case.
 fn cell(report: &Report, line: &str) -> String {
     report.outcome(line).map_or(String::new(), ToString::to_string)
 }
@@ -51,7 +51,7 @@ pub fn markdown(reports: &[Report]) -> String {
     text
 }
 
-/// The table as a page, which loads nothing.
+/// The table as a web page, which loads nothing.
 pub fn page(reports: &[Report]) -> String {
     let escaped =
         |text: &str| text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");

@@ -1,4 +1,4 @@
-//! A product and its plan, as text and as JSON.
+//! A GEMM and its plan, as text and as JSON.
 
 use std::fmt::Write as _;
 
@@ -9,14 +9,14 @@ use tilewright::planners::gemm::{Product, ProductTensor, Step};
 use super::task::Task;
 use crate::json::Json;
 
-/// A product with the plan that was chosen for it.
+/// A GEMM with the plan that was chosen for it.
 pub(super) struct Chosen {
     pub(super) task: Task,
     pub(super) product: Product,
-    /// How fast the plan was, where it was measured.
+    /// The measured time of the plan; None if it was not measured.
     pub(super) tuned: Option<MeasuredPlan>,
-    /// The time that the model gives the plan, and the plan without batch invariance, in
-    /// microseconds, if the product is batch-invariant.
+    /// If the GEMM is batch-invariant: the modelled times, in microseconds, of this plan and of the
+    /// plan without batch invariance.
     pub(super) modelled: Option<[f64; 2]>,
 }
 
@@ -74,7 +74,7 @@ impl Chosen {
         })
     }
 
-    /// The same as text; with the kernels, if the plan was asked for.
+    /// The GEMM as text; with the kernels, if the plan was requested.
     pub(super) fn text(&self, with_kernels: bool) -> String {
         let (product, problem) = (&self.product, &self.task.problem);
         let mut text = format!("{}\n", self.task.text());
@@ -105,7 +105,7 @@ impl Chosen {
         text
     }
 
-    /// A kernel: its operands, and what a launch takes.
+    /// A kernel as text: its operands, and its launch parameters.
     fn step(&self, step: &Step) -> String {
         let operands: Vec<String> = step.operands().iter().map(|operand| self.named(*operand)).collect();
         let program = step.kernel().program();

@@ -1,7 +1,7 @@
-//! The convolution that the options of `tilewright gemm` ask for.
+//! The convolution that the options of `tilewright gemm` describe.
 //!
-//! Law: the images are L images of W columns and H rows with C channels. The implicit GEMM has a
-//! row for each pixel of the output and a column for each filter.
+//! Law: the input consists of L images with W columns, H rows and C channels. The implicit GEMM has
+//! a row for each pixel of the output and a column for each filter.
 
 use clap::{Args, ValueEnum};
 use tilewright::kernel::Element;
@@ -34,7 +34,7 @@ pub struct Convolution {
     channels: Channels,
 }
 
-/// Numbers between commas.
+/// Numbers, separated by commas.
 type Numbers<const COUNT: usize> = [u32; COUNT];
 
 /// The memory format of images.
@@ -62,17 +62,17 @@ pub struct ConvolutionOptions {
 }
 
 impl Convolution {
-    /// The option of a convolution, if one was given.
+    /// The first convolution option that was given; None if there is none.
     pub fn option(&self) -> Option<&'static str> {
         self.images.map(|_| "--images").or(self.filters.map(|_| "--filters"))
     }
 
-    /// The convolution that the options ask for, with elements of a type.
+    /// The convolution that the options describe, with elements of a type.
     pub fn asked(&self, element: Element) -> Result<Option<ConvolutionOptions>, Failure> {
         let (images, filters) = match (self.images, self.filters) {
             (Some(images), Some(filters)) => (images, filters),
             (None, None) => return Ok(None),
-            // The parser asks for neither where the sizes of a GEMM are given.
+            // The parser requires neither if the sizes of a GEMM are given.
             _ => return Err(Failure::Usage("--images and --filters make a convolution, each with the other".into())),
         };
         let ([c, w, h, l], [f, s, r]) = (images.map(i64::from), filters.map(i64::from));

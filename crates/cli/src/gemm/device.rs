@@ -1,7 +1,7 @@
-//! `tilewright gemm --device`: a product on a GPU, planned, checked and timed.
+//! `tilewright gemm --device`: a GEMM on a GPU, planned, checked and timed.
 //!
 //! Law: printed figures were measured in this run (`measured.rs`). Without a device, only the plan
-//! is printed, if it was asked for.
+//! is printed, if it was requested.
 
 use serde_json::json;
 use tilewright::gpu::Device;
@@ -28,7 +28,7 @@ pub fn run(options: &super::GemmOptions, terminal: &mut Terminal) -> Result<(), 
     }
     let device = match (own.device, own.plan) {
         (true, _) => Some(Device::open(0)?),
-        // A plan may have been kept for a device, if there is one.
+        // A measured plan may be stored for a device, if there is one.
         (false, true) => Device::open(0).ok(),
         _ => None,
     };
@@ -57,7 +57,8 @@ pub fn run(options: &super::GemmOptions, terminal: &mut Terminal) -> Result<(), 
     Ok(terminal.text(&text)?)
 }
 
-/// Plans a GEMM for a device, checks and times it there: what `gemm --device --json` prints.
+/// Plans a GEMM for a device, checks and times it there. Returns the object that `gemm --device
+/// --json` prints.
 pub(crate) fn measured_object(
     options: &super::GemmOptions,
     device: &Device,
@@ -93,7 +94,7 @@ fn refuse_options_of_cpu(options: &super::GemmOptions) -> Result<(), Failure> {
     }
 }
 
-/// The plan of a GEMM, and its result on the device where it `runs`.
+/// The plan of a GEMM, and its result on the device if it `runs`.
 fn planned(
     options: &super::GemmOptions,
     (device, runs): (Option<&Device>, bool),
@@ -113,16 +114,16 @@ fn planned(
     Ok((chosen, measured))
 }
 
-/// The microseconds that the model gives the plan of a product, and the fastest plan of another
-/// problem; none if the model does not know the plan, which was measured.
+/// The modelled microseconds of a GEMM's plan, and of the fastest plan of another problem. None if
+/// the model does not know the plan, which was measured.
 fn modelled(product: &Product, other: &Problem, machine: &Machine) -> Result<Option<[f64; 2]>, PlanError> {
     let own = Product::candidates(product.problem(), machine)?.into_iter().find(|(_, plan)| plan == product.plan());
     let other = Product::candidates(other, machine)?.into_iter().next();
     Ok(own.zip(other).map(|((own, _), (other, _))| [own, other].map(|seconds| seconds * 1e6)))
 }
 
-/// The plan of a GEMM: one that is measured now or was measured before on this device, if the plan
-/// is for this device; otherwise that of the model.
+/// The plan of a GEMM: the fastest measured one, now or earlier on this device, if the plan is for
+/// this device; otherwise the model's.
 fn chosen(
     options: &DeviceRunOptions,
     task: Task,

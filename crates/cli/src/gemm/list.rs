@@ -1,9 +1,9 @@
-//! `tilewright gemm --list`: products of several sizes in one launch, planned, checked and timed.
+//! `tilewright gemm --list`: GEMMs of several sizes in one launch, planned, checked and timed.
 //!
 //! Law: printed figures were measured in this run. Each D is filled with poison before, and
-//! compared with sums in f64 of the same inputs; the number of compared elements is printed. The
-//! list, the same GEMMs in a launch each, and cuBLAS, one GEMM after the other, alternate; the
-//! figure of each is the median over the rounds.
+//! compared with sums in f64 of the same inputs; the number of compared elements is printed. Rounds
+//! alternate between the list, the same GEMMs in one launch each, and cuBLAS, one GEMM after the
+//! other. Each figure is the median over the rounds.
 
 use std::fmt::Write as _;
 
@@ -67,13 +67,13 @@ pub fn run(
 /// The result of a run on a device.
 struct MeasuredList {
     device: String,
-    /// Seconds of the list, and of its products in a launch each.
+    /// The seconds of the list, and of its GEMMs in one launch each.
     list: f64,
     alone: f64,
-    /// The result of cuBLAS, or why there is none.
+    /// The seconds of cuBLAS, or the reason why there are none.
     cublas: Result<f64, String>,
     compared: usize,
-    /// The greatest error in units of its bound.
+    /// The largest error, in units of its bound.
     worst: f64,
 }
 
@@ -124,7 +124,7 @@ fn measured(
     let alone = alone.map_err(|error| Failure::refused(&error))?;
     let (mut all, mut elements) = (Vec::new(), Vec::new());
     for (place, problem) in problems.iter().enumerate() {
-        // Workspaces for the list, and for each single GEMM that needs some.
+        // The workspaces of the list, and of each single GEMM that needs one.
         let mut pieces = if place == 0 { products.workspaces().to_vec() } else { Vec::new() };
         let own = alone[place].workspaces();
         pieces.resize(pieces.len().max(own.len()), 0);

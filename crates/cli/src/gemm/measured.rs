@@ -1,4 +1,4 @@
-//! The result of a GEMM on a device: its time beside that of cuBLAS, and its errors.
+//! The result of a GEMM on a device: its time, that of cuBLAS, and its errors.
 //!
 //! Law: D is filled with poison before the kernels run, and compared with sums in f64 of the same
 //! inputs; the number of compared elements is printed. Our kernels and cuBLAS, if it is there,
@@ -21,20 +21,20 @@ use crate::output::Failure;
 pub(super) struct MeasuredProduct {
     device: String,
     seconds: f64,
-    /// The median of cuBLAS, or why there is none.
+    /// The median seconds of cuBLAS, or the reason why there are none.
     cublas: Result<f64, String>,
-    /// The median time of the same GEMM without an epilogue function and reductions, if there are
-    /// any.
+    /// The median seconds of the same GEMM without an epilogue function and reductions; None if it
+    /// has neither.
     bare: Option<f64>,
-    /// Milliseconds without work before each round.
+    /// Milliseconds of idle time before each round; None without a rest.
     rest: Option<u32>,
     compared: usize,
-    /// The greatest error, and the bound there.
+    /// The largest error, and its bound.
     error: f64,
     bound: f64,
-    /// The greatest error in units of its bound.
+    /// The largest error, in units of its bound.
     worst: f64,
-    /// Operations a second that the device reaches at most.
+    /// The peak rate of the device, in operations per second.
     peak: f64,
 }
 
@@ -94,8 +94,8 @@ impl MeasuredProduct {
     }
 }
 
-/// Checks a GEMM on a device and times it, beside cuBLAS and the bare GEMM if there are any,
-/// optionally after a rest before each round.
+/// Checks a GEMM on a device and times it, together with cuBLAS and the bare GEMM if there are any,
+/// optionally with a rest before each round.
 pub(super) fn measured(
     (device, machine): (&Device, &Machine),
     product: &Product,
@@ -109,7 +109,7 @@ pub(super) fn measured(
     let bare = if more && problem.pairs().is_none() {
         let bare = problem.clone().bare();
         let bare = Product::new(&bare, machine).map_err(|error| Failure::refused(&error))?;
-        // Tensors are shared, and so is a workspace that is large enough.
+        // The GEMMs share tensors, and a workspace if it is large enough.
         let fits = bare.workspaces().iter().zip(product.workspaces()).all(|(own, other)| own <= other);
         let fits = fits && bare.workspaces().len() <= product.workspaces().len();
         if fits { Some(ready(device, bare.steps(), machine)?) } else { None }
@@ -167,12 +167,12 @@ pub(super) fn measured(
     })
 }
 
-/// cuBLAS at the same product.
+/// The same GEMM in cuBLAS.
 pub(super) struct Rival {
     library: Cublas,
     product: CublasProduct,
     d: Memory,
-    /// The reason, if cuBLAS refused the product.
+    /// The reason why cuBLAS refused the GEMM; None if it did not.
     pub(super) refused: Option<String>,
 }
 
@@ -223,7 +223,7 @@ impl Rival {
         Ok(Rival { library, product, d, refused: None })
     }
 
-    /// Launches one GEMM, or records why it cannot.
+    /// Launches one GEMM, or records the reason why it cannot.
     pub(super) fn multiply(&mut self, stream: &Stream, tensors: &Tensors) -> Result<(), GpuError> {
         let (Some(a), Some(b)) = (tensors.of(ProductTensor::A), tensors.of(ProductTensor::B)) else {
             self.refused = Some("there are no operands".into());

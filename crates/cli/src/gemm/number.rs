@@ -11,29 +11,29 @@ use tilewright::tensor::{Numbers, Tensor};
 use super::verify::{Limits, Outcome, Terms, judge_float, judge_integer};
 use crate::output::Failure;
 
-/// A type of numbers as the command sees it.
+/// A type of matrix elements.
 pub trait ProductNumber: Numbers<Sum: Sum> {
     /// A small random number.
     fn random(random: &mut Random) -> Self;
-    /// Its value.
+    /// The value as `f64`.
     fn value(self) -> f64;
-    /// The tensor in a file.
+    /// Reads a tensor from a file.
     fn read(path: &Path) -> Result<Tensor<Self>, Failure>;
 }
 
-/// A type of sums as the command sees it.
+/// A type of accumulators.
 pub trait Sum: npy::NpyElement {
     /// Whether arithmetic is exact, modulo `2^32`.
     const IS_EXACT: bool;
-    /// Its name, and what its numbers are, in words.
+    /// Its name, and the kind of its numbers, in words.
     const NAME: &'static str;
-    /// What a factor may be, in words.
+    /// The range of a factor, in words.
     const RANGE: &'static str;
     /// Parses a scalar; None unless it is a finite number of this type.
     fn factor(value: f64) -> Option<Self>;
-    /// Its value.
+    /// The value as `f64`.
     fn number(self) -> f64;
-    /// The judgement of an element of `alpha * (sum of terms) + beta * old`.
+    /// Judges an element of `alpha * (sum of terms) + beta * old`.
     fn judge(self, terms: &Terms, factors: [Self; 2], old: Self) -> Outcome;
 }
 
@@ -132,11 +132,11 @@ impl Sum for i32 {
     }
 }
 
-/// Numbers that look random, the same each time (SplitMix64).
+/// Pseudorandom numbers, the same in each run (SplitMix64).
 pub struct Random(pub u64);
 
 impl Random {
-    /// Any 64 bits.
+    /// A random number of 64 bits.
     pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -145,7 +145,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Between -1 and 1.
+    /// A random number between -1 and 1.
     pub fn real(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1_u64 << 52) as f64 - 1.0
     }

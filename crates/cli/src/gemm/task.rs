@@ -1,6 +1,6 @@
-//! The GEMM that the options of `tilewright gemm --device` ask for.
+//! The GEMM that the options of `tilewright gemm --device` describe.
 //!
-//! Law: A is M x K and B is K x N, as in mathematics; the planner's B is the transpose, under a
+//! Law: A is M x K and B is K x N, as in mathematics; the planner's B is the transpose, given by a
 //! layout.
 
 use tilewright::Layout;
@@ -13,7 +13,7 @@ use super::on_device::{DeviceRunOptions, Groups, Paired, Stored};
 use super::{ElementKind, GemmOptions};
 use crate::output::Failure;
 
-/// The bytes of where groups end, where their sizes are given.
+/// The array of group ends, as bytes; None if the sizes of the groups are not given.
 pub fn ends(options: &GemmOptions, problem: &Problem) -> Result<Option<Vec<u8>>, Failure> {
     let Some(Groups::Sizes(sizes)) = &options.device.groups else { return Ok(None) };
     let rows = problem.sizes()[0];
@@ -29,8 +29,8 @@ pub fn ends(options: &GemmOptions, problem: &Problem) -> Result<Option<Vec<u8>>,
     Ok(Some(bytes))
 }
 
-/// The scales of blocks of 128 steps along K: of each row of A, and of 128 columns of B, of this
-/// many matrices each.
+/// The scales of blocks of 128 elements along K: one for each row of A, and one for each 128
+/// columns of B, for these numbers of matrices.
 fn scales([m, n, k]: [i64; 3], [of_a, of_b]: [i64; 2]) -> Result<Scales, PlanError> {
     let of = |rows: i64, matrices: i64| {
         let steps = (k + 127) / 128;
@@ -55,7 +55,7 @@ fn operands(kind: ElementKind) -> (Element, bool) {
         ElementKind::E4m3 => (Element::E4M3, false),
         ElementKind::E5m2 => (Element::E5M2, false),
         ElementKind::Mxf8 => (Element::E4M3, false),
-        // A byte has two elements of 4 bits.
+        // A byte contains two 4-bit elements.
         ElementKind::Mxf4 | ElementKind::Nvf4 => (Element::U8, false),
         ElementKind::F64 => (Element::F64, false),
     }
@@ -71,7 +71,8 @@ fn blocks(kind: ElementKind) -> Option<BlockScaled> {
     }
 }
 
-/// The scales of a block-scaled format, row after row: of blocks of `K` elements of A and of B.
+/// The scales of a block-scaled format, in row-major order: one for each block of `K` elements of A
+/// and of B.
 fn block_scales(format: BlockScaled, [m, n, k]: [i64; 3], batch: i64) -> Result<Scales, PlanError> {
     let block = i64::from(format.block());
     let blocks = (k + block - 1) / block;
@@ -79,14 +80,15 @@ fn block_scales(format: BlockScaled, [m, n, k]: [i64; 3], batch: i64) -> Result<
     Ok(Scales { a: of(m)?, b: of(n)? })
 }
 
-/// A matrix `(rows,columns)`, or a batch, as the words `row` and `column` or a layout say.
+/// A matrix `(rows,columns)`, or a batch of them, with the layout that the words `row` and `column`
+/// or an expression describe.
 fn matrix(option: &str, text: &str, element: Element, [rows, columns, batch]: [i64; 3]) -> Result<Matrix, Failure> {
     let size = rows.saturating_mul(columns);
     match text {
         "row" => Matrix::strided(element, [rows, columns, batch], [columns, 1, size]).map_err(|error| refused(&error)),
         "column" => Matrix::strided(element, [rows, columns, batch], [1, rows, size]).map_err(|error| refused(&error)),
         text => {
-            // An offset in front, as composed layouts have it.
+            // An offset may precede the layout, as in composed layouts.
             let (offset, layout) = match text.split_once(" o ") {
                 Some((offset, layout)) => {
                     let number = offset.trim().parse().map_err(|_| {
@@ -115,34 +117,34 @@ fn matrix(option: &str, text: &str, element: Element, [rows, columns, batch]: [i
     }
 }
 
-/// A product, and the names of the inputs of its function.
+/// A GEMM, and the names of the inputs of its epilogue.
 pub struct Task {
     pub problem: Problem,
     /// The names of the epilogue inputs.
     pub inputs: Vec<&'static str>,
-    /// The same product without batch invariance, if that was asked for.
+    /// The same GEMM without batch invariance, if batch invariance was requested.
     pub free: Option<Problem>,
 }
 
 impl Task {
-    /// The names of all that the function takes: first the sums.
+    /// The names of all inputs of the epilogue: first the accumulators.
     pub fn names(&self) -> Vec<&'static str> {
         let sums = if self.problem.pairs().is_some() { 2 } else { 1 };
         SUMS[..sums].iter().chain(&self.inputs).copied().collect()
     }
 
-    /// The product in words.
+    /// The GEMM in words.
     pub fn text(&self) -> String {
         self.problem.described(&self.names())
     }
 }
 
-/// The names of sums in functions: of pairs there are two.
+/// The names of accumulators in epilogues; gated pairs have two.
 const SUMS: [&str; 2] = ["x", "y"];
 /// The names of epilogue inputs.
 const INPUTS: [&str; 3] = ["c", "bias", "column"];
 
-/// The GEMM that is asked for.
+/// The GEMM that the options describe.
 pub fn problem(options: &GemmOptions) -> Result<Task, Failure> {
     sized(options, options.extents().map(|size| i64::from(size.unwrap_or(1024))))
 }
@@ -180,7 +182,7 @@ pub fn sized(options: &GemmOptions, extents: [i64; 3]) -> Result<Task, Failure> 
     let convolution = own.convolution.asked(element)?;
     let [m, columns, terms] = convolution.as_ref().map_or(extents, |asked| asked.sizes);
     let k = match (nibbles, format) {
-        // Two elements in a byte, of which the layouts are.
+        // The layouts are of bytes, each with two elements.
         (true, _) => bytes_of_nibbles(own, kind, terms)?,
         (_, Some(format)) => terms / i64::from(format.packed()),
         _ => terms,
@@ -241,10 +243,10 @@ pub fn sized(options: &GemmOptions, extents: [i64; 3]) -> Result<Task, Failure> 
     Ok(Task { problem, inputs, free })
 }
 
-/// Weights of four bits along K that share a scale.
+/// The number of 4-bit weights along K that share a scale.
 const GROUP: i64 = 128;
 
-/// The words of `k` weights of four bits.
+/// The number of words of `k` 4-bit weights.
 fn words_of_int4(k: i64) -> Result<i64, Failure> {
     match k % GROUP {
         0 => Ok(k / 8),
@@ -254,7 +256,7 @@ fn words_of_int4(k: i64) -> Result<i64, Failure> {
     }
 }
 
-/// The bytes of `k` integers of four bits.
+/// The number of bytes of `k` 4-bit integers.
 fn bytes_of_nibbles(own: &DeviceRunOptions, kind: ElementKind, k: i64) -> Result<i64, Failure> {
     if let Some(option) = own.convolution.option() {
         return Err(Failure::Usage(format!("{option} is not for operands of {}: say --type i8", kind.name())));
@@ -287,8 +289,8 @@ fn transposed(b: &Matrix) -> Result<Matrix, PlanError> {
     Matrix::new(b.element(), &b.layout().select(modes)?)?.at(b.offset())
 }
 
-/// The product of matrices: of groups of rows, of pairs of columns, of windows of images, or of
-/// none of them.
+/// The operands of the GEMM: groups of rows, pairs of columns, windows of images, or plain
+/// matrices.
 fn multiplied(
     own: &DeviceRunOptions,
     [a, b, d]: [Matrix; 3],
@@ -313,7 +315,7 @@ fn multiplied(
     fused.map_or(Ok(problem.clone()), |fused| problem.fused(fused))
 }
 
-/// The epilogue function, if one is asked for, and the names of its inputs.
+/// The epilogue function, if one is given, and the names of its inputs.
 fn function(
     options: &GemmOptions,
     [m, n]: [i64; 2],
@@ -351,7 +353,7 @@ fn function(
         _ => Matrix::strided(plain, [m, n, batch], [1, 0, 0]),
     });
     let inputs: Vec<Matrix> = inputs.collect::<Result<_, _>>().map_err(|error| refused(&error))?;
-    // Inputs that are not used are none of the kernel.
+    // Inputs that the function does not use are not inputs of the kernel.
     let mut places: Vec<Expression> = (0..names.len()).map(Expression::input).collect();
     for (place, number) in used.iter().enumerate() {
         places[*number] = Expression::input(place + sums);

@@ -1,7 +1,7 @@
-//! Is a product right?
+//! Checks whether a result of a GEMM is right.
 //!
-//! Law: an element that counts as verified has a value that the arithmetic of its type can give, in
-//! some order of summation.
+//! Law: a verified element has a value that the arithmetic of its type can give, in some order of
+//! summation.
 //!
 //! * Floats: a finite result is within the error bound of every order of summation. A result that
 //!   is infinite or NaN must be the result of IEEE 754 in every order. If a partial sum may
@@ -17,13 +17,13 @@ use crate::json::Json;
 /// The terms of one sum.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Terms {
-    /// The sum of the finite ones.
+    /// The sum of the finite terms.
     pub sum: f64,
-    /// The sum of their magnitudes.
+    /// The sum of the magnitudes of the finite terms.
     pub size: f64,
-    /// How many there are in all.
+    /// The number of all terms.
     count: u64,
-    /// Whether one is NaN, infinity, or minus infinity.
+    /// Whether a term is NaN, infinity, or minus infinity.
     nan: bool,
     plus: bool,
     minus: bool,
@@ -37,7 +37,7 @@ impl Terms {
             let product = a * b;
             terms.count += 1;
             if product.is_finite() || a.is_finite() && b.is_finite() {
-                // The product of two finite numbers may be infinite: then partial sums overflow.
+                // The product of two finite numbers may be infinite. Then partial sums overflow.
                 terms.sum += product;
                 terms.size += product.abs();
             } else {
@@ -53,15 +53,15 @@ impl Terms {
 /// The judgement of one element of C.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Outcome {
-    /// It is right: how far off, and how far it may be; both 0 where arithmetic is exact.
+    /// The element is right: its error and the bound on it; both 0 in exact arithmetic.
     Right(f64, f64),
-    /// It is infinite or NaN, and must be.
+    /// The element is infinite or NaN, and must be.
     Special,
-    /// It is right modulo `2^32`, and the exact result does not fit.
+    /// The element is right modulo `2^32`, and the exact result does not fit.
     Wrapped,
-    /// It is infinite or NaN, and some orders of summation make it so.
+    /// The element is infinite or NaN, as some orders of summation give.
     Open,
-    /// It is wrong: the expected result, and its tolerance.
+    /// The element is wrong: the expected result, and its tolerance.
     Wrong(f64, f64),
 }
 
@@ -72,13 +72,13 @@ pub struct Limits {
     /// The largest finite number, and the smallest positive one.
     pub greatest: f64,
     pub least: f64,
-    /// The bound on the difference from the reference, over the bound on the error of one of the
-    /// two: 1 where the reference is more precise, 2 where it has the same precision.
+    /// The bound on the difference from the reference, divided by the bound on the error of one of
+    /// the two: 1 if the reference is more precise, 2 if it has the same precision.
     pub slack: f64,
 }
 
-/// Judges `alpha * (sum of terms) + before`, computed as `found` in a type of these limits. Alpha
-/// and `before` are finite.
+/// Judges a value `found` for `alpha * (sum of terms) + before`, computed in a type with these
+/// limits. Alpha and `before` are finite.
 pub fn judge_float(limits: &Limits, found: f64, terms: &Terms, alpha: f64, before: f64) -> Outcome {
     let Limits { unit, greatest, least, slack } = *limits;
     let errors = (terms.count + 3) as f64 * unit;
@@ -91,7 +91,7 @@ pub fn judge_float(limits: &Limits, found: f64, terms: &Terms, alpha: f64, befor
     }
     let gamma = errors / (1.0 - errors);
     let size = alpha.abs() * terms.size + before.abs();
-    // No partial sum is larger, nor its product with alpha.
+    // No partial sum, and no product of one with alpha, is larger.
     let fits = terms.size.max(size) * (1.0 + gamma) <= greatest;
     if terms.plus || terms.minus {
         let wanted = if terms.plus == (alpha > 0.0) { f64::INFINITY } else { f64::NEG_INFINITY };
@@ -116,8 +116,8 @@ pub fn judge_float(limits: &Limits, found: f64, terms: &Terms, alpha: f64, befor
     if fits {
         return Outcome::Wrong(exact, bound);
     }
-    // If all terms have one sign, partial sums only grow: a result beyond the largest number
-    // overflows in every order.
+    // If all terms have the same sign, the magnitude of partial sums only grows: a result beyond
+    // the largest number overflows in every order.
     let one_sign = terms.size == terms.sum.abs() && alpha * terms.sum * before >= 0.0;
     match one_sign && exact.abs() - bound > greatest {
         true if found == exact.signum() * f64::INFINITY => Outcome::Special,
@@ -137,7 +137,7 @@ pub fn judge_integer(found: i32, terms: &Terms, [alpha, beta]: [i32; 2], old: i3
     }
 }
 
-/// The outcomes of the places that were looked at.
+/// The counts of the outcomes of the elements that were checked.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Tally {
     looked_at: u64,
@@ -145,15 +145,15 @@ pub struct Tally {
     special: u64,
     wrapped: u64,
     open: u64,
-    /// The greatest part of a bound that a result is off.
+    /// The largest error, as a fraction of its bound.
     worst: f64,
-    /// The greatest difference, and the bound there.
+    /// The largest difference, and its bound.
     error: f64,
     bound: f64,
 }
 
 impl Tally {
-    /// Counts an element; an error says what is wrong with it.
+    /// Counts an element. The error says what is wrong with it.
     pub fn count(&mut self, outcome: Outcome) -> Result<(), String> {
         self.looked_at += 1;
         match outcome {
@@ -173,7 +173,7 @@ impl Tally {
         Ok(())
     }
 
-    /// The same as an object.
+    /// The counts as a JSON object.
     pub fn json<S: Sum>(&self, places: i64) -> Json {
         let exact = S::IS_EXACT && self.wrapped == 0;
         let off = !S::IS_EXACT && self.finite > 0;
@@ -233,7 +233,7 @@ mod tests {
         );
         assert!(matches!(judged(6.001, &[1.0, 2.0, 3.0], 1.0, 0.0), Outcome::Wrong(..)));
         assert!(matches!(judged(-11.0, &[1.0, 2.0, 3.0], -2.0, 1.0), Outcome::Right(0.0, _)));
-        // A finite and right result stays right, even if partial sums may have overflowed.
+        // A finite result that is right stays right, even if partial sums may have overflowed.
         assert!(matches!(judged(1.0, &[3e38, -3e38, 3e38, -3e38, 1.0], 1.0, 0.0), Outcome::Right(0.0, _)));
     }
 
@@ -248,7 +248,7 @@ mod tests {
         assert_eq!(judged(f32::NAN, &[infinity, -infinity], 1.0, 0.0), Outcome::Special);
         assert_eq!(judged(f32::NAN, &[1.0, nan], 1.0, 0.0), Outcome::Special);
         assert!(matches!(judged(1.0, &[1.0, nan], 1.0, 0.0), Outcome::Wrong(..)));
-        // Finite terms that fit make neither.
+        // Finite terms that fit give neither an infinity nor NaN.
         assert!(matches!(judged(f32::INFINITY, &[1.0, 2.0], 1.0, 0.0), Outcome::Wrong(..)));
         assert!(matches!(judged(f32::NAN, &[1.0, 2.0], 1.0, 0.0), Outcome::Wrong(..)));
     }

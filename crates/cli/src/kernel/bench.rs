@@ -1,5 +1,5 @@
-//! `tilewright kernel bench`: a kernel of the library on a GPU, checked, and timed beside the
-//! driver's own copy of as many bytes, in whole pages of 4 KiB.
+//! `tilewright kernel bench`: a kernel of the library on a GPU, checked and timed. The driver's
+//! copy of equally many bytes, in whole pages of 4 KiB, is timed for comparison.
 
 use serde_json::json;
 use tilewright::bench::{Against, BenchError, BenchResult};
@@ -35,7 +35,7 @@ impl From<TuneError> for Failure {
     }
 }
 
-/// Prints what was measured of a kernel or of a tile program.
+/// Prints the measurement of a kernel or of a tile program.
 pub(super) fn print(name: &str, measured: &BenchResult, terminal: &mut Terminal) -> Result<(), Failure> {
     if terminal.json {
         return Ok(terminal.object(&object(name, measured))?);
@@ -43,7 +43,7 @@ pub(super) fn print(name: &str, measured: &BenchResult, terminal: &mut Terminal)
     Ok(terminal.text(&format!("{name} {}\n{measured}\n", super::sizes_text(&measured.sizes)))?)
 }
 
-/// What was measured, as JSON.
+/// The measurement as JSON.
 pub(crate) fn object(name: &str, measured: &BenchResult) -> Json {
     let mut object = json!({
         "name": name,

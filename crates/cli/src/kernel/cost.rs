@@ -1,4 +1,4 @@
-//! `tilewright kernel cost`: what a kernel costs, before it runs.
+//! `tilewright kernel cost`: the costs of a kernel, without running it.
 
 use serde_json::json;
 use tilewright::kernel::cost::Cost;
@@ -13,7 +13,7 @@ use crate::output::Failure;
 use crate::terminal::Terminal;
 
 pub fn run(entry: &Entry, planned: &Planned, machine: &Machine, terminal: &mut Terminal) -> Result<(), Failure> {
-    // A kernel that the machine cannot run has no cost there.
+    // A kernel that cannot run on the machine has no cost there.
     for kernel in planned.launches() {
         ptx::write(kernel.program(), machine.target)?;
     }

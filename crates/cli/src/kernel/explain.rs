@@ -1,4 +1,5 @@
-//! `tilewright kernel explain`: a tile program, the layouts that its values have, and why.
+//! `tilewright kernel explain`: the layouts that are assigned to the values of a tile program, and
+//! why.
 
 mod pictures;
 
@@ -36,8 +37,8 @@ pub struct KernelExplainOptions {
     saving: Saving,
 }
 
-/// Explains a program, and a launch of it if sizes are given; writes its kernel as PTX, or its
-/// layouts as pictures, if a file is named; checks it, if asked for.
+/// Explains a program, and a launch of it if sizes are given. Writes its kernel as PTX, or its
+/// layouts as pictures, if a file is named; checks it if requested.
 pub fn run(
     file: &Path,
     sizes: &[(String, i64)],
@@ -151,7 +152,7 @@ fn object(explained: &Explanation) -> Json {
     })
 }
 
-/// The result of a check.
+/// The result of a check, as text.
 pub(super) fn findings(report: &Report) -> String {
     let (instructions, schedules) = (report.checked.run.counts.total(), report.checked.schedules.len());
     let mut text = format!("\nchecked: {instructions} instructions of warps under each of {schedules} schedules:\n");
@@ -169,7 +170,8 @@ pub(super) fn findings(report: &Report) -> String {
     text + "for these sizes and one set of numbers; other sizes were not run\n"
 }
 
-/// Runs a program on the interpreter at sizes, and compares its outputs with what it means.
+/// Runs a program in the interpreter at these sizes, and compares its outputs with the program's
+/// definition.
 pub(super) fn checked_at(
     compiled: &Compiled,
     sizes: &[(&str, i64)],
@@ -183,7 +185,7 @@ pub(super) fn checked_at(
     }
 }
 
-/// The same as an object.
+/// The result of a check, as JSON.
 pub(super) fn checked(report: &Report) -> Json {
     let compared = report.outputs.iter().map(|Compared { tensor, compared, farthest, rounding }| {
         json!({ "tensor": tensor, "compared": compared, "farthest": farthest, "rounding": rounding })
@@ -195,7 +197,7 @@ pub(super) fn checked(report: &Report) -> Json {
     })
 }
 
-/// The arguments of a launch: the tensors, then the numbers, each with its bits.
+/// The arguments of a launch: the tensors, then the numbers with their bits.
 fn passed(kernel: &Kernel, launch: &Launch) -> Json {
     let program = kernel.program();
     let numbers: Vec<Json> = program

@@ -1,8 +1,9 @@
-//! Tile programs by name: listed, shown, written as PTX, checked, costed and timed as the kernels
-//! of the library are.
+//! Tile programs by name: listed, shown, written as PTX, checked, costed and timed like the kernels
+//! of the library.
 //!
-//! Law: a name is that of a kernel of the library first, then that of a tile program of the
-//! library, then a file. `NAME.tile` is the tile program where both have one.
+//! Law: a name means a kernel of the library; if there is none, a tile program of the library; and
+//! otherwise a file. If a kernel and a tile program have the same name, `NAME.tile` means the tile
+//! program.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -23,7 +24,7 @@ use crate::machine;
 use crate::output::{Failure, write_file};
 use crate::terminal::Terminal;
 
-/// Sizes by their names.
+/// Sizes by name.
 type NamedSizes = Vec<(String, i64)>;
 
 /// A tile program, and the sizes that are its own.
@@ -32,7 +33,7 @@ pub(super) struct Tile {
     entry: Option<&'static Entry>,
 }
 
-/// The name by which the command knows a tile program of the library.
+/// The command's name for a tile program of the library.
 fn command_name(entry: &Entry) -> String {
     match planners::named(entry.name) {
         Ok(_) => format!("{}.tile", entry.name),
@@ -40,14 +41,14 @@ fn command_name(entry: &Entry) -> String {
     }
 }
 
-/// The program of the library that a name says.
+/// The tile program of the library with this name.
 fn of_library(name: &str) -> Option<&'static Entry> {
     let stem = name.strip_suffix(".tile").unwrap_or(name);
     LIBRARY.iter().find(|entry| entry.name == stem)
 }
 
 impl Tile {
-    /// The program in a file, or the one of this name in the library.
+    /// The program in a file, or the program of the library with this name.
     pub(super) fn read(file: &Path) -> Result<Tile, Failure> {
         let name = file.to_string_lossy();
         let found = of_library(&name);
@@ -69,7 +70,7 @@ impl Tile {
         Ok(Tile { program: Program::read(&name, &text)?, entry: None })
     }
 
-    /// The program that a choice names, where it names none of the kernels.
+    /// The program that a choice names; None if it names a kernel.
     ///
     /// Errors: the file cannot be read, or is not a program; a type is given, although the text
     /// determines it.
@@ -90,8 +91,7 @@ impl Tile {
         Ok(self.program.compile(machine)?)
     }
 
-    /// The sizes that are given, and those of the program where none are: small ones, or large
-    /// ones.
+    /// The given sizes, completed by the program's small or large default sizes.
     fn sizes(&self, given: &[(String, i64)], large: bool) -> NamedSizes {
         let entry = self.entry.filter(|_| given.is_empty());
         let own = entry.into_iter().flat_map(|entry| entry.sizes.iter().zip(entry.large));
@@ -129,12 +129,12 @@ pub(super) fn list(width: usize, terminal: &mut Terminal) -> Result<(), Failure>
     Ok(())
 }
 
-/// The longest name.
+/// The width of the longest name.
 pub(super) fn width() -> usize {
     LIBRARY.iter().map(|entry| command_name(entry).len()).max().unwrap_or(0)
 }
 
-/// The compiled program: roles, tensors, and the coverage of its outputs.
+/// Prints the compiled program: roles, tensors, and the coverage of its outputs.
 pub(super) fn show(tile: &Tile, machine: &Machine, terminal: &mut Terminal) -> Result<(), Failure> {
     let compiled = tile.compile(machine)?;
     let (kernel, explained) = (compiled.kernel(), compiled.explain()?);
@@ -151,7 +151,7 @@ pub(super) fn show(tile: &Tile, machine: &Machine, terminal: &mut Terminal) -> R
     Ok(terminal.text(&shown(&tile.summary(), &plan, std::iter::once(kernel)))?)
 }
 
-/// The gradient of a program: printed, or written to files of a directory.
+/// Prints the gradient of a program, or writes it to files of a directory.
 pub(super) fn gradient(
     tile: &Tile,
     options: &GradientOptions,
@@ -192,7 +192,7 @@ pub(super) fn check(
     Ok(terminal.text(&format!("{} {}{}", tile.program.name(), sizes_text(&sizes), explain::findings(&report)))?)
 }
 
-/// The cost of a launch on a machine.
+/// Prints the cost of a launch on a machine.
 pub(super) fn cost(
     tile: &Tile,
     given: &[(String, i64)],
@@ -212,8 +212,8 @@ pub(super) fn cost(
     Ok(terminal.text(&format!("{}\n{plan}\n{cost}", tile.program.name()))?)
 }
 
-/// Runs the kernel on a device: at small sizes, where the result is compared with that of the
-/// program, and at other sizes, which are timed beside the driver's copy of equally many bytes.
+/// Runs the kernel on a device twice. At small sizes the result is compared with that of the
+/// program; other sizes are timed, together with the driver's copy of equally many bytes.
 pub(super) fn measured(
     tile: &Tile,
     given: &[(String, i64)],

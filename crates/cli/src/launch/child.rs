@@ -1,8 +1,8 @@
-//! One process of a job, and the processes that it started.
+//! One process of a job, including the processes that it started.
 //!
 //! Law: ending a process also ends the processes that it started, by its process group. If the
-//! launcher reads from a terminal, its processes stay in its group: a terminal stops a process of
-//! another group that reads from it, and sends Ctrl-C to this group by itself.
+//! launcher reads from a terminal, its processes stay in its group, because a terminal stops a
+//! process of another group that reads from it, and sends Ctrl-C to this group anyway.
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
@@ -12,7 +12,7 @@ use std::process::{self, Command, ExitStatus};
 /// The signal that asks a process to end.
 pub const TERMINATE: i32 = 15;
 
-/// Whether processes get a group of their own.
+/// Whether a process gets a group of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Group {
     Own,
@@ -33,7 +33,7 @@ pub struct Child {
     group: Group,
 }
 
-/// How a process failed: the exit status to pass on, and words.
+/// How a process failed: the exit status to return, and a description.
 pub type Failed = (u8, String);
 
 impl Child {
@@ -57,7 +57,7 @@ impl Child {
         Ok(Child { rank, process: command.spawn()?, group })
     }
 
-    /// Whether it has ended, and how; if it failed, the processes that it started are ended.
+    /// Whether and how it has ended. If it failed, the processes that it started are ended.
     pub fn ended(&mut self) -> io::Result<Option<Result<(), Failed>>> {
         let Some(status) = self.process.try_wait()? else { return Ok(None) };
         if status.success() {
@@ -70,8 +70,8 @@ impl Child {
         Ok(Some(Err((passed_on(status), status.to_string()))))
     }
 
-    /// Asks it, and the processes that it started, to end by a signal. Ctrl-C of a terminal has
-    /// reached those in the launcher's group already.
+    /// Sends a signal to it and the processes that it started. Ctrl-C of a terminal has already
+    /// reached those in the launcher's group.
     pub fn ask(&mut self, signal: i32) {
         #[cfg(unix)]
         if self.group == Group::Own || signal != libc::SIGINT {
@@ -81,7 +81,7 @@ impl Child {
         let _ = (signal, self.process.kill());
     }
 
-    /// Kills it and what it started.
+    /// Kills it and the processes that it started.
     pub fn kill(&mut self) {
         #[cfg(unix)]
         self.ask(libc::SIGKILL);
@@ -90,8 +90,8 @@ impl Child {
     }
 }
 
-/// The exit status that says of a process how it ended: its own, or 128 and the number of the
-/// signal that ended it, as shells do.
+/// The exit status that represents how a process ended: its own, or 128 plus the number of the
+/// signal that ended it, as in shells.
 fn passed_on(status: ExitStatus) -> u8 {
     #[cfg(unix)]
     if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {

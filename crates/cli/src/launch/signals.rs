@@ -1,7 +1,7 @@
 //! The signals that end a launcher.
 //!
-//! Law: the handler notes the signal and does nothing else; the loop that looks at the processes
-//! sees it. A signal that was ignored when the launcher began, as under `nohup`, stays ignored.
+//! Law: the handler records the signal and does nothing else; the loop that polls the processes
+//! reads it. A signal that was ignored when the launcher started, as under `nohup`, stays ignored.
 //!
 //! Reason for unsafe code: the standard library neither handles nor sends signals, and only a call
 //! between `fork` and `exec` makes a process end with its parent.
@@ -17,11 +17,11 @@ static CAUGHT: AtomicI32 = AtomicI32::new(0);
 const ENDING: [(c_int, &str); 3] = [(libc::SIGTERM, "SIGTERM"), (libc::SIGINT, "SIGINT"), (libc::SIGHUP, "SIGHUP")];
 
 extern "C" fn note(signal: c_int) {
-    // The first one says how the launcher ends.
+    // The first signal determines how the launcher ends.
     let _ = CAUGHT.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed);
 }
 
-/// Notes signals from now on.
+/// Records signals from now on.
 pub fn watch() {
     for (signal, _) in ENDING {
         let handler: extern "C" fn(c_int) = note;
@@ -35,13 +35,13 @@ pub fn watch() {
     }
 }
 
-/// The signal that was noted, and its name.
+/// The recorded signal, and its name.
 pub fn caught() -> Option<(c_int, &'static str)> {
     let caught = CAUGHT.load(Ordering::Relaxed);
     ENDING.into_iter().find(|(signal, _)| *signal == caught)
 }
 
-/// Sends a signal to a process that was not waited for yet, or to its whole group.
+/// Sends a signal to a process that has not been waited for yet, or to its whole group.
 pub fn send(child: &Child, to_group: bool, signal: c_int) {
     let Ok(id) = libc::pid_t::try_from(child.id()) else { return };
     // SAFETY: `kill` takes two numbers. One that is gone is no error here.
@@ -50,7 +50,7 @@ pub fn send(child: &Child, to_group: bool, signal: c_int) {
     }
 }
 
-/// Lets the kernel kill a process when the launcher's thread ends, which is its main one.
+/// Lets the kernel kill a process when the launcher's main thread ends.
 pub fn end_with_launcher(command: &mut Command) {
     #[cfg(target_os = "linux")]
     {
@@ -60,7 +60,7 @@ pub fn end_with_launcher(command: &mut Command) {
             // SAFETY: both are system calls that take numbers, and may be made after `fork`.
             let is_gone = unsafe {
                 libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong);
-                // The launcher may have ended before that.
+                // The launcher may have ended before that call.
                 libc::getppid() as u32 != launcher
             };
             if is_gone { Err(std::io::ErrorKind::NotFound.into()) } else { Ok(()) }

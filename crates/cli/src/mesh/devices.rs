@@ -1,7 +1,7 @@
-//! `tilewright mesh devices`: a plan between the GPUs of this machine.
+//! `tilewright mesh devices`: executes a plan between the GPUs of this machine.
 //!
-//! Law: the memory of the devices after the plan equals that of the simulated plan, bit by bit,
-//! before any time is printed. Printed figures were measured in this run.
+//! Law: before any time is printed, the memory of the devices after the plan is compared, bit by
+//! bit, with that of the simulated plan. Printed figures were measured in this run.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -21,9 +21,9 @@ use crate::kernel::bench::median;
 use crate::output::Failure;
 use crate::terminal::Terminal;
 
-/// The most elements of memory of a device, before or after.
+/// The largest number of elements in the memory of a device, before or after.
 const MAX_MEMORY: i64 = 1 << 30;
-/// How long launches are timed at once, in seconds, and how often that is done.
+/// The seconds of launches that are timed together, and the number of repetitions.
 const ROUND: f64 = 0.03;
 const ROUNDS: usize = 7;
 
@@ -90,7 +90,7 @@ impl DeviceMoves {
         }
     }
 
-    /// Gives the plan to the devices, and returns at once.
+    /// Enqueues the plan on the devices, and returns at once.
     fn go(&mut self, from: &[Memory], to: &mut [Memory]) -> Result<(), ReshardError> {
         match self {
             DeviceMoves::Memory(moving) => moving.launch(from, to),
@@ -98,7 +98,7 @@ impl DeviceMoves {
         }
     }
 
-    /// How it gets to the first device, a line for each step.
+    /// The transport to the first device, one line for each step.
     fn ways(&self) -> Vec<String> {
         match self {
             DeviceMoves::Memory(moving) => moving.ways(0),
@@ -139,7 +139,7 @@ pub fn run(
     }
 }
 
-/// Makes a value for each rank, by a thread each: large tensors take the host seconds.
+/// Makes a value for each rank, in one thread each, because large tensors take the host seconds.
 fn each<T: Send>(
     ranks: usize,
     make: impl Fn(usize) -> Result<Vec<T>, MeshError> + Sync,
@@ -152,8 +152,7 @@ fn each<T: Send>(
     })
 }
 
-/// Runs a plan on the devices, compares what they hold with the simulated plan, and says how long
-/// it took.
+/// Runs a plan on the devices, compares their memory with the simulated plan, and returns the time.
 fn timed<T: Pod + Send + Sync + Default + AddAssign + PartialEq>(
     plan: &Plan,
     element: Element,
@@ -165,7 +164,7 @@ fn timed<T: Pod + Send + Sync + Default + AddAssign + PartialEq>(
     let devices = (0..size).map(Device::open).collect::<Result<Vec<_>, _>>()?;
     let refused = |error: ReshardError| Failure::refused(&error);
     let mut resharding = DeviceMoves::new(through, &devices, plan, element).map_err(refused)?;
-    // Small nonzero numbers, so that sums are exact and unwritten elements show.
+    // Small nonzero numbers, so that sums are exact and unwritten elements are detected.
     let value = |rank: usize, offset: i64| number(((rank as i64 * 31 + offset * 7) % 61 + 1) as u8);
     let reach = plan.from().reach();
     let before = each(size, |rank| Ok((0..reach).map(|offset| value(rank, offset)).collect()))?;
@@ -190,7 +189,7 @@ fn simulated<'a, T: Send + Sync + Copy + Default + AddAssign>(
     Ok(held)
 }
 
-/// The memory of each device before the plan, and zeroed memory for after it.
+/// The memory of each device before the plan, and zeroed memory for the result.
 fn memories<T: Pod>(
     devices: &[Device],
     before: &[Vec<T>],
@@ -227,7 +226,7 @@ fn check_contents<T: Pod + Default + PartialEq>(
     Ok(())
 }
 
-/// The time of the plan: the median of several rounds, each with enough launches to be timed.
+/// The seconds of the plan: the median of several rounds, each with enough launches to be timed.
 fn median_seconds(resharding: &mut DeviceMoves, from: &[Memory], to: &mut [Memory]) -> Result<f64, Failure> {
     let mut seconds = |count: usize| -> Result<f64, ReshardError> {
         resharding.wait()?;

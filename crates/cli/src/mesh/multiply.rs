@@ -1,10 +1,10 @@
-//! `tilewright mesh multiply --device`: a product of sharded matrices on the GPUs of this machine.
+//! `tilewright mesh multiply --device`: a matmul of sharded matrices on the GPUs of this machine.
 //!
-//! Law: the result is filled with poison before, and every element of it is compared with the sum
-//! that defines it before a time counts. Operands are integers that repeat after a prime number of
-//! rows, columns and steps along K, so there are few different sums, which are computed here in
-//! integers. Printed figures were measured in this run: the matmul, and each device's part of it
-//! without communication, in alternating rounds.
+//! Law: the result is filled with poison before, and every element is compared with the sum that
+//! defines it before a time counts. Operands are integers that repeat after a prime number of rows,
+//! columns and steps along K. So there are few different sums, which are computed here in integers.
+//! Printed figures were measured in this run: the matmul, and each device's part of it without
+//! communication, in alternating rounds.
 
 use std::time::Instant;
 
@@ -24,12 +24,12 @@ use crate::kernel::bench::median;
 use crate::output::Failure;
 use crate::terminal::Terminal;
 
-/// The most elements of memory of a device, of one matrix.
+/// The largest number of elements of one matrix in the memory of a device.
 const MAX_MEMORY: i64 = 1 << 31;
-/// How long launches are timed at once, in seconds, and how often that is done.
+/// The seconds of launches that are timed together, and the number of repetitions.
 const ROUND: f64 = 0.06;
 const ROUNDS: usize = 7;
-/// Numbers repeat after this many rows, columns and steps along the depth.
+/// The number of rows, columns and steps along K after which numbers repeat.
 const PERIOD: i64 = 127;
 
 #[derive(Debug, Args)]
@@ -55,7 +55,7 @@ impl MultiplyOptions {
     }
 }
 
-/// The number at a place that repeats.
+/// The repeating number at an index.
 fn number(place: i64) -> i64 {
     let place = place.rem_euclid(PERIOD);
     (place * place * 3 + place) % 13 - 6
@@ -107,7 +107,7 @@ impl Places {
         Ok(Places { rows, columns, copies: all.iter().map(|(rank, _)| *rank as i64).collect() })
     }
 
-    /// Calls `visit` with row, column, rank and offset of each element and copy.
+    /// Calls `visit` with the row, column, rank and offset of each element and copy.
     fn each(&self, mut visit: impl FnMut(i64, i64, usize, usize)) {
         for copy in &self.copies {
             for (column, across) in self.columns.iter().enumerate() {
@@ -136,7 +136,7 @@ impl Planned {
         })
     }
 
-    /// The text that is printed before it runs.
+    /// The text that is printed before the matmul runs.
     fn text(&self) -> String {
         match self {
             Planned::Pieces(plan) => plan.to_string(),
@@ -152,7 +152,7 @@ impl Planned {
         }
     }
 
-    /// Whether sums of several devices are added.
+    /// Whether partial sums of several devices are added.
     fn adds(&self, plan: &ProductPlan) -> bool {
         match self {
             Planned::Pieces(plan) => plan.ranks().iter().flat_map(|of| &of.pieces).any(|piece| !piece.added.is_empty()),
@@ -213,12 +213,12 @@ pub fn run(plan: &ProductPlan, options: &MultiplyOptions, terminal: &mut Termina
     let mut d = Vec::new();
     for stream in &streams {
         let mut memory = stream.device().allocate(planned.bytes())?;
-        // NaN: what is not written is found.
+        // NaN, so that unwritten elements are found.
         memory.fill_bytes(stream, 0xff)?;
         stream.synchronize()?;
         d.push(memory);
     }
-    // Twice, so that places are written again that have been read.
+    // Twice, so that memory that was read is also written again.
     for _ in 0..2 {
         product.launch(&a, &b, &mut d).map_err(refused)?;
     }
@@ -265,18 +265,18 @@ struct MeasuredMultiply {
     /// The type of the elements, and of partial sums in transfers.
     types: [Element; 2],
     device: Option<String>,
-    /// Seconds of the matmul, and of each device's local work without communication.
+    /// The seconds of the matmul, and of each device's local work without communication.
     seconds: f64,
     without: f64,
-    /// Whether sums are rounded once.
+    /// Whether sums are rounded only once.
     exact: bool,
     compared: u64,
-    /// The kernel by which each device multiplies alone.
+    /// The kernel for a device's local work.
     alone: String,
 }
 
 impl MeasuredMultiply {
-    /// 10^12 operations a second of the product.
+    /// The rate of the matmul, in 10^12 operations per second.
     fn rate(&self, plan: &ProductPlan) -> f64 {
         let [m, n, k] = plan.sizes();
         2.0 * m as f64 * n as f64 * k as f64 / self.seconds / 1e12
@@ -298,7 +298,7 @@ impl MeasuredMultiply {
     fn text(&self, plan: &ProductPlan) -> String {
         let MeasuredMultiply { seconds, without, compared, alone, .. } = self;
         let devices = plan.moves()[0].from().mesh().size();
-        // Devices along which nothing is cut do the same work again, which does not count.
+        // Devices along an axis that shards nothing repeat the same work, which does not count.
         let [m, n, k] = plan.local_sizes();
         let work = 2.0 * m as f64 * n as f64 * k as f64 * devices as f64;
         let how = if self.exact { "rounded once" } else { "within the rounding of partial sums" };
@@ -316,7 +316,7 @@ impl MeasuredMultiply {
     }
 }
 
-/// The memory of each device, with the numbers of a matrix.
+/// The memory of each device, filled with the numbers of a matrix.
 fn filled(streams: &[Stream], layout: &ShardedLayout, bits: impl Fn(i64, i64) -> u16) -> Result<Vec<Memory>, Failure> {
     let reach = usize::try_from(layout.reach()).unwrap_or(0);
     let places = Places::of(layout)?;
@@ -339,7 +339,7 @@ fn filled(streams: &[Stream], layout: &ShardedLayout, bits: impl Fn(i64, i64) ->
     Ok(filled)
 }
 
-/// Compares every element of the result, and says how many there are.
+/// Compares every element of the result. Returns their number.
 fn compare(
     streams: &[Stream],
     layout: &ShardedLayout,
@@ -370,7 +370,7 @@ fn compare(
         let (right, bound) = right.get((row % PERIOD + column % PERIOD * PERIOD) as usize).copied().unwrap_or_default();
         let found = memory.get(rank).and_then(|memory| memory.get(offset)).map_or(f64::NAN, |bits| value(*bits));
         compared += 1;
-        // A NaN is wrong, too.
+        // A NaN is also wrong.
         let fits = found == right || (found - right).abs() <= bound;
         if wrong.is_none() && !fits {
             wrong = Some(format!("D({row},{column}) on device {rank} is {found}, and should be {right}"));
@@ -379,7 +379,7 @@ fn compare(
     wrong.map_or(Ok(compared), |wrong| Err(Failure::Value(wrong)))
 }
 
-/// The local work of each device, in one piece and on its own memory.
+/// The local work of each device, in one piece and in its own memory.
 struct Alone<'a> {
     streams: &'a [Stream],
     of: Vec<(DeviceProduct, [Memory; 2], Memory)>,
@@ -415,7 +415,7 @@ impl Alone<'_> {
         Ok(Alone { streams, of })
     }
 
-    /// How it is cut.
+    /// How it is divided, as text.
     fn line(&self) -> String {
         self.of.first().map_or(String::new(), |(product, ..)| product.product().plan().line())
     }

@@ -1,7 +1,7 @@
 //! `tilewright mesh map`, `reduce` and `softmax` with `--device`: on the GPUs of this machine.
 //!
-//! Law: the result is poisoned before, and every element of it is compared with its definition
-//! before a time counts. What is printed was measured in this run.
+//! Law: the result is poisoned before, and every element is compared with its definition before a
+//! time counts. Printed figures were measured in this run.
 
 use std::fmt::Write as _;
 use std::time::Instant;
@@ -24,9 +24,9 @@ use crate::kernel::bench::median;
 use crate::output::Failure;
 use crate::terminal::Terminal;
 
-/// The most elements of memory of GPUs together, of one tensor.
+/// The largest number of elements of one tensor in the memory of all GPUs together.
 const MAX_MEMORY: i64 = 1 << 28;
-/// How long launches are timed at once, in seconds, and how often that is done.
+/// The seconds of launches that are timed together, and the number of repetitions.
 const ROUND: f64 = 0.03;
 const ROUNDS: usize = 7;
 
@@ -50,7 +50,7 @@ enum Type {
     I64,
 }
 
-/// The bytes of numbers as elements of a type, rounded to it.
+/// Numbers rounded to a type of elements, as bytes.
 fn bytes_of(numbers: &[f64], element: Element) -> Vec<u8> {
     fn each<const N: usize>(numbers: &[f64], bytes: impl Fn(f64) -> [u8; N]) -> Vec<u8> {
         numbers.iter().flat_map(|number| bytes(*number)).collect()
@@ -65,7 +65,7 @@ fn bytes_of(numbers: &[f64], element: Element) -> Vec<u8> {
     }
 }
 
-/// The numbers that bytes are as elements of a type.
+/// The numbers in bytes, which are elements of a type.
 fn numbers_of(bytes: &[u8], element: Element) -> Vec<f64> {
     fn each<const N: usize>(bytes: &[u8], number: impl Fn([u8; N]) -> f64) -> Vec<f64> {
         bytes.chunks_exact(N).filter_map(|bytes| Some(number(bytes.try_into().ok()?))).collect()
@@ -80,8 +80,8 @@ fn numbers_of(bytes: &[u8], element: Element) -> Vec<f64> {
     }
 }
 
-/// What plans the work: the planner of the first device. Where there is none, opening the devices
-/// says so later, after what is refused on any machine.
+/// The planner of the first device. If there is none, opening the devices reports that later, after
+/// anything that is refused on every machine.
 pub fn first_planner() -> Box<dyn Planner> {
     match Device::open(0).and_then(|device| DevicePlanner::new(&device)) {
         Ok(planner) => Box::new(planner),
@@ -90,7 +90,7 @@ pub fn first_planner() -> Box<dyn Planner> {
 }
 
 impl OnDevicesOptions {
-    /// The type of an element there.
+    /// The type of an element on GPUs.
     pub fn element(&self) -> Element {
         match self.element {
             Type::F16 => Element::F16,
@@ -102,12 +102,12 @@ impl OnDevicesOptions {
         }
     }
 
-    /// The bytes of an element there.
+    /// The bytes of an element on GPUs.
     pub fn bytes(&self) -> Option<i64> {
         self.device.then_some(i64::from(self.element().bytes()))
     }
 
-    /// Half a unit in the last place of an element, as a part of it; 0 of integers.
+    /// Half a unit in the last place of an element, relative to it; 0 for integers.
     pub fn rounding(&self) -> f64 {
         match self.element {
             Type::F16 => 2_f64.powi(-11),
@@ -123,7 +123,7 @@ impl OnDevicesOptions {
         if self.device { run::fits_in(layouts, MAX_MEMORY) } else { run::fits(layouts) }
     }
 
-    /// Prints what is done, and opens the devices.
+    /// Prints the plan, and opens the devices.
     pub fn open(&self, plan: &WorkPlan, text: &str, terminal: &mut Terminal) -> Result<Vec<Device>, Failure> {
         if !terminal.json {
             terminal.text(&format!("{text}\nin these steps\n{plan}"))?;
@@ -131,7 +131,7 @@ impl OnDevicesOptions {
         Ok((0..plan.devices()).map(Device::open).collect::<Result<_, _>>()?)
     }
 
-    /// Carries a plan out, compares the memory of all devices by `compare`, and times it.
+    /// Executes a plan, compares the memory of all devices by `compare`, and times it.
     pub fn carry_out(
         &self,
         (plan, devices, made): (&WorkPlan, &[Device], Element),
@@ -157,13 +157,13 @@ impl OnDevicesOptions {
         let mut result: Vec<Memory> = Vec::new();
         for device in devices {
             let (stream, mut memory) = (device.stream()?, device.allocate(bytes)?);
-            // NaN, or -1: what is not written is found.
+            // NaN, or -1, so that unwritten elements are found.
             memory.fill_bytes(&stream, 0xff)?;
             stream.synchronize()?;
             result.push(memory);
         }
         let given: Vec<&[Memory]> = given.iter().map(Vec::as_slice).collect();
-        // Twice, so that memory between steps is written again that has been read.
+        // Twice, so that memory between steps that was read is also written again.
         for _ in 0..2 {
             work.launch(&given, &mut result).map_err(refused)?;
         }

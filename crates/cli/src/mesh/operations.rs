@@ -1,10 +1,10 @@
-//! `tilewright mesh map`, `reduce` and `softmax`, and these and `multiply` with `--run`: between
+//! `tilewright mesh map`, `reduce` and `softmax`; and these and `multiply` with `--run`, between
 //! processes.
 //!
-//! Law: the result of processes equals that of the simulated plan, bit by bit, and the latter is
-//! compared with the definition, element by element, before it counts as right. Inputs are
-//! integers, so that sums and products are exact. The result of GPUs (`--device`) is compared with
-//! the definition itself.
+//! Law: the result of processes equals that of the simulated plan, bit by bit. Before that, the
+//! simulated result is compared with the definition, element by element. Inputs are integers, so
+//! that sums and products are exact. The result of GPUs (`--device`) is compared with the
+//! definition directly.
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
@@ -54,10 +54,10 @@ pub enum By {
     Argmax,
 }
 
-/// The bytes of elements that processes compute with.
+/// The bytes of the elements with which processes compute.
 const BYTES: i64 = size_of::<f64>() as i64;
-/// The relative tolerance of rounded results of `f64`; and that of GPUs in f32: the exponential of
-/// a number with a magnitude of up to 64, divided by a sum of such exponentials.
+/// The relative tolerance of rounded `f64` results, and that of f32 results of GPUs: the
+/// exponential of a number with a magnitude of up to 64, divided by a sum of such exponentials.
 const ROUNDED: f64 = 1e-12;
 const ROUNDED_F32: f64 = 1e-5;
 
@@ -68,7 +68,7 @@ impl On {
     }
 }
 
-/// The summand of an element with this number: few different ones.
+/// The value of a summand of the element with this index; there are few different values.
 fn value(element: i64, summand: i64) -> f64 {
     (element * 31 % 61 + summand) as f64
 }
@@ -82,8 +82,8 @@ fn whole_of(value: impl Fn(i64, i64) -> f64, element: i64, sums: i64) -> f64 {
     (0..sums).map(|summand| value(element, summand)).sum()
 }
 
-/// The summands of elements of a type on GPUs, which elements of 16 bits have exactly, and small
-/// enough for sums in f16.
+/// The summands of elements of a type on GPUs. 16-bit elements represent them exactly, and they are
+/// small enough for sums in f16.
 fn value_on(element: Element) -> fn(i64, i64) -> f64 {
     match element {
         Element::F16 => |element, summand| (element * 31 % 13 + summand) as f64 / 64.0,
@@ -92,8 +92,8 @@ fn value_on(element: Element) -> fn(i64, i64) -> f64 {
     }
 }
 
-/// Compares the memory of devices with the definition, at each offset of each copy, with relative
-/// and absolute tolerance.
+/// Compares the memory of devices with the definition, at each offset of each copy, with a relative
+/// and an absolute tolerance.
 fn defined(
     layout: &ShardedLayout,
     memory: &[Vec<f64>],
@@ -107,7 +107,7 @@ fn defined(
             let summands = places.iter().skip(copy).step_by(copies);
             let at = |(rank, offset): &(usize, i64)| memory.get(*rank)?.get(usize::try_from(*offset).ok()?).copied();
             let found: f64 = summands.map(|place| at(place).unwrap_or(f64::NAN)).sum();
-            // A NaN is wrong, too.
+            // A NaN is also wrong.
             let is_right = (found - wanted).abs() <= part * wanted.abs() + least;
             if !is_right {
                 return Err(Failure::Value(format!("element {element} is {found}, and should be {wanted}")));
@@ -117,7 +117,7 @@ fn defined(
     Ok(())
 }
 
-/// The elements of a tensor that go into each element of a result, in their order.
+/// For each element of a result, the elements of a tensor that are reduced to it, in order.
 fn groups(sizes: &[i64], over: &[usize]) -> Vec<Vec<i64>> {
     let kept = |mode: &usize| !over.contains(mode);
     let results: i64 = sizes.iter().enumerate().filter(|(mode, _)| kept(mode)).map(|(_, size)| size).product();
@@ -143,14 +143,14 @@ enum Single {
     Softmax(SoftmaxPlan),
 }
 
-/// It with the memory of all devices, before and after.
+/// An operation, with the memory of all devices before and after it.
 struct Given {
     single: Single,
     before: Vec<Vec<f64>>,
     after: Vec<Vec<f64>>,
 }
 
-/// Indices as numbers, which they are exactly.
+/// Indices as floating-point numbers, which represent them exactly.
 fn numbers(indices: Vec<i64>) -> Vec<f64> {
     indices.into_iter().map(|index| index as f64).collect()
 }
@@ -233,8 +233,8 @@ pub fn softmaxed(
     one(Single::Softmax(plan), (text, object), [&from, &to], options, terminal, |_| 0.0)
 }
 
-/// Prints the plan of one operand, or carries it out; `result` is what defines an element of the
-/// result of a reduction.
+/// Prints the plan of an operation with one operand, or executes it; `result` defines an element of
+/// the result of a reduction.
 fn one(
     single: Single,
     (text, object): (String, crate::json::Json),
@@ -298,14 +298,14 @@ fn bounds(single: &Single, from: &ShardedLayout, here: &OnDevicesOptions) -> [f6
     match single {
         Single::Argmax(_) => [0.0; 2],
         _ if !element.is_float() => [0.0; 2],
-        // The least numbers of f16 have fewer digits.
+        // The smallest numbers of f16 have fewer digits.
         Single::Softmax(_) => [ROUNDED_F32 + rounding, if element == Element::F16 { 2_f64.powi(-25) } else { 0.0 }],
         Single::Reduce(plan) => match (plan.by(), element) {
             (Reduction::Max, _) => [0.0; 2],
-            // Sums of f32 and f64 are of whole numbers, and exact.
+            // Sums of f32 and f64 are of integers, and exact.
             (Reduction::Sum, Element::F32 | Element::F64) => [0.0; 2],
             (_, Element::F64) => [2.0 * rounding, 0.0],
-            // One rounding on each device, one for each summand that is added, and a mean's.
+            // One rounding on each device, one for each summand that is added, and one for a mean.
             _ => [ROUNDED_F32 + rounding * (from.mesh().size() + 2) as f64, 0.0],
         },
     }
@@ -369,7 +369,7 @@ pub fn mapped(
     let wanted: Vec<f64> = (0..to.size()).map(|element| squares(&of(element))).collect();
     if let (Some(work), Some(devices)) = (work, devices) {
         let before = given.iter().map(|layout| filled(layout, value)).collect::<Result<Vec<_>, MeshError>>()?;
-        // Squares of numbers of 16 bits are rounded, and summands of a result are added here.
+        // Squares in 16-bit types are rounded, and summands of a result are added here.
         let is_small = here.element().bytes() == 2;
         let bounds = [if is_small { here.rounding() * to.sums() as f64 } else { 0.0 }, 0.0];
         let compare = |after: &[Vec<f64>]| defined(&to, after, &wanted, bounds);
@@ -383,7 +383,7 @@ pub fn mapped(
     on.beside.carry_out(&Mapped { plan, before, after }, &text, terminal)
 }
 
-/// A product, and the memory of all devices.
+/// A matmul, with the memory of all devices.
 struct Multiplied<'a> {
     plan: &'a ProductPlan,
     before: [Vec<Vec<f64>>; 2],

@@ -1,13 +1,13 @@
-//! Pictures of who holds what.
+//! Pictures of the devices that hold each element.
 //!
 //! Law: the cell of an element names the devices that hold it: `0 4` are two copies, `0+2` two
-//! summands. Its colour is that of the first of them.
+//! summands. It has the colour of the first of them.
 
 use tilewright::Tree;
 use tilewright::draw::{Axis, Cell, Figure, Medium, Palette, Panel};
 use tilewright::mesh::{MeshError, ShardedLayout};
 
-/// How many devices are named in a cell.
+/// The largest number of devices that are named in a cell.
 const NAMED: usize = 8;
 
 /// The devices that hold each element: the first mode downward, the others to the right.
@@ -19,7 +19,7 @@ pub fn holders(layout: &ShardedLayout, medium: Medium) -> Result<Figure<'_>, Mes
     let height = rows.len();
     let devices = layout.mesh().size() as i64;
     let panel = Panel::grid(layout.to_string(), rows, Axis::of_modes(columns), move |row, column, cell: &mut Cell| {
-        // Every cell is an element, so its places exist.
+        // Every cell is an element, so its positions exist.
         let Ok(places) = layout.places(row + height * column) else { return };
         let copies = usize::try_from(layout.copies()).unwrap_or(1);
         let of_copy = |copy: usize| {
@@ -41,7 +41,7 @@ pub fn holders(layout: &ShardedLayout, medium: Medium) -> Result<Figure<'_>, Mes
     Ok(Figure::row([panel]).captioned(caption))
 }
 
-/// As many parts as a cell can show.
+/// The parts joined, as many as a cell can show.
 fn short(parts: &[String], between: &str) -> String {
     match parts.get(..NAMED) {
         Some(shown) if parts.len() > NAMED => format!("{}{between}..", shown.join(between)),

@@ -1,8 +1,8 @@
-//! `tilewright mesh run`: a plan between processes.
+//! `tilewright mesh run`: executes a plan between processes.
 //!
-//! Law: every process knows the initial memory of all devices, and carries out the plan in its own
-//! memory together with the others. The results must be the same, bit by bit, and if elements are
-//! whole, their values are those of the tensor.
+//! Law: every process computes the initial memory of all devices, and executes the plan in its own
+//! memory together with the others. The results must be the same, bit by bit. If elements are not
+//! sums, their values must be those of the tensor.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use tilewright::mesh::{Engine, Machine, Mesh, MeshError, Place, Processes, Shard
 use crate::output::Failure;
 use crate::terminal::Terminal;
 
-/// The most elements of memory, of all devices together.
+/// The largest number of elements in the memory of all devices together.
 const MAX_MEMORY: i64 = 1 << 24;
 
 #[derive(Debug, Args)]
@@ -50,18 +50,18 @@ enum RunTransport {
 
 /// The work of each of several processes.
 pub trait Job {
-    /// Does it once, and gives how much memory this process has after it. What is not right is a
-    /// failure.
+    /// Does the work once. Returns the size of this process's memory afterwards. A wrong result is
+    /// a failure.
     fn once<E: Engine>(&self, engine: &mut E) -> Result<usize, Failure>;
 }
 
 impl Beside {
-    /// Connects this process with the others and does the job as often as it should be done. The
-    /// first process says `plan` before, and that all is right after.
+    /// Connects this process with the others and does the job for the given number of rounds. The
+    /// first process prints `plan` before, and that the result is right after.
     pub fn carry_out(&self, job: &impl Job, plan: &str, terminal: &mut Terminal) -> Result<(), Failure> {
         let patience = Duration::from_secs(self.patience);
         // Ctrl-C ends the current call, so that every process learns of it. If no handler can be
-        // set, this process ends, and the others learn that.
+        // set, this process ends, which the others learn.
         match self.through {
             RunTransport::Sockets => {
                 let mut engine = Processes::connect(&Place::of_environment()?, patience)?;
@@ -111,15 +111,15 @@ impl Beside {
     }
 }
 
-/// Names the connections that were no processes of this job.
+/// Names the connections that were not from processes of this job.
 fn note(ignored: &[String], terminal: &mut Terminal) {
     for who in ignored {
         terminal.message(&format!("note: ignored a connection from {who}\n"));
     }
 }
 
-/// The number of the device of this process: that of the process on its machine, where the
-/// launcher says it.
+/// The index of this process's device: that of the process on its machine, if the launcher gives
+/// it.
 fn device_of(place: &Place) -> Result<usize, MeshError> {
     let names = ["LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"];
     let Some((name, text)) = names.iter().find_map(|name| Some((name, std::env::var(name).ok()?))) else {
@@ -129,7 +129,7 @@ fn device_of(place: &Place) -> Result<usize, MeshError> {
     text.trim().parse().map_err(wrong)
 }
 
-/// A plan, the memory of all devices before it, and after.
+/// A plan, with the memory of all devices before and after it.
 struct ProcessMoves<T> {
     plan: tilewright::mesh::Plan,
     before: Vec<Vec<T>>,
@@ -189,7 +189,7 @@ pub fn fits_in(layouts: &[&ShardedLayout], limit: i64) -> Result<(), MeshError> 
     }
 }
 
-/// The memory of all devices; `value` gives the summand of an element with this number.
+/// The memory of all devices; `value` gives the value of a summand of the element with an index.
 pub fn filled<T: Copy + Default>(
     layout: &ShardedLayout,
     value: impl Fn(i64, i64) -> T,

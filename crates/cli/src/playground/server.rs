@@ -3,9 +3,9 @@
 //! Law: one thread serves all connections, so that no limit of threads or memory can end it. It
 //! holds at most [`MAX_HELD`] connections, each for a limited time and with a limited request.
 //! Beyond that, it drops the connection that has waited longest without a complete request. If all
-//! connections have one, it asks the new client to try again later. The socket is of the loopback
-//! address, and a request that names another host, as a page elsewhere might make a browser send,
-//! is refused.
+//! connections have one, it asks the new client to try again later. The socket has the loopback
+//! address. A request with another host name, which a foreign page might make a browser send, is
+//! refused.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -14,33 +14,34 @@ use std::time::{Duration, Instant};
 
 use crate::output::Failure;
 
-/// The most connections at a time. A browser opens six.
+/// The largest number of connections at a time. A browser opens six.
 const MAX_HELD: usize = 64;
 
-/// The most bytes of the head of a request.
+/// The largest size of a request's head, in bytes.
 const MAX_HEAD: usize = 16 << 10;
 
-/// How long a browser may take to send its request, from the first byte to the last.
+/// The time in which a browser must send its request, from the first byte to the last.
 const ASKING: Duration = Duration::from_secs(5);
 
-/// How long a browser may take to receive the answer.
+/// The time in which a browser must receive the answer.
 const ANSWERING: Duration = Duration::from_secs(30);
 
-/// How long a connection stays after its answer, so that a browser that still sends reads the
-/// answer and not a reset.
+/// The time for which a connection stays open after its answer, so that a browser that is still
+/// sending reads the answer instead of a reset.
 const CLOSING: Duration = Duration::from_secs(1);
 
-/// How long the server rests where nothing can be read or written.
+/// The time for which the server sleeps if nothing can be read or written.
 const REST: Duration = Duration::from_millis(2);
 
-/// How long it rests after the system refused a connection, for want of descriptors for instance.
+/// The time for which it sleeps after the system refused a connection, for example because
+/// descriptors are exhausted.
 const BACKING_OFF: Duration = Duration::from_millis(100);
 
 /// Serves a page until the process ends.
 pub fn serve(listener: &TcpListener, page: &[u8], port: u16) -> Result<(), Failure> {
     let mut held: Vec<Connection<'_>> = Vec::new();
     loop {
-        // If nobody is connected, the thread sleeps until a connection comes.
+        // Without connections, the thread sleeps until one arrives.
         listener.set_nonblocking(!held.is_empty())?;
         match listener.accept() {
             Ok((stream, _)) => admit(&mut held, stream),
@@ -57,14 +58,14 @@ pub fn serve(listener: &TcpListener, page: &[u8], port: u16) -> Result<(), Failu
     }
 }
 
-/// Takes a connection in, and makes room for it if it must.
+/// Accepts a connection, and makes room for it if necessary.
 fn admit<'p>(held: &mut Vec<Connection<'p>>, stream: TcpStream) {
     if stream.set_nonblocking(true).is_err() {
         return;
     }
     let mut connection = Connection { stream, since: Instant::now(), state: State::Asking(Vec::new()) };
     if held.len() >= MAX_HELD && !make_room(held) {
-        // The answer is short, so it goes out at once or not at all.
+        // The answer is short, so it is sent at once or not at all.
         connection.answer("503 Service Unavailable", b"there are too many connections\n", false);
         connection.go_on(&[], 0);
         return;
@@ -73,7 +74,7 @@ fn admit<'p>(held: &mut Vec<Connection<'p>>, stream: TcpStream) {
 }
 
 /// Closes the connection that has waited longest without a complete request, or after its answer.
-/// False where all are being answered.
+/// Returns false if all are being answered.
 fn make_room(held: &mut Vec<Connection<'_>>) -> bool {
     let idle = held.iter().position(|connection| !matches!(connection.state, State::Answering { .. }));
     idle.map(|idle| held.remove(idle)).is_some()
@@ -82,32 +83,33 @@ fn make_room(held: &mut Vec<Connection<'_>>) -> bool {
 /// A connection of a browser.
 struct Connection<'p> {
     stream: TcpStream,
-    /// When it came into its state.
+    /// When it entered its state.
     since: Instant,
     state: State<'p>,
 }
 
 enum State<'p> {
-    /// Its request is being read: what there is of it.
+    /// The request is being read; these are its bytes so far.
     Asking(Vec<u8>),
-    /// It is being answered: the head and the body, and how many bytes of both are out.
+    /// The answer is being sent: the head and the body, and the number of bytes of both that are
+    /// sent.
     Answering { head: Vec<u8>, body: &'p [u8], sent: usize },
-    /// It has its answer.
+    /// The answer has been sent.
     Closing,
 }
 
 /// The next action for a connection.
 enum ConnectionState {
-    /// Nothing until the other end does something.
+    /// Wait for the other end.
     Waits,
-    /// It is in another state.
+    /// Continue in another state.
     Goes,
-    /// It is over.
+    /// Remove the connection.
     Over,
 }
 
 impl<'p> Connection<'p> {
-    /// Does what can be done without waiting. False where the connection is over.
+    /// Does everything that is possible without waiting. Returns false if the connection is over.
     fn go_on(&mut self, page: &'p [u8], port: u16) -> bool {
         loop {
             let (progress, limit) = match &self.state {
@@ -127,7 +129,7 @@ impl<'p> Connection<'p> {
         }
     }
 
-    /// Reads on in the request.
+    /// Reads more of the request.
     fn ask(&mut self, page: &'p [u8], port: u16) -> ConnectionState {
         let State::Asking(bytes) = &mut self.state else { return ConnectionState::Goes };
         let mut piece = [0; 4096];
@@ -146,7 +148,7 @@ impl<'p> Connection<'p> {
         ConnectionState::Goes
     }
 
-    /// Begins an answer; `is_short` leaves the body out.
+    /// Begins an answer; `is_short` omits the body.
     fn answer(&mut self, status: &str, body: &'p [u8], is_short: bool) {
         let head = format!(
             "HTTP/1.1 {status}\r\nContent-Type: text/html; charset=utf-8\r\nX-Content-Type-Options: nosniff\r\n\
@@ -191,7 +193,7 @@ impl<'p> Connection<'p> {
     }
 }
 
-/// What an I/O error means for a connection.
+/// The meaning of an I/O error for a connection.
 fn waits(error: &std::io::Error) -> ConnectionState {
     match error.kind() {
         ErrorKind::WouldBlock => ConnectionState::Waits,
@@ -200,7 +202,7 @@ fn waits(error: &std::io::Error) -> ConnectionState {
     }
 }
 
-/// The status and the body that answer the head of a request.
+/// The status and the body of the answer to a request with this head.
 fn answer<'p>(head: &str, page: &'p [u8], port: u16) -> (&'static str, &'p [u8]) {
     let mut lines = head.split("\r\n");
     let mut words = lines.next().unwrap_or_default().split(' ');

@@ -1,7 +1,8 @@
-//! `tilewright relayout --device`: the same move on a GPU, by a planned kernel.
+//! `tilewright relayout --device`: the same relayout on a GPU, by a planned kernel.
 //!
 //! Law: the memory that the kernel writes equals, byte by byte, that of the copy on the CPU.
-//! Printed figures were measured in this run, beside the driver's copy of equally many bytes.
+//! Printed figures were measured in this run; the driver's copy of equally many bytes is timed for
+//! comparison.
 
 use std::fmt::Write as _;
 
@@ -19,7 +20,7 @@ use crate::machine;
 use crate::output::Failure;
 use crate::terminal::Terminal;
 
-/// The type of words that a kernel moves for elements of a file; none if there is no such word.
+/// The element type with which a kernel moves elements of a file; None if no type has this size.
 pub fn element(kind: Kind, size: usize) -> Option<Element> {
     Some(match (kind, size) {
         (_, 1) => Element::U8,
@@ -39,8 +40,8 @@ pub struct DeviceCopyOptions<'m> {
     pub tune: Option<u32>,
 }
 
-/// The kernel of a move: of the plan that is measured now, or was measured before on this device,
-/// if it is planned for this device; else of the one that the planner chooses.
+/// The kernel of a relayout: the fastest measured plan, now or earlier on this device, if it is
+/// planned for this device; otherwise the planner's choice.
 fn planned(
     device: &Device,
     work: &Computation,
@@ -68,7 +69,7 @@ fn planned(
     planned.map_err(refused)
 }
 
-/// Copies `source` on the first GPU, compares the result with `wanted`, and reports the time.
+/// Copies `source` on the first GPU, compares the result with `wanted`, and prints the time.
 pub fn run(
     work: &Computation,
     asked: DeviceCopyOptions<'_>,
@@ -89,7 +90,7 @@ pub fn run(
 
     let mut input = device.allocate(bytes[0].max(source.len() as u64))?;
     input.write(&stream, 0, source)?;
-    // Gaps of the file are zeros; if there are no gaps, no old contents remain.
+    // Gaps of the file are zeros. Without gaps, no old contents remain.
     let mut output = device.allocate(bytes[1].max(wanted.len() as u64))?;
     let everywhere = planned.defined() * element.bytes() as usize == wanted.len();
     output.fill_bytes(&stream, if everywhere { 0xa5 } else { 0 })?;
@@ -107,8 +108,8 @@ pub fn run(
     report(&planned, &device, compiled.target(), seconds, compared, terminal)
 }
 
-/// The time of a launch, and of the driver's copy of equally many bytes: medians of alternating
-/// rounds.
+/// The seconds of a launch, and of the driver's copy of equally many bytes: medians over
+/// alternating rounds.
 fn median_seconds(
     device: &Device,
     stream: &Stream,

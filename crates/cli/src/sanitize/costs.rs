@@ -1,4 +1,4 @@
-//! What a kernel costs: bounds on a machine, and the page with pictures of banks and sectors.
+//! The costs of a kernel: bounds on a machine, and the page with pictures of banks and sectors.
 
 use std::path::Path;
 
@@ -11,16 +11,16 @@ use tilewright::sanitize::costs::{
 
 use crate::output::Failure;
 
-/// The most requests that a page shows.
+/// The largest number of requests that a page shows.
 const MAX_PICTURES: usize = 12;
-/// Bytes that a multiprocessor takes from the L2 cache in a cycle.
+/// The bytes that a multiprocessor reads from the L2 cache in a cycle.
 const L2_BYTES: f64 = 64.0;
-/// Warps whose next instruction a multiprocessor issues in a cycle.
+/// The number of warps for which a multiprocessor issues an instruction in a cycle.
 const ISSUE_SLOTS: f64 = 4.0;
-/// Lanes of a multiprocessor for transcendental functions.
+/// The lanes of a multiprocessor for transcendental functions.
 const TRANSCENDENTAL_LANES: f64 = 16.0;
 
-/// A lower bound of the time, and what gives it.
+/// A lower bound of the time, and the resource that gives it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CountedBound {
     pub what: &'static str,
@@ -28,7 +28,7 @@ pub struct CountedBound {
 }
 
 /// The lower bounds of the time on a machine, the largest first. Those of arithmetic and of issue
-/// slots are by the instructions of the PTX, of which the assembler makes fewer or more.
+/// slots are for the PTX instructions, of which the assembler makes fewer or more.
 pub fn bounds(costs: &Costs, machine: &Machine) -> Vec<CountedBound> {
     let total = costs.total();
     // Blocks of a small grid leave multiprocessors idle.
@@ -36,7 +36,7 @@ pub fn bounds(costs: &Costs, machine: &Machine) -> Vec<CountedBound> {
     let (share, cycles) = (own / f64::from(machine.multiprocessors), own * machine.clock);
     let pipes = costs.pipes();
     let lanes = |pipe: Pipe| 32.0 * pipes.get(&pipe).copied().unwrap_or(0) as f64;
-    // Loads may find a sector in the L1 cache; each sector of an array comes there once.
+    // Loads may find a sector in the L1 cache, but each sector of an array is loaded there once.
     let is_cached =
         |own: &StatementCost| own.instruction.starts_with("ld") || own.instruction.starts_with("cp.async.ca");
     let (mut cached, mut sure) = (0, 0);
@@ -50,13 +50,13 @@ pub fn bounds(costs: &Costs, machine: &Machine) -> Vec<CountedBound> {
             Factors::F16In16 => rates.matrix_16_in_16,
             Factors::Tf32 => rates.matrix_tf32,
             Factors::F8 => rates.matrix_f8,
-            // Narrower integers are no slower.
+            // Narrower integers are not slower.
             Factors::I8 | Factors::I4 | Factors::B1 => rates.matrix_i8 * if factors == Factors::I8 { 1.0 } else { 8.0 },
             Factors::F64 => rates.matrix_f64,
         };
         if rate > 0.0 { operations as f64 / rate / share } else { 0.0 }
     };
-    // Half of the rates are multiplications with an addition; pairs of halves have twice the lanes.
+    // The peak rate counts an FMA as two operations; packed halves have twice the lanes.
     let arithmetic = (2.0 * (lanes(Pipe::Float) + lanes(Pipe::Half) / 2.0) / rates.f32)
         .max(2.0 * lanes(Pipe::Double) / rates.f64)
         .max(lanes(Pipe::Transcendental) / TRANSCENDENTAL_LANES / (cycles / share))
@@ -77,7 +77,7 @@ pub fn bounds(costs: &Costs, machine: &Machine) -> Vec<CountedBound> {
     all.into_iter().map(|(what, seconds)| CountedBound { what, seconds }).collect()
 }
 
-/// A time.
+/// A time as text.
 fn time(seconds: f64) -> String {
     match seconds {
         seconds if seconds >= 1e-3 => format!("{:.2} ms", seconds * 1e3),
@@ -86,7 +86,7 @@ fn time(seconds: f64) -> String {
     }
 }
 
-/// The bounds as text, and whether asynchronous copies keep the memory busy.
+/// The bounds as text, with a note on whether asynchronous copies keep the memory busy.
 pub fn bounds_text(costs: &Costs, machine: &Machine) -> String {
     let bounds = bounds(costs, machine);
     let mut out = format!("at least, on {}:\n", machine.name);
@@ -106,7 +106,7 @@ pub fn bounds_text(costs: &Costs, machine: &Machine) -> String {
     out
 }
 
-/// The page: source beside counts, bounds, and the requests with the most to spare.
+/// The page: the source with counts, the bounds, and the requests with the largest excess cost.
 pub fn page(costs: &Costs, ptx: &str, file: &Path, machine: Option<&Machine>, entry: &str) -> String {
     let mut sources = SourceTexts::in_folder(file.parent().unwrap_or(Path::new("")));
     let mut page = Page::new(format!("Costs of {entry}"), Theme::Auto);
@@ -161,7 +161,7 @@ fn lanes(mask: u32) -> impl Iterator<Item = usize> {
     (0..32).filter(move |lane| mask >> lane & 1 == 1)
 }
 
-/// The words of 4 bytes that lanes touch, in lines of 128 bytes.
+/// The 4-byte words that lanes touch, in lines of 128 bytes.
 fn touched(request: &LaneRequest, mask: u32, banks: bool) -> Touched {
     let words = LINE_BYTES / WORD_BYTES;
     let word_of = |lane: usize| {
@@ -195,7 +195,7 @@ fn picture_of_sectors(page: &mut Page, array: &str, own: &LaneRequest) {
 }
 
 fn picture_of_banks(page: &mut Page, own: &LaneRequest) {
-    // The phase in which most words of a bank are wanted.
+    // The phase in which a bank must serve the most words.
     let together = phase_lanes(own.bytes);
     let phases = (0..32).step_by(together).map(|first| {
         let mask = own.mask & (u32::MAX >> (32 - together)) << first;
@@ -207,7 +207,7 @@ fn picture_of_banks(page: &mut Page, own: &LaneRequest) {
     page.figure(&request(&heading, &touched(own, mask, true), Style::default()));
 }
 
-/// Checks the name of the file of a page.
+/// Checks the file name of a page.
 pub fn check_page(path: &Path) -> Result<(), Failure> {
     match path.extension().is_some_and(|own| own.eq_ignore_ascii_case("html")) {
         true => Ok(()),

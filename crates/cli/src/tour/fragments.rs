@@ -1,4 +1,4 @@
-//! Steps 5 to 7: which thread holds what, from one instruction to the tile.
+//! Steps 5 to 7: thread-value layouts, from one instruction to the tile.
 
 use super::memory::{BANK_BYTES, BANKS, ELEMENT};
 use super::{Stop, Tour, everywhere, owned};
@@ -14,7 +14,7 @@ fn owners(map: &Map, threads: i64, rows: i64, columns: i64) -> Result<Vec<Option
     let mut cells = vec![None; usize::try_from(rows * columns)?];
     for index in 0..map.size() {
         if let Some(cell) = cells.get_mut(usize::try_from(map.at(index)?)?) {
-            // Where several threads hold a cell, the first is shown.
+            // If several threads hold a cell, the first is shown.
             cell.get_or_insert((index % threads, index / threads));
         }
     }
@@ -143,8 +143,8 @@ pub fn operands(tour: &mut Tour) -> Result<(), Stop> {
     Ok(())
 }
 
-/// The most words that one bank must serve when the lanes of a warp load a pair of values each, and
-/// at how many places the layout was evaluated to find it.
+/// The largest number of words that one bank must serve when each lane of a warp loads a pair of
+/// values, and the number of indices at which the layout was evaluated.
 fn deepest(load: &Map) -> Result<(usize, i64), Stop> {
     let (mut most, mut tested) = (0, 0);
     for warp in 0..THREADS / LANES {

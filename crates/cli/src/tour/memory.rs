@@ -4,7 +4,7 @@ use super::{Stop, Tour, everywhere, owned};
 use crate::picture::{Axis, Paint, Picture, Window, grid};
 use tilewright::explain::map::Map;
 
-/// Room for one picture of the tour.
+/// The space for one picture of the tour.
 const WINDOW: Window = Window { columns: 96, rows: 8 };
 
 /// The bytes of a half-precision number.
@@ -144,8 +144,8 @@ fn group_picture(map: &Map) -> Picture {
     })
 }
 
-/// The most lanes that meet in one bank group when eight lanes load the same piece of eight
-/// consecutive rows, and at how many places the layout was evaluated to find it.
+/// The largest number of lanes that access one bank group when eight lanes load the same piece of
+/// eight consecutive rows, and the number of indices at which the layout was evaluated.
 fn worst(map: &Map) -> Result<(usize, i64), Stop> {
     let (mut most, mut tested) = (0, 0);
     for rows in 0..16 {

@@ -1,4 +1,4 @@
-//! Step 8: the product itself, with no address in it that is not the value of a layout.
+//! Step 8: the GEMM itself, in which every address is the value of a layout.
 
 use super::fragments::{LANES, THREADS};
 use super::{Stop, Tour, everywhere};
@@ -28,7 +28,7 @@ fn write(memory: &mut [i64], at: usize) -> Result<&mut i64, Stop> {
     memory.get_mut(at).ok_or_else(|| Stop(format!("address {at} is outside")))
 }
 
-/// A matrix of small whole numbers that repeats nowhere within a tile.
+/// A matrix of small integers that does not repeat within a tile.
 fn filled(count: usize, factor: usize) -> Vec<i64> {
     (0..count).map(|at| i64::try_from(at * factor % 8191 % 13).unwrap_or(0) - 6).collect()
 }
@@ -86,7 +86,7 @@ struct Layouts {
 }
 
 impl Layouts {
-    /// The registers of all threads, thread fastest, after the whole of k.
+    /// The registers of all threads, thread fastest, after the loop over all of K.
     fn tile(&self, a: &[i64], b: &[i64]) -> Result<Vec<i64>, Stop> {
         let threads = usize::try_from(THREADS)?;
         let mut accumulators = vec![0; threads * 128];
@@ -111,7 +111,7 @@ impl Layouts {
         Ok(accumulators)
     }
 
-    /// The shared block, filled from block (`row`, `step`) of a matrix.
+    /// The shared memory block, filled from block (`row`, `step`) of a matrix.
     fn copied(&self, matrix: &[i64], blocks: &Offsets, row: usize, step: usize) -> Result<Vec<i64>, Stop> {
         let tile = 128 * 64;
         let mut shared = vec![0; tile];
@@ -121,8 +121,8 @@ impl Layouts {
         Ok(shared)
     }
 
-    /// What the hardware does: gather the pieces from the lanes of a warp, multiply, and add to the
-    /// lanes' registers.
+    /// The operation of the hardware: gathers the pieces from the lanes of a warp, multiplies, and
+    /// adds to the lanes' registers.
     fn instruction(&self, a: Fragment<'_>, b: Fragment<'_>, c: (&mut [i64], usize)) -> Result<(), Stop> {
         let (piece_a, piece_b) = (a.gathered(&self.piece_a, 16 * 16)?, b.gathered(&self.piece_b, 8 * 16)?);
         let lanes = usize::try_from(LANES)?;
@@ -139,7 +139,7 @@ impl Layouts {
     }
 }
 
-/// The number of a register among those of all threads.
+/// The index of a register among those of all threads.
 fn register(lane: usize, warp: usize, value: usize) -> usize {
     lane + 32 * warp + 128 * value
 }

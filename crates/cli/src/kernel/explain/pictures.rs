@@ -1,8 +1,8 @@
 //! Pictures of the layouts of a tile program: distributions over threads, and tiles in shared
 //! memory.
 //!
-//! Law: values of one shape and one layout share a picture. Nothing is computed here but what the
-//! explanation says.
+//! Law: values with the same shape and layout share a picture. Nothing is computed here; pictures
+//! show the contents of the explanation.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use crate::output::{Failure, Saving, write_file};
 use crate::picture;
 use crate::terminal::Terminal;
 
-/// Values of one shape and one layout.
+/// Values with the same shape and layout.
 struct Alike<'e> {
     names: Vec<&'e str>,
     first: &'e Choice,
@@ -29,7 +29,7 @@ fn alike(explained: &Explanation) -> Vec<Alike<'_>> {
             None => found.push(Alike { names: vec![&choice.name], first: choice }),
         }
     }
-    // A scalar makes no picture, nor does a tile that no thread holds.
+    // A scalar has no picture, and neither does a tile that no thread holds.
     let taken = |own: &Alike<'_>| explained.staged.iter().any(|staged| !staged.is_read && staged.name == own.names[0]);
     found.retain(|own| own.first.held.size() > 1 && !taken(own));
     found
@@ -49,7 +49,7 @@ fn corner(heading: &str, held: &Held, shape: &[i64]) -> Result<Figure<'static>, 
     Ok(tiles::held_corner(heading, &held.layout().map_err(refused)?, shape, Style::default())?)
 }
 
-/// A few lines of a stage, with the banks in which they lie.
+/// A few lines of a stage, with their banks.
 fn staged_figure(staged: &Staged, style: Style) -> Result<Figure<'static>, Failure> {
     Ok(tiles::staged(&staged.layout, staged.bits, style)?)
 }
@@ -57,7 +57,7 @@ fn staged_figure(staged: &Staged, style: Style) -> Result<Figure<'static>, Failu
 fn more(next: &NextBest, explained: &Explanation) -> String {
     let share = 100.0 * (next.cycles / explained.cycles.max(1.0) - 1.0);
     let because: Vec<String> = next.because.iter().map(|(what, more)| format!("{what} {more:+.0}")).collect();
-    // If the search could not prove that there is no cheaper one.
+    // The search may not have proved that there is no cheaper layout.
     let at_most = if next.bound < next.cycles { "at most " } else { "" };
     match (next.cycles > explained.cycles, because.is_empty()) {
         (false, _) => "the same".to_string(),
@@ -66,7 +66,7 @@ fn more(next: &NextBest, explained: &Explanation) -> String {
     }
 }
 
-/// The pictures on the terminal.
+/// Prints the pictures to the terminal.
 pub fn show(explained: &Explanation, terminal: &mut Terminal) -> Result<(), Failure> {
     let colours = picture::colours(terminal.colour);
     let style = Style { medium: draw::Medium::Terminal, ..Style::default() };
@@ -87,7 +87,7 @@ pub fn show(explained: &Explanation, terminal: &mut Terminal) -> Result<(), Fail
     Ok(())
 }
 
-/// The page, or the picture of one value, in a file whose name says the format.
+/// Writes the page, or the picture of one value, to a file whose extension gives the format.
 pub fn save(
     name: &str,
     explained: &Explanation,
