@@ -1,6 +1,7 @@
 //! Costs of memory accesses, and changes that lower them.
 //!
-//! Law: the numbers are those of the crate that the command uses; Python gives them names.
+//! Law: the numbers are those of the crate that the command uses; this module only names them in
+//! Python.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -35,7 +36,7 @@ fn storage(py: Python<'_>, value: &Value) -> PyResult<Storage> {
     }
 }
 
-/// A tile whose offsets are known.
+/// A tile without parameters.
 fn tile(py: Python<'_>, value: &Value) -> PyResult<Composed> {
     match value {
         Value::Layout(AnyLayout::Composed(map)) => Ok(Composed::clone(map)),
@@ -146,7 +147,7 @@ pub fn access_of<'py>(
     Ok(fields)
 }
 
-/// Refuses the number of a phase or request that does not exist.
+/// An error if a phase or request with this number does not exist.
 fn known(number: usize, count: usize, what: &str) -> PyResult<()> {
     if number < count {
         return Ok(());

@@ -1,7 +1,7 @@
-//! Layouts at arrays of indices, without a loop in Python.
+//! Layouts evaluated at arrays of indices, without a loop in Python.
 //!
-//! Law: `L(array)` has at each position the value of `L` at the index there, and `L(i, j)` of
-//! arrays the value at the broadcast coordinates.
+//! Law: `L(array)` contains at each position the value of `L` at the array's index there. `L(i, j)`
+//! for arrays contains the values at the broadcast coordinates.
 
 use numpy::ndarray::{ArrayD, Dimension, IxDyn};
 use numpy::{
@@ -75,7 +75,7 @@ pub fn all<'py>(py: Python<'py>, layout: &AnyLayout) -> PyResult<Bound<'py, PyAn
     Ok(PyArray1::from_vec(py, values).into_any())
 }
 
-/// Whether an object is an array of NumPy, which then has been imported.
+/// Whether an object is a NumPy array. If NumPy is not imported, it is not.
 fn is_array(object: &Bound<'_, PyAny>) -> bool {
     let plain = object.is_exact_instance_of::<PyInt>() || object.is_none() || object.cast::<Object>().is_ok();
     !plain
@@ -83,7 +83,7 @@ fn is_array(object: &Bound<'_, PyAny>) -> bool {
         && object.cast::<PyUntypedArray>().is_ok()
 }
 
-/// An array of integers as one of 64 bits.
+/// An array of integers, converted to 64 bits.
 fn integers<'py>(object: &Bound<'py, PyAny>) -> PyResult<PyReadonlyArrayDyn<'py, i64>> {
     let array = object.cast::<PyUntypedArray>()?;
     let kind = array.dtype().kind();

@@ -15,7 +15,7 @@ use crate::interrupt::interruptible;
 use crate::picture::Picture;
 use crate::refusal;
 
-/// Whether a claim holds, the claim, and its proof or counterexample; None if it is undecided.
+/// Whether a claim holds (None if it is undecided), the claim, and its proof or counterexample.
 type Verdict = (Option<bool>, String, String);
 
 fn verdict(finding: Finding) -> Verdict {
@@ -31,7 +31,7 @@ fn verdict(finding: Finding) -> Verdict {
 pub fn check_equal(py: Python<'_>, left: &Bound<'_, PyAny>, right: &Bound<'_, PyAny>) -> PyResult<Verdict> {
     let texts = (left.extract::<String>(), right.extract::<String>());
     let (left, right): (Value, Value) = match &texts {
-        // Both texts have the same sizes.
+        // Both texts have the same parameters.
         (Ok(left), Ok(right)) => {
             let pair = evaluate_pair(left, right, &Environment::new());
             let [left, right] = pair

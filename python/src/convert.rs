@@ -1,8 +1,9 @@
 //! Conversion from Python's integers, tuples and texts to values of the language, and back.
 //!
-//! Law: shapes, strides and coordinates are plain Python: an integer is an integer, a tuple is a
-//! tuple of the same nesting, and `None` is `_`. So `(8,)` is the tuple of one extent and `(8)` the
-//! extent. Text is a program of the language. A value that goes to Python and back is unchanged.
+//! Law: shapes, strides and coordinates are plain Python objects: an integer is an integer, a tuple
+//! is a tuple with the same nesting, and `None` is `_`. So `(8,)` is a tuple with one extent, and
+//! `(8)` is the extent. A string is a program of the language. A value that is converted to Python
+//! and back is unchanged.
 
 use std::cell::RefCell;
 
@@ -20,8 +21,8 @@ use crate::object::{self, Object};
 use crate::{notes, refusal};
 
 /// The elements of a sequence. `Vec::extract` reserves memory for the length that the sequence
-/// reports, and aborts the process if there is not enough, as for `range(2**50)`; so the memory is
-/// requested fallibly first.
+/// reports, and aborts the process if there is not enough, as for `range(2**50)`. So this function
+/// first requests the memory in a way that can fail.
 ///
 /// Errors: there is not enough memory (`MemoryError`); as `Vec::extract`.
 pub fn list<'py, T: FromPyObjectOwned<'py>>(object: &Bound<'py, PyAny>) -> PyResult<Vec<T>> {
@@ -41,7 +42,7 @@ pub fn lists<'py, T: FromPyObjectOwned<'py>>(object: &Bound<'py, PyAny>) -> PyRe
 
 /// The value of an object.
 ///
-/// Errors: it has none (`TypeError`); the language refuses it.
+/// Errors: the object has no value (`TypeError`); the language refuses it.
 pub fn value(object: &Bound<'_, PyAny>) -> PyResult<Value> {
     nested(object, 0)
 }
@@ -99,7 +100,7 @@ pub fn plain(object: &Bound<'_, PyAny>) -> Option<Value> {
     Some(integers(object.cast_exact::<PyTuple>().ok()?, 0)?.into())
 }
 
-/// The tree of nested tuples of integers. None for any other tuple, and if the tuple is no tree.
+/// The tree of nested tuples of integers. None for any other tuple, and if the tuple is not a tree.
 fn integers(items: &Bound<'_, PyTuple>, depth: usize) -> Option<Tree<i64>> {
     if depth > MAX_DEPTH {
         return None;
@@ -118,8 +119,8 @@ fn integers(items: &Bound<'_, PyTuple>, depth: usize) -> Option<Tree<i64>> {
     Tree::tuple(&modes.collect::<Option<SmallVec<[Tree<i64>; 4]>>>()?).ok()
 }
 
-/// The layout of a shape and strides that are 64-bit integers or tuples of them, with the same
-/// nesting. None for anything else, and if they make no layout.
+/// The layout of a shape and strides that are 64-bit integers, or tuples of them with the same
+/// nesting. None for anything else, and if they do not make a layout.
 pub fn pairs(shape: &Bound<'_, PyAny>, stride: &Bound<'_, PyAny>) -> Option<Layout> {
     let mut written = WrittenLayout::default();
     written.write(shape, stride, 0)?;
@@ -134,15 +135,15 @@ pub fn pairs(shape: &Bound<'_, PyAny>, stride: &Bound<'_, PyAny>) -> Option<Layo
     Layout::from_tree(Tree::new(profile, written.leaves).ok()?).ok()
 }
 
-/// Nodes of a profile in preorder, as [`Profile::nodes`] has them.
+/// The nodes of a profile in preorder, as in [`Profile::nodes`].
 type Nodes = SmallVec<[u16; 16]>;
 
 thread_local! {
-    /// The last profile: layouts often come in series with the same nesting.
+    /// The last profile, because consecutive layouts often have the same nesting.
     static LAST: RefCell<Option<(Nodes, Profile)>> = const { RefCell::new(None) };
 }
 
-/// The profile of the next nodes.
+/// The profile with these nodes.
 fn nested_as(nodes: &mut impl ExactSizeIterator<Item = u16>) -> Option<Profile> {
     let rest = nodes.len();
     let node = usize::from(nodes.next()?);

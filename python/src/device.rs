@@ -1,9 +1,9 @@
 //! Kernels on devices.
 //!
 //! Law: a launch is checked as in Rust: types, layouts, sizes and facts, then the limits of the
-//! driver. The result of the check is cached by shapes and strides, so the next launch with the
-//! same ones only reads the addresses. The launches of library functions are cached in [`Calls`].
-//! If all written arrays are empty, nothing is launched.
+//! driver. The result of the check is cached by shapes and strides, so that the next launch with
+//! the same shapes and strides only reads the addresses. The launches of library functions are
+//! cached in [`Calls`]. If all written arrays are empty, nothing is launched.
 
 mod calls;
 mod xla;
@@ -29,7 +29,7 @@ use crate::kernel::program::{Program, bits_of, sizes_of};
 use crate::refusal;
 use crate::writes::Writes;
 
-/// The most sets of shapes for which a kernel is kept ready.
+/// The largest number of sets of shapes for which a prepared kernel is kept.
 const KEPT: usize = 64;
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -41,11 +41,11 @@ pub(crate) struct Opened {
     pub(crate) device: Device,
     /// The problems that were planned for the device in this process.
     pub(crate) problems: AskedProblems,
-    /// By their handles, of which there are few.
+    /// The streams by their handles; there are few.
     streams: Mutex<Vec<(usize, Arc<Stream>)>>,
 }
 
-/// The device of an ordinal, opened once.
+/// The device with an ordinal, which is opened once.
 pub(crate) fn opened(py: Python<'_>, ordinal: usize) -> PyResult<Arc<Opened>> {
     static DEVICES: OnceLock<Mutex<HashMap<usize, Arc<Opened>>>> = OnceLock::new();
     let devices = DEVICES.get_or_init(Mutex::default);
@@ -57,7 +57,7 @@ pub(crate) fn opened(py: Python<'_>, ordinal: usize) -> PyResult<Arc<Opened>> {
     Ok(locked(devices).entry(ordinal).or_insert(opened).clone())
 }
 
-/// The device of a number.
+/// The device with an ordinal.
 ///
 /// Errors: there is no driver (E0801), or no such device (E0803).
 pub fn device(py: Python<'_>, ordinal: usize) -> PyResult<Device> {
@@ -65,7 +65,7 @@ pub fn device(py: Python<'_>, ordinal: usize) -> PyResult<Device> {
 }
 
 impl Opened {
-    /// The stream of a handle.
+    /// The stream with a handle.
     fn stream(&self, handle: usize) -> Arc<Stream> {
         let mut streams = locked(&self.streams);
         if let Some((_, known)) = streams.iter().find(|(own, _)| *own == handle) {
@@ -77,10 +77,10 @@ impl Opened {
     }
 }
 
-/// The kernel at the sizes of arrays of certain shapes.
+/// A kernel prepared for arrays with certain shapes and strides.
 struct Ready {
     device: usize,
-    /// Shapes and strides, and the given sizes.
+    /// The shapes and strides of the arrays, and the given sizes.
     arrays: Vec<Array>,
     given: Vec<(String, i64)>,
     writes: Vec<bool>,
@@ -89,8 +89,8 @@ struct Ready {
 }
 
 impl Ready {
-    /// Launches the kernel on arrays of the shapes and strides that it was prepared for, each from
-    /// this many elements before its first one on.
+    /// Launches the kernel on arrays with the shapes and strides for which it was prepared. Each
+    /// array begins this many elements before its first element.
     fn launch<'a>(
         &mut self,
         stream: usize,
@@ -110,12 +110,12 @@ impl Ready {
     }
 }
 
-/// The numbers of a launch: name, type and bits of each.
+/// The scalar arguments of a launch: the name, type and bits of each.
 type Bits<'a> = SmallVec<[(&'a str, Element, u64); 4]>;
 
-/// The bits of the numbers that a kernel takes, of the values given by name.
+/// The bits of the scalar arguments of a kernel, from the values given by name.
 ///
-/// Errors: a number is not given (`TypeError`), or is none of its type.
+/// Errors: a scalar is missing (`TypeError`), or is not a number of its type.
 fn bits_of_all<'a>(known: &'a [(String, Element)], given: Option<&Bound<'_, PyDict>>) -> PyResult<Bits<'a>> {
     let bits = known.iter().map(|(name, element)| {
         let value = given.map(|given| given.get_item(name)).transpose()?.flatten();
@@ -125,7 +125,7 @@ fn bits_of_all<'a>(known: &'a [(String, Element)], given: Option<&Bound<'_, PyDi
     bits.collect()
 }
 
-/// The stream that the library of arrays works on.
+/// The current stream of the library of the arrays.
 fn stream_of(py: Python<'_>, device: usize, arrays: &[Array]) -> PyResult<usize> {
     match arrays.iter().find_map(|array| array.stream) {
         Some(handle) => Ok(handle),
@@ -235,7 +235,7 @@ impl Launcher {
 }
 
 impl Launcher {
-    /// Whether all written arrays are empty, if some arrays are.
+    /// Whether all written arrays are empty. It is called if some array is empty.
     ///
     /// Errors: as `Program::check_elements`; a written array is not empty (`ValueError`).
     fn is_over_nothing(&self, py: Python<'_>, read: &[Array]) -> PyResult<bool> {
@@ -253,7 +253,7 @@ impl Launcher {
         )))
     }
 
-    /// The kernel ready for arrays of a device, with the sizes that are not taken from arrays.
+    /// The prepared kernel for arrays on a device, with the sizes that do not come from arrays.
     fn ready(
         &self,
         py: Python<'_>,
@@ -272,8 +272,7 @@ impl Launcher {
         if let Some(known) = locked(&self.ready).iter().rfind(|known| fits(known)) {
             return Ok(known.clone());
         }
-        // Another thread may wait here for the interpreter lock of Python, so no other lock is
-        // held.
+        // Another thread may wait here for the interpreter's lock, so no other lock is held.
         let made = Arc::new(Mutex::new(self.ready_for(py, device, read, given, bits)?));
         let mut ready = locked(&self.ready);
         if ready.len() >= KEPT {
@@ -283,7 +282,7 @@ impl Launcher {
         Ok(made)
     }
 
-    /// Launches the kernel on arrays of a device, with the sizes that are not taken from arrays and
+    /// Launches the kernel on arrays of a device, with the sizes that do not come from arrays and
     /// with the scalar arguments.
     fn launch_read(
         &self,
@@ -296,8 +295,8 @@ impl Launcher {
     ) -> PyResult<()> {
         let stream = stream_of(py, device, read)?;
         let ready = self.ready(py, device, read, given, bits)?;
-        // Exceptions are created without holding a lock, because that may let another thread run,
-        // which would wait for it.
+        // Exceptions are created without holding a lock, because creating one may let another
+        // thread run, which would wait for the lock.
         let blocks = locked(&ready).kernel.sizes().grid();
         if let Some(grid) = grid.filter(|grid| *grid != blocks) {
             let name = self.program.get().kernel.name();
@@ -309,7 +308,7 @@ impl Launcher {
         launched.map_err(|error| refusal::of_gpu(py, &error))
     }
 
-    /// The error that arrays are not all on one device.
+    /// The error for arrays that are on different devices.
     fn mixed(&self, one: usize, other: usize, arrays: &[Array]) -> PyErr {
         let program = self.program.get().kernel.program();
         let names: Vec<&str> = program.tensors().map(|buffer| buffer.name.as_str()).collect();
@@ -330,7 +329,7 @@ impl Launcher {
         Ok(locked(&self.compiled).entry(device).or_insert(compiled).clone())
     }
 
-    /// The kernel for arrays of these shapes.
+    /// The prepared kernel for arrays with these shapes.
     fn ready_for(
         &self,
         py: Python<'_>,

@@ -1,13 +1,13 @@
 //! Arrays of other libraries: addresses and layouts of their elements.
 //!
-//! Accepted are: tensors of PyTorch, on the host and on CUDA devices, with bf16 and fp8, by their
-//! own methods, which take a tenth of the time of a protocol; arrays of CUDA by
-//! `__cuda_array_interface__` (CuPy, Numba, JAX); and arrays of NumPy and everything else with
+//! Supported are: tensors of PyTorch, on the host and on CUDA devices, including bf16 and fp8, by
+//! their own methods, which take a tenth of the time of a protocol; CUDA arrays by
+//! `__cuda_array_interface__` (CuPy, Numba, JAX); and NumPy arrays and other objects with
 //! `__array_interface__`. Nothing is copied. Strides are counted in elements, so strides that are
-//! no multiple of an element are refused.
+//! not multiples of an element are refused.
 //!
-//! An [`Array`] is a snapshot: an address, not a loan. The caller that reads or writes there keeps
-//! the object alive.
+//! An [`Array`] is a snapshot with an address; it does not borrow the memory. The caller that reads
+//! or writes the memory keeps the object alive.
 //!
 //! Reason for unsafe code: the descriptions of memory and streams by other libraries are trusted.
 #![allow(unsafe_code)]
@@ -44,20 +44,20 @@ pub struct Array {
     pub device: Option<usize>,
     /// Whether it is read-only.
     pub read_only: bool,
-    /// The offsets of elements, in memory as one axis, for tensors of this package with modes that
+    /// The offsets of the elements, in memory as one axis, for tensors of this package whose modes
     /// strides cannot describe.
     pub layout: Option<Box<AnyLayout>>,
     /// The current stream of its library, if the library reported it.
     pub stream: Option<usize>,
-    /// Makes a row-major copy of it, by a function of its library.
+    /// An expression that makes a row-major copy of it, by a function of its library.
     pub copied_by: &'static str,
 }
 
 impl Array {
     /// The memory of an object.
     ///
-    /// Errors: it is no array (`TypeError`); its element type, or its strides, are not supported
-    /// (`ValueError`).
+    /// Errors: it is not an array (`TypeError`); its element type, or its strides, are not
+    /// supported (`ValueError`).
     pub fn of(object: &Bound<'_, PyAny>) -> PyResult<Array> {
         let mut array = Array::read(object)?;
         settle(&array.shape, &mut array.strides);
@@ -86,8 +86,8 @@ impl Array {
         )))
     }
 
-    /// A tensor of PyTorch, and of no class that is derived from its own, on a CUDA device; None of
-    /// another one, or if it has no memory.
+    /// An object of PyTorch's own tensor class, not of a derived class, on a CUDA device. None for
+    /// another tensor, and if it has no memory.
     pub fn of_plain_cuda_tensor(tensor: &Bound<'_, PyAny>) -> Option<Array> {
         let read = Array::of_exchange(tensor).or_else(|| Array::of_torch(tensor).ok().flatten());
         let mut array = read.filter(|array| array.device.is_some())?;
@@ -122,8 +122,8 @@ impl Array {
         }))
     }
 
-    /// A tensor of PyTorch by the function table of DLPack: one call instead of five; None if there
-    /// is no table, or its answer is not usable for kernels.
+    /// A PyTorch tensor by the function table of DLPack: one call instead of five. None if there is
+    /// no table, or if kernels cannot use its answer.
     fn of_exchange(object: &Bound<'_, PyAny>) -> Option<Array> {
         static TABLE: PyOnceLock<Option<Table>> = PyOnceLock::new();
         let table = TABLE.get_or_init(object.py(), || ExchangeApi::from_object(object.as_borrowed()).ok()?.map(Table));
@@ -139,7 +139,8 @@ impl Array {
             let (shape, strides): (SmallVec<[i64; 6]>, SmallVec<[i64; 6]>) = match axes {
                 0 => (SmallVec::new(), SmallVec::new()),
                 _ if tensor.shape.is_null() || tensor.strides.is_null() => return None,
-                // SAFETY: the table guarantees that this many numbers are there, during this call.
+                // SAFETY: the table guarantees that these arrays have this many numbers during this
+                // call.
                 _ => unsafe {
                     let numbers = |from: *mut i64| std::slice::from_raw_parts(from, axes);
                     (numbers(tensor.shape).into(), numbers(tensor.strides).into())
@@ -179,7 +180,7 @@ impl Array {
         }
         let element = match named(&text) {
             Some(element) => element,
-            // Types that NumPy only knows by name: bf16 and fp8.
+            // Types that NumPy knows only by name: bf16 and fp8.
             None => operand::element(&object.getattr("dtype")?)?,
         };
         let bytes = i64::from(element.bytes());
@@ -221,7 +222,7 @@ impl Array {
         self.shape.contains(&0)
     }
 
-    /// The number of elements from the first in memory to the last; None if a stride is negative.
+    /// The number of elements from the first to the last in memory; None if a stride is negative.
     pub fn span(&self) -> Option<i64> {
         if self.is_empty() {
             return Some(0);
@@ -248,9 +249,9 @@ impl Array {
         }
     }
 
-    /// The alignment of the memory in elements, for copies of 16 bytes: the greatest power of two
-    /// that divides the address of the first one, up to 16 bytes. On the host, where nothing
-    /// depends on it, 16.
+    /// The alignment of the memory in elements, for copies of 16 bytes: the largest power of two,
+    /// up to 16 bytes, that divides the address of the first one. It is 16 on the host, where
+    /// nothing depends on it.
     pub fn alignment(&self) -> i64 {
         match self.before() {
             0 => 16,
@@ -277,8 +278,8 @@ impl Array {
             })
     }
 
-    /// The rows along the last axis as a matrix; None if they are not equally far apart, or of an
-    /// array without axes.
+    /// The rows along the last axis as a matrix. None if their distances differ, or if the array
+    /// has no axes.
     pub fn rows(mut self) -> Option<Array> {
         let (length, leading) = self.shape.split_last()?;
         let steps = self.strides.get(..leading.len())?;
@@ -305,7 +306,7 @@ impl Array {
         )))
     }
 
-    /// The memory from this many elements before the first one on, as one axis.
+    /// The memory as one axis that begins this many elements before the first one.
     ///
     /// The caller guarantees that they are in the same allocation.
     pub fn since(self, before: i64) -> Array {
@@ -324,7 +325,7 @@ impl Array {
         format!("({}):({})", list(&self.shape), list(&self.strides))
     }
 
-    /// The memory, for a launch: from this many elements before the first one to the last.
+    /// The memory for a launch: from this many elements before the first one up to the last.
     pub fn memory(&self, device: &Device, before: i64) -> BorrowedMemory {
         let (elements, bytes) = (self.span().unwrap_or(0).saturating_add(before), u64::from(self.element.bytes()));
         let address = self.address.saturating_sub(before.unsigned_abs() * bytes);
@@ -335,7 +336,7 @@ impl Array {
     }
 }
 
-/// Makes a row-major copy of a tensor of PyTorch.
+/// An expression that makes a row-major copy of a PyTorch tensor.
 const TORCH_COPY: &str = "`x.contiguous()`";
 
 /// PyTorch's table of functions.
@@ -383,7 +384,7 @@ fn torch_element(dtype: &Bound<'_, PyAny>) -> PyResult<Element> {
     Ok(element)
 }
 
-/// The element type of a `typestr`, little-endian.
+/// The element type of a little-endian `typestr`.
 fn named(text: &str) -> Option<Element> {
     match text.trim_start_matches(['<', '|', '=']) {
         "f8" => Some(Element::F64),
@@ -409,7 +410,7 @@ pub fn is_torch(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     }
 }
 
-/// The class of tensors of PyTorch, if it was imported.
+/// PyTorch's class of tensors; None if PyTorch was not imported.
 pub fn torch<'py>(py: Python<'py>) -> PyResult<Option<&'py Bound<'py, PyType>>> {
     static TENSOR: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     if let Some(class) = TENSOR.get(py) {
@@ -417,13 +418,13 @@ pub fn torch<'py>(py: Python<'py>) -> PyResult<Option<&'py Bound<'py, PyType>>> 
     }
     let modules = py.import("sys")?.getattr("modules")?;
     let Ok(module) = modules.get_item("torch") else { return Ok(None) };
-    // During its import there are no tensors yet.
+    // While PyTorch is being imported, there are no tensors yet.
     let Ok(class) = module.getattr("Tensor") else { return Ok(None) };
     let class = class.cast_into::<PyType>()?.unbind();
     Ok(Some(TENSOR.get_or_init(py, || class).bind(py)))
 }
 
-/// The current stream of PyTorch on a device; the default stream if it was not imported.
+/// The current stream of PyTorch on a device; the default stream if PyTorch was not imported.
 pub fn current_stream(py: Python<'_>, device: usize) -> PyResult<usize> {
     static CURRENT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     if torch(py)?.is_none() {

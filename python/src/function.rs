@@ -1,10 +1,9 @@
 //! The functions of the language, as functions and as methods.
 //!
-//! Law: there is one table, the language's. A row of it is a callable object of the module, and a
-//! method of each class whose values its first argument may be; arguments are passed by position or
-//! by the names of the signature. `None` is `_`, and for an optional argument it means that the
+//! Law: there is one table, the language's. Each row is a callable object of the module, and a
+//! method of each class whose values its first argument may be. Arguments are passed by position or
+//! by the names of the signature. `None` is `_`; for an optional argument it means that the
 //! argument is missing.
-//! be left out it leaves it out.
 
 use pyo3::Borrowed;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -217,11 +216,11 @@ impl Function {
     }
 }
 
-/// The most arguments of most calls.
+/// The number of arguments that most calls do not exceed.
 const FEW: usize = 3;
 
-/// The arguments that are layouts, if all are layouts, integers and tuples of integers and there
-/// are few; the values of the others are stored.
+/// The arguments, if there are few and all are layouts, integers and tuples of integers. The values
+/// of those that are not layouts are stored.
 fn plain<'a, 'py>(
     arguments: &'a Bound<'py, PyTuple>,
     own: &mut [Value; FEW],
@@ -233,7 +232,7 @@ fn plain<'a, 'py>(
     for ((argument, layout), own) in arguments.iter_borrowed().zip(&mut layouts).zip(own) {
         match argument.cast_exact::<Layout>() {
             Ok(found) if found.as_super().get().is_own() => *layout = Some(found),
-            // It is refused when its value is needed.
+            // Such a value is refused later, when it is needed.
             Ok(_) => return None,
             Err(_) => *own = convert::plain(&argument)?,
         }
@@ -242,7 +241,8 @@ fn plain<'a, 'py>(
 }
 
 impl Function {
-    /// All arguments by place; none if no way of calling the function has these names.
+    /// All arguments in the order of the signature; None if no form of the function has these
+    /// names.
     fn placed(&self, given: &[Value], names: &[(&str, Value)]) -> Option<Vec<Value>> {
         self.row.ways().find_map(|way| {
             let named = way
@@ -256,7 +256,7 @@ impl Function {
     }
 }
 
-/// Functions of layouts that cut a tensor of a kernel, and the methods that do.
+/// Functions of layouts that give a part of a kernel's tensor, and the corresponding methods.
 const CUTS: [(&str, &str); 6] = [
     ("composition", "compose"),
     ("group", "group"),
@@ -265,11 +265,11 @@ const CUTS: [(&str, &str); 6] = [
     ("select", "select"),
     ("zipped_divide", "zipped_divide"),
 ];
-/// Functions that return a property of a layout, and so also of a tensor of a kernel.
+/// Functions that return a property of a layout, which kernel tensors also have.
 const TELLS: [&str; 7] = ["cosize", "depth", "get", "rank", "shape", "size", "stride"];
 
 impl Function {
-    /// The function of a tensor of a kernel.
+    /// The function applied to a tensor of a kernel.
     fn of_view<'py>(
         &self,
         view: &Bound<'py, PyAny>,
@@ -303,10 +303,11 @@ fn keyword(name: &str) -> String {
     if name == "from" { format!("{name}_") } else { name.to_owned() }
 }
 
-/// Whether the values of a class may be the first argument of a function.
+/// A predicate: whether the values of a class may be the first argument of a function.
 type Takes = fn(&notation::Function) -> bool;
 
-/// The classes with methods, and their functions: by the letter of the first argument in the table.
+/// The classes with methods, and the functions of each, by the letter of the first argument in the
+/// table.
 const CLASSES: [(&str, Takes); 6] = [
     ("Layout", |row| first(row, &["A", "M"]) || row.section == "Equality and fit"),
     ("Swizzle", |row| matches!(row.name, "bit_matrix" | "to_xor" | "composition" | "left_inverse" | "right_inverse")),
@@ -366,7 +367,7 @@ pub fn called<'py>(py: Python<'py>, name: &'static str, arguments: &[Value]) -> 
 
 /// A value with numbers substituted for its parameters.
 ///
-/// Errors: a name that is none of its parameters; as [`Value::substitute`].
+/// Errors: a name that is not one of its parameters; as [`Value::substitute`].
 pub fn substituted(py: Python<'_>, value: &Value, numbers: Option<&Bound<'_, PyDict>>) -> PyResult<Value> {
     let mut values = Values::new();
     let parameters = value.parameters();

@@ -1,8 +1,8 @@
-//! Work that ctrl-C interrupts.
+//! Work that Ctrl-C interrupts.
 //!
 //! Law: work runs on a thread of its own, without the interpreter's lock. The calling thread checks
-//! for signals meanwhile; if a handler raises, the work is asked to end, and its result is replaced
-//! by the exception. The request reaches every search and every interpreter of the process
+//! for signals meanwhile. If a handler raises, the work is asked to end, and the exception replaces
+//! its result. The request reaches every search and every interpreter of the process
 //! (`tilewright_layout::interrupt`), as a signal does.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -19,7 +19,7 @@ const STACK: usize = 8 << 20;
 
 /// The result of some work.
 ///
-/// Errors: a handler of a signal raised, such as that of ctrl-C; no thread could be started.
+/// Errors: a signal handler raised, such as that of Ctrl-C; no thread could be started.
 pub fn interruptible<R: Send>(py: Python<'_>, work: impl FnOnce() -> R + Send) -> PyResult<R> {
     thread::scope(|scope| {
         let (done, mut waits) = channel();

@@ -1,4 +1,4 @@
-//! The class of layouts of every kind: with integer, coordinate or XOR strides, sizes known at
+//! The class of layouts of every kind: with integer, coordinate or XOR strides, with sizes known at
 //! launch, or composed of several maps.
 
 use pyo3::exceptions::PyTypeError;
@@ -132,8 +132,9 @@ impl Layout {
     }
 }
 
-/// The offset at integers, the most frequent call: one for all modes, or one for each, or a tuple
-/// for nested modes; None if the general evaluation is needed, as for an index outside of its mode.
+/// The offset at integers, which is the most frequent call: one integer for all modes, or one for
+/// each, or a tuple for nested modes. None if the general evaluation is needed, as for an index
+/// outside of its mode.
 fn at_integers(layout: &AnyLayout, coordinate: &Bound<'_, PyTuple>) -> Option<i64> {
     let layout = layout.integer()?;
     let mut left = Left { nodes: layout.profile().nodes(), leaves: layout.leaves() };
@@ -161,7 +162,7 @@ impl Left<'_> {
         let count = own.iter().filter(|node| **node == 0).count();
         let (own, leaves) = self.leaves.split_at_checked(count)?;
         *self = Left { nodes, leaves };
-        // The digits, first mode fastest.
+        // The digits of the index, first mode fastest.
         let mut rest: i64 = index.extract().ok().filter(|index| *index >= 0)?;
         let mut offset = 0_i64;
         for leaf in own {
@@ -172,7 +173,7 @@ impl Left<'_> {
         (rest == 0).then_some(offset)
     }
 
-    /// The offset of an index for each mode of the next one.
+    /// The offset of one index for each submode of the next mode.
     fn tuple(&mut self, indices: &Bound<'_, PyTuple>) -> Option<i64> {
         let (node, nodes) = self.nodes.split_first()?;
         let behind = self.nodes.len().checked_sub(usize::from(*node))?;
@@ -204,7 +205,7 @@ fn paired(py: Python<'_>, shape: &Value, stride: &Value) -> PyResult<Value> {
     };
     match AnyLayout::new(&extents, &strides) {
         Ok(layout) => Ok(layout.into()),
-        // The program `shape:stride` locates the error.
+        // The program `shape:stride` reports the error with its location.
         Err(error) => program(py, &format!("{shape}:{stride}")).and_then(|_| Err(refusal::of_layout(py, error))),
     }
 }

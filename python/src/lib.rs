@@ -136,7 +136,7 @@ mod _native {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("thread", super::kernel::traced::object(module.py(), Thread)?)?;
-        // By `setattr`, which leaves it out of `__all__`.
+        // Added by `setattr`, which does not add the name to `__all__`.
         #[cfg(debug_assertions)]
         module.setattr("_on_a_worker", wrap_pyfunction!(interrupt::on_a_worker, module)?)?;
         function::attach(module)

@@ -32,7 +32,7 @@ pub struct Mesh {
     mesh: mesh::Mesh,
 }
 
-/// A text, or the `repr` of an object of JAX or PyTorch, or of each object of a list.
+/// A text; or the `repr` of an object of JAX or PyTorch, or of each object of a list.
 fn said(object: &Bound<'_, PyAny>) -> PyResult<String> {
     if let Ok(text) = object.cast::<PyString>() {
         return Ok(text.to_str()?.to_owned());

@@ -1,8 +1,8 @@
 //! Notes: warnings, or errors in strict mode.
 //!
-//! Law: a note of the language is the warning `OutsideDomain` here, at the line of the caller;
-//! within `with tilewright.strict():` it raises the error E0217. Calls inside of the domain only
-//! pay a comparison of names.
+//! Law: a note of the language becomes the warning `OutsideDomain`, at the line of the caller.
+//! Within `with tilewright.strict():` it becomes the error E0217. Calls inside the domain cost only
+//! a comparison of names.
 
 use pyo3::prelude::*;
 use tilewright_notation::{Note, Value, remarks};
@@ -17,7 +17,7 @@ pub fn about(py: Python<'_>, function: &str, arguments: &[&Value], value: &Value
 
 /// Reports the notes of a program.
 pub fn of_program(py: Python<'_>, notes: &[Note]) -> PyResult<()> {
-    // A name that is mistaken for a size is intended in a text of Python.
+    // In a Python string, a name that is taken for a size is intended.
     notes.iter().filter(|note| note.is_refused_when_strict()).try_for_each(|note| tell(py, &note.message))
 }
 

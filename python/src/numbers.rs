@@ -1,7 +1,7 @@
-//! The classes of numbers that are no integers: sizes known at launch, and the strides of
+//! The classes of numbers that are not integers: sizes known at launch, and the strides of
 //! coordinate and XOR layouts.
 //!
-//! Law: arithmetic on them is that of the algebra.
+//! Law: arithmetic on them is that of the layout algebra.
 
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::PyTypeError;
@@ -153,7 +153,7 @@ impl Step {
     }
 }
 
-/// A value as a coordinate stride; an integer is one in a codomain that is no tuple.
+/// A value as a coordinate stride; an integer is a stride in a codomain that is not a tuple.
 fn step(value: &Value) -> Option<layout::CoordinateStep> {
     let steps = match value {
         Value::Int(number) => AnyTree::from(*number).coordinate(),
@@ -223,7 +223,8 @@ impl Xor {
     }
 }
 
-/// The value of a formula of two numbers, `a` and `b`; `NotImplemented` if the other is none.
+/// The value of a formula of two numbers, `a` and `b`; `NotImplemented` if the other object is not
+/// a number.
 fn formula<'py>(number: &Bound<'py, Object>, other: &Bound<'py, PyAny>, formula: &str) -> PyResult<Bound<'py, PyAny>> {
     let py = number.py();
     number.get().check_owner(py)?;

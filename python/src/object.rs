@@ -29,13 +29,14 @@ use crate::refusal;
 pub struct Object {
     /// The value.
     pub value: Value,
-    /// The kernel that it depends on: `trace::OUTSIDE` for values of the algebra.
+    /// The kernel on which it depends; `trace::OUTSIDE` for values outside of kernels.
     trace: u64,
 }
 
 impl From<Value> for Object {
-    /// While a kernel is traced, a size known at launch and every value that depends on one, or on
-    /// an index, belongs to that kernel: another kernel may have a size of the same name.
+    /// While a kernel is traced, a size known at launch belongs to that kernel, because another
+    /// kernel may have a size with the same name. So does every value that depends on a size or on
+    /// an index.
     fn from(value: Value) -> Object {
         let trace = match trace::owner() {
             trace::OUTSIDE => trace::OUTSIDE,
@@ -46,25 +47,25 @@ impl From<Value> for Object {
     }
 }
 
-/// Whether a value is a number that is no integer of Python.
+/// Whether a value is a number that is not a Python integer.
 fn is_number(value: &Value) -> bool {
     matches!(value, Value::Tree(AnyTree::Launch(_)))
 }
 
-/// Whether a value depends on a number without a name: the index of a thread, a block or an
+/// Whether a value depends on a parameter without a name: the index of a thread, a block or an
 /// iteration.
 pub fn has_index(value: &Value) -> bool {
     value.parameters().iter().any(|parameter| parameter.name().is_none())
 }
 
 impl Object {
-    /// Whether it is a number of a kernel, or a kernel is being traced: then its value is unknown.
+    /// Whether it is a number of a kernel, or a kernel is being traced. Its value is then unknown.
     pub fn is_traced(&self) -> bool {
         self.trace != trace::OUTSIDE || trace::is_tracing() || trace::is_writing_tiles()
     }
 
-    /// Whether it may be used here: a value that depends on the numbers of a kernel, only in that
-    /// kernel.
+    /// Whether it may be used here. A value that depends on the numbers of a kernel may be used
+    /// only in that kernel.
     pub fn is_own(&self) -> bool {
         self.trace == trace::OUTSIDE || self.trace == trace::owner()
     }
@@ -77,9 +78,9 @@ impl Object {
         }
     }
 
-    /// The value, as an operand.
+    /// The value as an operand.
     ///
-    /// Errors: it depends on the numbers of a kernel that is not the one that is traced.
+    /// Errors: it depends on the numbers of a kernel other than the one that is traced.
     pub fn own(&self, py: Python<'_>) -> PyResult<&Value> {
         self.check_owner(py).map(|()| &self.value)
     }
@@ -192,7 +193,7 @@ pub fn sizes_in(value: &Bound<'_, PyAny>) -> Vec<String> {
 }
 
 impl Object {
-    /// The names of the sizes known at launch that it depends on.
+    /// The names of the sizes on which it depends.
     pub fn sizes(&self) -> Vec<String> {
         self.value.parameters().iter().filter_map(|parameter| parameter.name().map(str::to_string)).collect()
     }
@@ -221,7 +222,7 @@ pub fn evaluate<'py>(
 }
 
 impl Object {
-    /// The object as one of a class.
+    /// The object as an instance of a class.
     pub fn of<T>(self, class: T) -> PyClassInitializer<T>
     where
         T: PyClass<BaseType = Object>,
@@ -230,13 +231,13 @@ impl Object {
     }
 }
 
-/// The object of a value that is no plain Python value.
+/// The object of a value that is not a plain Python value.
 pub fn new(py: Python<'_>, value: Value) -> PyResult<Bound<'_, PyAny>> {
     macro_rules! of_class {
         ($($kind:pat => $class:ident,)*) => {
             match &value {
                 $($kind => Ok(Bound::new(py, Object::from(value).of($class))?.into_any()),)*
-                // Integers, tuples and the like are plain Python.
+                // Integers, tuples and similar values are plain Python objects.
                 _ => Err(PyTypeError::new_err("this value has no class")),
             }
         };
@@ -254,7 +255,7 @@ pub fn new(py: Python<'_>, value: Value) -> PyResult<Bound<'_, PyAny>> {
     }
 }
 
-/// The value of a text that has to be of a class.
+/// The value of a text, which must be of a class.
 pub fn read(py: Python<'_>, text: &str, class: &str, fits: impl Fn(&Value) -> bool) -> PyResult<Object> {
     let value = program(py, text)?;
     match fits(&value) {

@@ -1,7 +1,7 @@
 //! Pictures of values, calls and instructions.
 //!
-//! Law: a picture stores its subject, and is drawn for each requested format, by the crate that
-//! draws for the command.
+//! Law: a picture stores its subject. It is drawn for each requested format by the crate that draws
+//! for the command.
 
 use std::path::PathBuf;
 
@@ -24,7 +24,7 @@ type Draws = Box<dyn Fn(Style) -> Figure<'static> + Send + Sync>;
 
 /// The subject of one part of a picture.
 enum Shown {
-    /// The result of something else than a value.
+    /// A figure of a result that is not a value.
     Figure(Draws),
     /// A value, and the call that made it.
     Value(Box<(Value, Option<Call>)>),
@@ -87,7 +87,7 @@ impl Picture {
         let format = path.extension().and_then(|end| end.to_str()).unwrap_or("").to_owned();
         let bytes = self.file(py, &format, scale)?;
         let written = tilewright_tensor::npy::replace(&path, |file| file.write_all(bytes.as_bytes()));
-        // With the name of the file, as `open` does.
+        // The error has the file name, as that of `open` has.
         written.map_err(|error| {
             let (code, text) = (error.raw_os_error().unwrap_or(0), error.to_string());
             let text = text.split(" (os error").next().unwrap_or(&text).to_owned();
@@ -109,7 +109,7 @@ impl Picture {
 }
 
 impl Picture {
-    /// The picture of a result about a value.
+    /// A picture that a function draws, with a title.
     pub fn of(title: String, draws: impl Fn(Style) -> Figure<'static> + Send + Sync + 'static) -> Picture {
         Picture {
             shown: vec![Shown::Figure(Box::new(draws))],
@@ -192,7 +192,7 @@ impl Picture {
     }
 }
 
-/// The function that is shown.
+/// The map that is shown.
 fn map_of(shown: &Shown) -> PyResult<Map> {
     match shown {
         Shown::Value(shown) => map::of_operand(&shown.0).ok_or_else(|| {
@@ -309,8 +309,8 @@ fn named<T: Copy>(what: &str, name: &str, all: &[(&str, T)]) -> PyResult<T> {
     found.map(|(_, value)| *value).ok_or_else(|| PyValueError::new_err(what.to_owned()))
 }
 
-/// A picture in a document with others: as an image, so that their styles do not interfere. Wide
-/// pictures scroll.
+/// A picture within a document with others: as an image, so that their styles do not interfere.
+/// Wide pictures scroll.
 pub fn image(py: Python<'_>, svg: &str) -> PyResult<String> {
     let text = py.import("base64")?.getattr("b64encode")?.call1((PyBytes::new(py, svg.as_bytes()),))?;
     let text: String = text.call_method1("decode", ("ascii",))?.extract()?;

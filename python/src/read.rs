@@ -1,4 +1,4 @@
-//! `tw.read`: layouts as other systems write them.
+//! `tw.read`: reads layouts in the notation of other systems.
 
 use std::str::FromStr as _;
 

@@ -1,7 +1,7 @@
 //! Exceptions: refusals in Python.
 //!
-//! Law: an exception has the code, the message and the help of the refusal, unchanged unless they
-//! contain Rust; its text is the refusal as the command prints it.
+//! Law: an exception has the code, the message and the hint of the refusal, unchanged unless they
+//! contain Rust. Its text is the refusal as the command prints it.
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -21,13 +21,13 @@ mod raised {
     pyo3::import_exception!(tilewright._errors, LayoutError);
 }
 
-/// A help in Python's words, instead of those of Rust and of the command.
+/// A hint in terms of Python, instead of Rust or the command.
 fn in_python(help: &str) -> String {
     let mut told = help
         .replace("'tilewright functions' lists them", "tw.functions() lists them")
         .replace("`k.threads(", "`tw.threads(")
         .replace("`k.grid`", "`tw.grid`");
-    // `tilewright explain E0107` is a function here.
+    // `tilewright explain E0107` is a function in Python.
     const ASKED: &str = "`tilewright explain ";
     while let Some(begin) = told.find(ASKED) {
         let from = begin + ASKED.len();
@@ -42,7 +42,7 @@ fn in_python(help: &str) -> String {
 #[cold]
 pub fn of_program(py: Python<'_>, diagnostic: &Diagnostic, source: &str) -> PyErr {
     let raised = || -> PyResult<PyErr> {
-        // Python counts characters.
+        // Python counts characters, not bytes.
         let character = |byte: usize| {
             let byte = (0..=byte.min(source.len())).rev().find(|at| source.is_char_boundary(*at)).unwrap_or(0);
             source.get(..byte).map_or(0, |before| before.chars().count())
@@ -83,7 +83,7 @@ pub fn of(py: Python<'_>, refusal: &dyn Refusal) -> PyErr {
     raised().unwrap_or_else(|error| error)
 }
 
-/// As [`of`], for the algebra.
+/// As [`of`], for an error of the layout algebra.
 #[cold]
 pub fn of_layout(py: Python<'_>, error: LayoutError) -> PyErr {
     of(py, &error)
@@ -95,7 +95,7 @@ pub fn of_kernel(py: Python<'_>, refused: &RefusedStatement) -> PyErr {
     let (code, message, help, at) = match refused {
         RefusedStatement::Kernel(error) => {
             let help = match error.reason() {
-                // In Python's spelling.
+                // In Python's notation.
                 Reason::Elements { wanted, .. } => Some(format!("convert with `.to(\"{wanted}\")`")),
                 _ => error.help(),
             };
@@ -110,8 +110,8 @@ pub fn of_kernel(py: Python<'_>, refused: &RefusedStatement) -> PyErr {
     at.and_then(|at| kernel_error(py, code, &message, help.as_deref(), Some(at))).unwrap_or_else(|error| error)
 }
 
-/// The exception of an operation of Python that would make a constant of a traced value, by the
-/// name of its method.
+/// The exception for an operation of Python, given by its method's name, that would make a constant
+/// of a traced value.
 #[cold]
 pub fn of_traced(object: &Bound<'_, PyAny>, operation: &str) -> PyErr {
     let py = object.py();
@@ -119,8 +119,8 @@ pub fn of_traced(object: &Bound<'_, PyAny>, operation: &str) -> PyErr {
     refused().map_or_else(|error| error, PyErr::from_value)
 }
 
-/// The exception of findings of the interpreter, of sizes and arrays that a kernel does not accept,
-/// and of kernels that cannot be planned.
+/// The exception for findings of the interpreter, for sizes and arrays that a kernel does not
+/// accept, and for kernels that cannot be planned.
 #[cold]
 pub fn of_run(py: Python<'_>, code: &str, message: &str, help: Option<&str>, at: Option<Location>) -> PyErr {
     kernel_error(py, code, message, help, at).unwrap_or_else(|error| error)

@@ -1,4 +1,4 @@
-//! PTX of any compiler, run and checked on the host.
+//! Runs and checks the PTX of any compiler on the host.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -32,7 +32,7 @@ pub fn ptx_entries(ptx: &str) -> PyResult<Vec<(String, Vec<ParameterOfEntry>)>> 
     Ok(entries.map(|own| (own.name.to_string(), parameters(own))).collect())
 }
 
-/// The name of a type of PTX, without a distinction of bits and numbers without a sign.
+/// The name of a PTX type; bit types and unsigned types have the same names.
 fn name_of(own: Scalar) -> &'static str {
     match (own.is_float(), own.is_signed(), own.bytes()) {
         (true, _, 2) => "f16",
@@ -52,8 +52,8 @@ fn name_of(own: Scalar) -> &'static str {
 /// An argument as Python passes it.
 #[derive(FromPyObject)]
 enum GivenArgument {
-    /// A name, `in`, `out` or `inout`, a type, the extents, the bytes; of a tensor map also the
-    /// extents of a box and the bytes of its swizzle.
+    /// A tensor map: a name, `in`, `out` or `inout`, a type, the extents, the bytes, the extents of
+    /// a box, and the bytes of its swizzle.
     Map(String, String, String, Vec<u64>, Vec<u8>, Vec<u32>, u32),
     Array(String, String, String, Vec<u64>, Vec<u8>),
     /// The bytes of a number.
@@ -97,8 +97,8 @@ impl GivenArgument {
     }
 }
 
-/// The report as JSON and as text, whether nothing was found, the bytes of each array that may be
-/// written, by the number of its argument, and what lines of the source cost, as text.
+/// The report as JSON and as text; whether nothing was found; the bytes of each array that may be
+/// written, by the index of its argument; and the costs of source lines, as text.
 type Ran<'py> = (String, String, bool, Vec<(usize, Bound<'py, PyBytes>)>, Option<String>);
 
 /// Runs an entry of a text of PTX on the host.

@@ -1,4 +1,4 @@
-//! The class of tensors: memory under a layout.
+//! The class of tensors: memory with a layout.
 //!
 //! Law: the element of a tensor at a coordinate is the element of its memory at the offset of its
 //! layout. Slices, tiles and compositions are tensors of the same memory; only functions that say
@@ -84,7 +84,7 @@ impl Tensor {
         }
     }
 
-    /// The layout of the elements; None without elements.
+    /// The layout of the elements; None if there are none.
     pub fn layout(&self) -> Option<&AnyLayout> {
         match &self.0 {
             TensorBody::Placed(placed) => Some(&placed.layout),
@@ -92,7 +92,7 @@ impl Tensor {
         }
     }
 
-    /// The tensor of PyTorch that owns the memory, if one does.
+    /// The PyTorch tensor that owns the memory; None if there is none.
     pub fn lender<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
         match &self.0 {
             TensorBody::Placed(placed) => placed.memory.lender(py),
@@ -119,7 +119,7 @@ impl Tensor {
         }
     }
 
-    /// The exported form.
+    /// The tensor in its exported form.
     fn exported(&self) -> PyResult<Exported> {
         match &self.0 {
             TensorBody::Placed(placed) => Exported::of(placed),
@@ -142,7 +142,7 @@ impl Tensor {
         }
     }
 
-    /// A new tensor of zeros, the last mode the fastest.
+    /// A new tensor of zeros, the last mode fastest.
     fn zeros_of(py: Python<'_>, element: Element, sizes: &[i64]) -> PyResult<Tensor> {
         if sizes.contains(&0) {
             return Ok(Empty::of(sizes.to_vec(), element).into());
@@ -353,7 +353,7 @@ impl Tensor {
                 }
             },
         };
-        // Asked for before there is memory for the elements.
+        // Checked before memory for the elements is allocated.
         let first = self.sizes().iter().product();
         if let Some(second) = layout.size().known()
             && first != second
@@ -410,7 +410,7 @@ impl Tensor {
     /// (`BufferError`).
     fn numpy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let (py, element) = (slf.py(), slf.get().element());
-        // Ask before NumPy does: its own error would not say what is wrong.
+        // Checked before NumPy does, because its error would not say what is wrong.
         slf.get().exported()?.interface(py)?;
         let array = py.import("numpy")?.getattr("asarray")?.call1((slf,))?;
         if element.code().is_some() {
@@ -448,12 +448,12 @@ impl Tensor {
     }
 }
 
-/// Whether two ranges of addresses have one in common.
+/// Whether two ranges of addresses overlap.
 fn is_overlapping(first: [usize; 2], second: [usize; 2]) -> bool {
     first[0] < second[1] && second[0] < first[1]
 }
 
-/// Whether an object lends its memory, so that it is no single number.
+/// Whether an object exports its memory, and so is not a single number.
 fn is_array(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(object.is_instance_of::<Tensor>()
         || object.getattr("shape").is_ok_and(|shape| shape.len().is_ok_and(|rank| rank > 0)))

@@ -1,4 +1,4 @@
-//! `tw.write`: a layout in the spelling of another system. `tw.same`: whether two layouts of any
+//! `tw.write`: a layout in the notation of another system. `tw.same`: whether two layouts of any
 //! systems are the same function.
 
 use std::str::FromStr as _;
@@ -16,12 +16,10 @@ use crate::read::Reading;
 use crate::{convert, notes, refusal};
 
 /// The value of an argument: a value, a result of `tw.read`, an expression, or a text of another
-/// system.
+/// system; and the unit of its values, if a text contains it.
 ///
 /// Errors: the text is neither an expression nor a layout of another system (`LayoutError`); the
-/// object stands for no value (`TypeError`).
-///
-/// With it comes what its values count, where a text says that.
+/// object has no value (`TypeError`).
 fn meaning(object: &Bound<'_, PyAny>, options: &Options) -> PyResult<(Meaning, Unit)> {
     let py = object.py();
     if let Ok(reading) = object.cast::<Reading>() {
@@ -43,7 +41,7 @@ fn meaning(object: &Bound<'_, PyAny>, options: &Options) -> PyResult<(Meaning, U
         Err(error) if !error.code.starts_with("E02") => Err(refusal::of_program(py, &error, source)),
         Err(error) => match expression(source, options) {
             Ok(reading) => Ok((reading.meaning, reading.unit)),
-            // What no reader knows is an expression that is wrong.
+            // A text that no reader recognises is a wrong expression.
             Err(refused) if refused.code() == "E1301" => Err(refusal::of_program(py, &error, source)),
             Err(refused) => Err(refusal::of(py, &refused)),
         },
@@ -141,7 +139,7 @@ pub fn same(
     };
     let options = Options { shape: shape.clone(), ..Options::default() };
     let ((left, first), (right, second)) = (meaning(left, &options)?, meaning(right, &options)?);
-    // Layouts of bytes and of elements are refused. Elements of other widths are compared as such.
+    // Layouts of bytes and of elements cannot be compared. Elements of different widths can.
     common_unit(first, second).map_err(|refused| refusal::of(py, &refused))?;
     let found = py.detach(|| compare(&left, &right, shape.as_deref(), element));
     found.map(|found| Comparison { found }).map_err(|refused| refusal::of(py, &refused))

@@ -1,11 +1,11 @@
 //! Rules of other packages for arrays that kernels read and write.
 //!
-//! Law: kernels record no gradients. So while PyTorch records them, a tensor that requires grad is
-//! refused, because reading it would lose its gradient, and writing it too. A tensor that is
+//! Law: kernels record no gradients. So while PyTorch records gradients, a tensor that requires
+//! grad is refused, whether it is read, which would lose its gradient, or written. A tensor that is
 //! written is marked as written, so that PyTorch notices if a gradient needs its old value.
-//! Inference tensors are written in inference mode only, and arrays of JAX never, because they are
-//! immutable. A tensor with a pending negation of PyTorch is refused, because its memory has other
-//! numbers.
+//! Inference tensors are written in inference mode only, and JAX arrays never, because they are
+//! immutable. A PyTorch tensor with a pending negation is refused, because its memory contains
+//! other numbers.
 //!
 //! Nothing is imported: a package whose arrays occur has been imported.
 
@@ -17,7 +17,7 @@ use pyo3::types::PyType;
 use crate::foreign;
 use crate::tensor::Tensor;
 
-/// The functions of PyTorch for its current mode.
+/// The functions of PyTorch that report its current mode.
 struct Functions {
     is_grad_enabled: Py<PyAny>,
     is_inference_mode_enabled: Py<PyAny>,
@@ -28,7 +28,7 @@ struct Functions {
 }
 
 impl Functions {
-    /// The functions; none if PyTorch was not imported.
+    /// The functions; None if PyTorch was not imported.
     fn known(py: Python<'_>) -> PyResult<Option<&Functions>> {
         static FUNCTIONS: PyOnceLock<Functions> = PyOnceLock::new();
         if let Some(known) = FUNCTIONS.get(py) {
@@ -40,7 +40,7 @@ impl Functions {
         let made = FUNCTIONS.get_or_try_init(py, || {
             let torch = py.import("torch")?;
             let graph = torch.getattr("autograd")?.getattr("graph")?;
-            // Not public, and missing in other versions.
+            // This function is not public, and missing in other versions.
             let is_transformed = torch.getattr("_C")?.getattr("_are_functorch_transforms_active").ok();
             let parameter = torch.getattr("nn").and_then(|nn| nn.getattr("Parameter"));
             Ok::<_, PyErr>(Functions {
@@ -54,8 +54,8 @@ impl Functions {
         made.map(Some)
     }
 
-    /// Refuses a tensor that a kernel may not write (`RuntimeError`), other than by its own
-    /// gradient.
+    /// An error if a kernel may not write a tensor (`RuntimeError`). The tensor's own
+    /// `requires_grad` is not checked here.
     fn check_written(&self, tensor: &Bound<'_, PyAny>, is_recording: bool) -> PyResult<()> {
         let py = tensor.py();
         if is_recording {
@@ -93,7 +93,7 @@ pub struct PlainRules<'py> {
 }
 
 impl<'py> PlainRules<'py> {
-    /// The current rules; none if PyTorch was not imported.
+    /// The current rules; None if PyTorch was not imported.
     pub fn now(py: Python<'py>) -> PyResult<Option<PlainRules<'py>>> {
         let (Some(tensor), Some(functions)) = (foreign::torch(py)?, Functions::known(py)?) else { return Ok(None) };
         let is_recording = functions.is_grad_enabled.bind(py).call0()?.is_truthy()?;
@@ -109,21 +109,22 @@ impl<'py> PlainRules<'py> {
         }
     }
 
-    /// Whether an object is an ordinary tensor, and none of a class that a package derives from it.
+    /// Whether an object is an ordinary tensor, not one of a derived class of another package.
     pub fn is_plain(&self, object: &Bound<'py, PyAny>) -> bool {
         let kind = object.get_type();
         kind.is(self.tensor) || self.functions.parameter.as_ref().is_some_and(|own| kind.is(own))
     }
 
-    /// Whether gradients by a tensor that is read are recorded.
+    /// Whether gradients with respect to a tensor that is read are recorded.
     ///
-    /// Errors: its memory has the negatives of its elements (`RuntimeError`).
+    /// Errors: its memory contains the negatives of its elements (`RuntimeError`).
     pub fn is_recorded(&self, tensor: &Bound<'py, PyAny>) -> PyResult<bool> {
         check_resolved(tensor)?;
         Ok(self.is_recording && tensor.getattr(pyo3::intern!(tensor.py(), "requires_grad"))?.is_truthy()?)
     }
 
-    /// As [`Writes::check`], of a tensor that is written and by which no gradients are recorded.
+    /// As [`Writes::check`], for a tensor that is written and with respect to which no gradients
+    /// are recorded.
     pub fn check_written(&self, tensor: &Bound<'py, PyAny>) -> PyResult<()> {
         self.functions.check_written(tensor, self.is_recording)
     }
@@ -134,7 +135,7 @@ impl<'py> PlainRules<'py> {
     }
 }
 
-/// The current mode of PyTorch, if it was imported.
+/// The rules of the current mode of PyTorch, if it was imported.
 pub struct Writes<'py> {
     functions: Option<&'py Functions>,
     is_recording: bool,
@@ -154,7 +155,7 @@ impl<'py> Writes<'py> {
         Ok(Writes { functions: Some(functions), is_recording })
     }
 
-    /// Refuses an array that a kernel may not read, or may not write (`RuntimeError`).
+    /// An error if a kernel may not read, or may not write, an array (`RuntimeError`).
     pub fn check(&self, array: &Bound<'py, PyAny>, written: bool) -> PyResult<()> {
         let Some(functions) = self.functions else { return Ok(()) };
         let Some(tensor) = of_torch(array)? else { return Ok(()) };
@@ -177,8 +178,8 @@ impl<'py> Writes<'py> {
     }
 }
 
-/// Refuses a tensor of PyTorch whose memory has the negatives of its elements (`RuntimeError`),
-/// such as `x.conj().imag`.
+/// An error if the memory of a PyTorch tensor contains the negatives of its elements
+/// (`RuntimeError`), as for `x.conj().imag`.
 pub fn check_resolved(tensor: &Bound<'_, PyAny>) -> PyResult<()> {
     if tensor.call_method0(pyo3::intern!(tensor.py(), "is_neg"))?.is_truthy()? {
         return Err(PyRuntimeError::new_err(
@@ -188,7 +189,7 @@ pub fn check_resolved(tensor: &Bound<'_, PyAny>) -> PyResult<()> {
     Ok(())
 }
 
-/// The tensor of PyTorch behind an array, which is another object if it lends its memory to a
+/// The PyTorch tensor of an array, which is another object if that tensor lends its memory to a
 /// tensor of this package; None for arrays of other packages.
 fn of_torch<'py>(array: &Bound<'py, PyAny>) -> PyResult<Option<Option<Bound<'py, PyAny>>>> {
     if foreign::is_torch(array)? {
@@ -200,7 +201,7 @@ fn of_torch<'py>(array: &Bound<'py, PyAny>) -> PyResult<Option<Option<Bound<'py,
     }
 }
 
-/// Whether arrays of an object's package are immutable.
+/// Whether the arrays of an object's package are immutable.
 pub fn is_immutable(array: &Bound<'_, PyAny>) -> bool {
     let module = array.get_type().module();
     module

@@ -1,9 +1,9 @@
-//! Cache of repeated calls of library functions.
+//! A cache of calls of library functions.
 //!
 //! Law: a call on arrays with the same layouts as those of an earlier call launches the same
-//! kernels, with results and workspaces allocated in the same way. The layouts are the same if
-//! type, shape, strides, device and the address modulo 16 bytes are: a plan depends on nothing else
-//! of its arrays. So a repeated call reads each array once and plans nothing.
+//! kernels, and allocates results and workspaces in the same way. The layouts are the same if type,
+//! shape, strides, device and the address modulo 16 bytes are equal, because a plan depends on
+//! nothing else of its arrays. So a repeated call reads each array once and plans nothing.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -21,24 +21,25 @@ use crate::kernel::program::sizes_of;
 use crate::refusal;
 use crate::writes::{PlainRules, Writes};
 
-/// The most calls of a function that are kept: shapes that never repeat must not fill memory.
+/// The largest number of calls of a function that are kept, so that shapes that never repeat do not
+/// fill memory.
 const KEPT: usize = 1024;
 
 /// The extents or the strides of an array.
 type AxisNumbers = SmallVec<[i64; 6]>;
 
-/// The arrays of a call, in the order of its function.
+/// The arrays of a call, in the order of the function's arguments.
 type Arrays = SmallVec<[Array; 6]>;
 
-/// Allocates an array: a function of its library, and its arguments; without them it is called with
-/// the first array of the call.
+/// Allocates an array: a function of its library and the arguments. Without arguments, it is called
+/// with the first array of the call.
 type Maker<'py> = (Bound<'py, PyAny>, Option<Bound<'py, PyTuple>>, Option<Bound<'py, PyDict>>);
 
 struct Made {
     function: Py<PyAny>,
     arguments: Option<Py<PyTuple>>,
     named: Option<Py<PyDict>>,
-    /// The function as what allocates on the current device, with the number of that device and the
+    /// The function as an allocator on the current device, with the index of that device and the
     /// first three arguments.
     quick: Option<(Py<CudaAllocator>, i64, Py<PyTuple>)>,
 }
@@ -54,7 +55,7 @@ impl Made {
         Made { function: function.unbind(), arguments, named, quick }
     }
 
-    /// A new array; with `leading` axes in the place of its rows.
+    /// Allocates an array. If given, `leading` axes replace its axis of rows.
     fn make<'py>(&self, like: &Bound<'py, PyAny>, leading: Option<&[i64]>) -> PyResult<Bound<'py, PyAny>> {
         let py = like.py();
         if let Some((allocator, number, arguments)) = &self.quick {
@@ -131,21 +132,21 @@ impl CudaAllocator {
     }
 }
 
-/// A launch of a call.
+/// One launch of a call.
 struct Launch {
     ready: Arc<Mutex<Ready>>,
-    /// Its arrays, and the number of elements that come before the first one of each.
+    /// Its arrays, each with the number of elements before its first one.
     arrays: SmallVec<[(usize, i64); 8]>,
-    /// The numbers that each call passes.
+    /// The scalar arguments that each call passes.
     numbers: Vec<(String, Element)>,
 }
 
 /// The launches of a call.
 struct Known {
     device: usize,
-    /// The inputs, and the results if they were given.
+    /// The inputs, and the results if they were passed.
     arrays: Arrays,
-    /// The number of given results among the arrays.
+    /// The number of passed results among the arrays.
     given: usize,
     results: Vec<Made>,
     workspaces: Vec<Made>,
@@ -159,8 +160,8 @@ pub struct Calls {
     known: Mutex<Store>,
 }
 
-/// Known calls by the hashes of their arrays, and the last one that was repeated: the next one is
-/// often the same.
+/// Known calls by the hashes of their arrays, and the call that was repeated last, because the next
+/// one is often the same.
 #[derive(Default)]
 struct Store {
     all: HashMap<u64, Arc<Known>>,
@@ -168,7 +169,7 @@ struct Store {
 }
 
 impl Store {
-    /// The call on arrays of the same layouts, the last ones of which are this many given results.
+    /// The known call on arrays with the same layouts. The last `given` arrays are passed results.
     fn find(&mut self, arrays: &[Array], given: usize) -> Option<Arc<Known>> {
         // Different layouts may have the same hash.
         let fits = |known: &&Arc<Known>| known.given == given && all_alike(&known.arrays, arrays);
@@ -181,7 +182,7 @@ impl Store {
     }
 }
 
-/// A kernel, the numbers of its arrays with the number of elements before each, and its sizes.
+/// A kernel, the indices of its arrays with the number of elements before each, and its sizes.
 type DeviceCall<'py> = (Bound<'py, Launcher>, Vec<(usize, i64)>, Bound<'py, PyDict>);
 
 #[pymethods]
@@ -276,12 +277,13 @@ impl Calls {
     }
 }
 
-/// New arrays of a call.
+/// The new arrays of a call.
 type NewArrays<'py> = SmallVec<[Bound<'py, PyAny>; 2]>;
 
 impl Known {
-    /// Launches the kernels on arrays, of which the object of the first is given, and on new
-    /// results and workspaces. Returns the results, with `leading` axes in the place of their rows.
+    /// Launches the kernels on arrays, and on new results and workspaces. The object of the first
+    /// array is also passed. Returns the results, with `leading` axes instead of their axis of
+    /// rows.
     fn launch<'py>(
         &self,
         first: &Bound<'py, PyAny>,
@@ -299,8 +301,8 @@ impl Known {
             made.collect()
         };
         let results = make(&self.results, leading)?;
-        // They are kept until the launches are on the stream; after that their library may reuse
-        // them.
+        // The workspaces are kept until the launches are on the stream. After that their library
+        // may reuse them.
         let _workspaces = make(&self.workspaces, None)?;
         let stream = stream_of(py, self.device, arrays)?;
         for launch in &self.launches {
@@ -313,7 +315,7 @@ impl Known {
     }
 }
 
-/// The only one of several arrays, or all.
+/// The array if there is only one, or a tuple of all arrays.
 fn one_or_all<'py>(py: Python<'py>, all: NewArrays<'py>) -> PyResult<Bound<'py, PyAny>> {
     match &all[..] {
         [only] => Ok(only.clone()),
@@ -321,7 +323,7 @@ fn one_or_all<'py>(py: Python<'py>, all: NewArrays<'py>) -> PyResult<Bound<'py, 
     }
 }
 
-/// How many threads record what their calls would launch.
+/// The number of threads that record the launches of their calls.
 static RECORDERS: AtomicUsize = AtomicUsize::new(0);
 
 /// Notes that a thread begins to record, or ends. Meanwhile `repeat_call` launches nothing.
@@ -400,10 +402,10 @@ pub fn repeat_call<'py>(
     record.call1(PyTuple::new(py, all)?).map(Some)
 }
 
-/// Makes matrices of the first array of a product and of its result, which is the last if it is
-/// given. Returns the leading axes of the first array, if it is no matrix.
+/// Views the first array of a GEMM and its result as matrices; the result is the last array if it
+/// was passed. Returns the leading axes of the first array, if it is not a matrix.
 ///
-/// None if the arrays are those of no product, or are no matrices in their memory.
+/// None if the arrays are not those of a GEMM, or cannot be viewed as matrices in memory.
 fn as_rows(arrays: &mut Arrays, with_out: bool) -> Option<Option<AxisNumbers>> {
     let out = if with_out { arrays.pop() } else { None };
     let [x, matrix, numbers @ ..] = &arrays[..] else { return None };

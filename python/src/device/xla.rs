@@ -1,11 +1,12 @@
-//! Launches as a handler of XLA's foreign function interface, which JAX calls.
+//! A handler of XLA's foreign function interface, which JAX calls, that launches kernels.
 //!
-//! Law: a call is prepared while JAX traces: its kernels are compiled, and what each launch takes
-//! is known but for addresses. The handler takes these from XLA, and launches on XLA's stream. It
-//! needs no lock of the interpreter, and the same launches can be captured into a graph.
+//! Law: a call is prepared while JAX traces it: its kernels are compiled, and all arguments of each
+//! launch are known except the addresses. The handler gets the addresses from XLA, and launches on
+//! XLA's stream. It needs no lock of the interpreter, and its launches can be captured into a
+//! graph.
 //!
-//! Reason for unsafe code: XLA passes its structures by address. They are declared here as version
-//! 0.3 of the interface has them; later minor versions only append fields.
+//! Reason for unsafe code: XLA passes structures by address. They are declared here as in version
+//! 0.3 of the interface; later minor versions only append fields.
 #![allow(unsafe_code)]
 
 use std::ffi::{CString, c_char, c_int, c_void};
@@ -22,10 +23,11 @@ use super::{Launcher, Ready, bits_of_all, locked};
 use crate::foreign::Array;
 use crate::kernel::program::sizes_of;
 
-/// A launch of a call.
+/// One launch of a call.
 struct PreparedLaunch {
     ready: Arc<Mutex<Ready>>,
-    /// The buffer of each array, and the bytes from its beginning to the array.
+    /// The index of the buffer of each array, and the bytes from the buffer's beginning to the
+    /// array.
     places: Vec<(usize, u64)>,
     /// The arrays without their addresses.
     arrays: Vec<Array>,
@@ -38,12 +40,12 @@ struct PreparedCall {
     launches: Vec<PreparedLaunch>,
 }
 
-/// The calls that were prepared, by their numbers. A compiled function of JAX may be executed as
-/// long as the process lives, so they are kept as long.
+/// The prepared calls, by index. A compiled JAX function may run as long as the process exists, so
+/// the calls are kept as long.
 static CALLS: Mutex<Vec<Arc<PreparedCall>>> = Mutex::new(Vec::new());
 
-/// A launch as Python passes it: the kernel; its arrays, each from this many elements before its
-/// first one on; the buffer of each, and the bytes from its beginning to there; and the sizes.
+/// A launch as Python passes it: the kernel; its arrays, each with the number of elements before
+/// its first one; the buffer of each, and the bytes from its beginning to the array; and the sizes.
 type LaunchOfPython<'py> = (Bound<'py, Launcher>, Vec<(Bound<'py, PyAny>, i64)>, Vec<(usize, u64)>, Bound<'py, PyDict>);
 
 /// Prepares a call for a device, and returns its number.
@@ -80,7 +82,7 @@ pub fn xla_handler() -> usize {
     execute as *const () as usize
 }
 
-/// What every structure begins with.
+/// The first fields of every structure.
 #[repr(C)]
 struct Head {
     struct_size: usize,
@@ -94,9 +96,10 @@ struct Extension {
     next: *mut Extension,
 }
 
-/// The extension by which XLA asks for the version of a handler.
+/// The type of the extension by which XLA asks for the version of a handler.
 const METADATA: c_int = 1;
-/// The handler launches the same work each time, so it may be captured into a graph.
+/// The flag that the handler launches the same work each time, so that it may be captured into a
+/// graph.
 const COMMAND_BUFFER_COMPATIBLE: u32 = 1;
 const MAJOR: c_int = 0;
 const MINOR: c_int = 3;
@@ -145,7 +148,7 @@ struct OrdinalArguments {
     ordinal: i32,
 }
 
-/// The functions of XLA, as far as they are called.
+/// The table of XLA's functions, up to those that are called.
 #[repr(C)]
 struct Api {
     head: Head,
@@ -167,7 +170,7 @@ struct Buffer {
     extents: *mut i64,
 }
 
-/// Arguments, or results.
+/// The arguments, or the results.
 #[repr(C)]
 struct Buffers {
     head: Head,
@@ -211,10 +214,10 @@ struct Frame {
     attributes: Attributes,
 }
 
-/// The stage at which a handler does its work; the others prepare it.
+/// The stage in which a handler does its work; earlier stages prepare it.
 const EXECUTE: c_int = 3;
 
-/// The handler. Its attribute `call` is the number of a prepared call.
+/// The handler. Its attribute `call` is the index of a prepared call.
 ///
 /// # Safety
 ///
@@ -261,7 +264,7 @@ fn launched(frame: &Frame, api: &Api) -> Result<(), (c_int, String)> {
     let found = usize::try_from(number).ok().and_then(|number| locked(&CALLS).get(number).cloned());
     let call = found.ok_or((INVALID_ARGUMENT, format!("there is no call {number}: it is of another process")))?;
     let head = || Head { struct_size: size_of::<StreamArguments>(), extension_start: ptr::null_mut() };
-    // A null pointer says that there is no error.
+    // A null pointer means that there is no error.
     let failed = |what: &str, error: *mut c_void| match error.is_null() {
         true => Ok(()),
         false => Err((INTERNAL, format!("XLA does not say {what}"))),
@@ -296,7 +299,7 @@ fn launched(frame: &Frame, api: &Api) -> Result<(), (c_int, String)> {
     Ok(())
 }
 
-/// The number of the call that an attribute says.
+/// The index of the call in an attribute.
 fn call_of(attributes: &Attributes) -> Option<i64> {
     (0..usize::try_from(attributes.count).ok()?).find_map(|at| {
         // SAFETY: the arrays have `count` elements, by the contract of XLA; a scalar of this type

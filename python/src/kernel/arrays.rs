@@ -1,7 +1,7 @@
 //! Arrays of Python as tensors of a kernel.
 //!
-//! Law: an array may be passed for a tensor if its elements have the offsets of the layout in the
-//! kernel. Sizes known at launch are read from the array: extents first, then strides.
+//! Law: an array may be passed for a tensor if its elements have the offsets of the kernel's
+//! layout. Sizes known at launch are read from the array: extents first, then strides.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
@@ -23,8 +23,8 @@ fn refused(py: Python<'_>, what: &str, help: &str) -> PyErr {
 }
 
 impl Program {
-    /// The sizes at which the tensors of the kernel are these arrays. `given` are the sizes that
-    /// are known already.
+    /// The sizes at which these arrays fit the tensors of the kernel. `given` are the sizes that
+    /// are already known.
     ///
     /// Errors: a wrong number of arrays; an array of a wrong type, or a read-only one that is
     /// written; a size that no array determines; an array with another layout than the tensor of
@@ -87,8 +87,8 @@ impl Program {
         Ok(())
     }
 
-    /// The sizes that arrays determine, after the given ones, and the first tensor whose array has
-    /// another rank and so determines nothing.
+    /// The sizes that the arrays determine, after the given ones; and the first tensor whose array
+    /// has another rank, and so determines nothing.
     fn sizes_told<'a>(
         &'a self,
         arrays: &'a [Array],
@@ -146,21 +146,21 @@ impl Program {
     }
 }
 
-/// The layout with which a tensor was declared; None for one behind a swizzle.
+/// The layout with which a tensor was declared; None if it is composed with a swizzle.
 fn declared(buffer: &Buffer) -> Option<Layout<Expr>> {
     buffer.layout.parse().ok()
 }
 
-/// Whether a planned kernel with elements of one type accepts an array of another: a copy whose
-/// runs are contiguous in both arrays moves several elements as one unsigned integer of the same
-/// number of bits.
+/// Whether a planned kernel for one element type accepts an array of another. A copy kernel does if
+/// its runs are contiguous in both arrays, because it moves several elements as one unsigned
+/// integer of the same number of bits.
 fn holds(kernel: Element, array: Element) -> bool {
     let moved = matches!(kernel, Element::U16 | Element::U32 | Element::U64) && kernel.bytes() > array.bytes();
     kernel == array || moved
 }
 
 /// Whether an array has the offsets of a layout, mode by mode; or is contiguous, with as many
-/// elements as the layout spans.
+/// elements as the layout covers.
 fn lies(array: &Array, layout: &AnyLayout) -> bool {
     if let Some(own) = &array.layout {
         return own.same_function(layout).is_ok_and(|same| same.proved());

@@ -12,7 +12,8 @@ use super::program::{of_check, of_setup};
 use super::tiles::refused;
 use crate::{device, refusal};
 
-/// Measures on a device: the report, and its numbers by the names of the Python attributes.
+/// Measures a kernel on a device. Returns the report, and its numbers by the names of the Python
+/// attributes.
 ///
 /// Errors: there is no such device; the kernel does not run there, or is wrong.
 pub fn on_device<'py>(

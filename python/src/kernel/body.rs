@@ -1,7 +1,7 @@
 //! Bodies of loops, conditions and roles.
 //!
-//! Law: a `for` over [`range`] runs its body once, for all iterations; a `with` runs its body once,
-//! for the threads that it selects.
+//! Law: a `for` over [`range`] runs its body once, on behalf of all iterations. A `with` runs its
+//! body once, on behalf of the threads that it selects.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -45,7 +45,7 @@ impl Names {
         Ok(())
     }
 
-    /// Refuses names that the body has rebound, and that are read afterwards.
+    /// An error if the body has rebound names that are read afterwards.
     fn end(&self, py: Python<'_>, statement: &str, instead: &str) -> PyResult<()> {
         let Some(names) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take() else { return Ok(()) };
         let module = py.import(intern!(py, "tilewright._bodies"))?;
@@ -105,7 +105,7 @@ pub struct Body {
 /// The advice for a name that is rebound in the body of a condition.
 const CHOSEN: &str =
     "choose with `tw.where(condition, yes, no)`, or write into a fragment that is made before: `x.set(y)`";
-/// The same, for a body of some threads.
+/// The hint for a name that is rebound in a body for some of the threads.
 const SHARED: &str = "write what all threads read to shared memory: `tw.shared(..)`";
 
 #[derive(Clone, Copy)]

@@ -1,8 +1,8 @@
-//! The globals and closures that a function of Python reads.
+//! The globals and closure variables that a Python function reads.
 //!
-//! Law: a traced kernel is reused by a later call as long as each name is bound to the same object,
-//! and no global shadows a builtin that the function uses. A name is looked up where the function
-//! would find it, which costs some nanoseconds per name.
+//! Law: a later call reuses a traced kernel as long as each name is bound to the same object, and
+//! no global shadows a builtin that the function uses. A name is looked up in the scope in which
+//! the function would find it, which costs some nanoseconds for each name.
 
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -20,7 +20,7 @@ enum Place {
 #[pyclass(frozen, module = "tilewright")]
 pub struct Captured {
     names: Vec<(Place, Py<PyString>, Py<PyAny>)>,
-    /// Names that are no globals.
+    /// Names that are not globals.
     unbound: Vec<(Py<PyDict>, Py<PyString>)>,
 }
 

@@ -79,8 +79,8 @@ impl Plan {
     }
 }
 
-/// The machine of a name: a card of the table, `device:1` for a GPU of this computer as its driver
-/// describes it, or a target, for a card that runs its code.
+/// The machine with a name: a card of the table; `device:1` for a GPU of this computer as its
+/// driver describes it; or a target, which means a card that runs its code.
 ///
 /// Errors: there is no machine of this name.
 pub fn machine(py: Python<'_>, name: &str) -> PyResult<Machine> {
@@ -97,8 +97,8 @@ pub fn machine(py: Python<'_>, name: &str) -> PyResult<Machine> {
     })
 }
 
-/// The planner for the machine of a name: for a GPU of this computer, such as `device:1`, first the
-/// plans that were measured on it, then the model.
+/// The planner for the machine with a name. For a GPU of this computer, such as `device:1`, it uses
+/// the plans that were measured on it first, and then the model.
 ///
 /// Errors: as [`machine`].
 pub fn planner(py: Python<'_>, name: &str) -> PyResult<Box<dyn Planner>> {
@@ -110,24 +110,24 @@ pub fn planner(py: Python<'_>, name: &str) -> PyResult<Box<dyn Planner>> {
     Ok(Box::new(machine(py, name)?))
 }
 
-/// A plan of one kernel, or of two, the second of which reads the output of the first.
+/// The plan of one kernel, or of two, where the second reads the output of the first.
 fn planned(py: Python<'_>, planned: Result<Planned, PlanError>) -> PyResult<Plan> {
     let planned = planned.map_err(|error| refusal::of(py, &error))?;
     let sizes = planned.sizes().iter().map(|(name, size)| ((*name).to_string(), *size)).collect();
     planned_at(py, &planned, sizes)
 }
 
-/// The plan of a function of rows, of which there may be any number.
+/// The plan of a function of rows, for any number of rows.
 fn of_any_rows(py: Python<'_>, work: &Computation, machine: &str) -> PyResult<Plan> {
     let planned = planner(py, machine)?.computation(work).map_err(|error| refusal::of(py, &error))?;
     planned_at(py, &planned, Vec::new())
 }
 
-/// A plan whose launches have these sizes, besides those that they are given.
+/// A plan whose launches have these sizes, in addition to those that the caller passes.
 fn planned_at(py: Python<'_>, planned: &Planned, sizes: Vec<(String, i64)>) -> PyResult<Plan> {
     let program =
         |kernel: &Kernel| Program { kernel: kernel.clone(), plan: planned.plan().to_vec(), fixed: sizes.clone() };
-    // The caller passes the inputs and the result; partial results of blocks follow them.
+    // The caller passes the inputs and the result. Partial results of blocks follow them.
     let between = planned.between();
     let result = between.start;
     let shares = result + 1..=result + between.len();
@@ -149,7 +149,7 @@ fn planned_at(py: Python<'_>, planned: &Planned, sizes: Vec<(String, i64)>) -> P
     Plan::of(py, result + 1, planned.plan().to_vec(), launches, &bytes)
 }
 
-/// A tensor of a relayout: the type, the layout, and the number of elements before it.
+/// A tensor of a relayout: the type, the layout, and the number of elements before its first one.
 type PlacedArgument<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, i64);
 
 /// A kernel that copies elements from one layout to another, and converts them.
@@ -168,9 +168,9 @@ pub fn plan_relayout(
     planned(py, planner(py, machine)?.relayout((from, source), (to, destination)))
 }
 
-/// A matrix with contiguous rows: the elements of a row and their type, the alignment of its
-/// tensors in elements, about how many rows there are, and the row strides of the matrix and of the
-/// result.
+/// A matrix with contiguous rows: the number of elements of a row and their type, the alignment of
+/// its tensors in elements, the approximate number of rows, and the row strides of the matrix and
+/// of the result.
 type OfRows<'py> = (i64, Bound<'py, PyAny>, i64, i64, i64, i64);
 
 fn of_rows((columns, element, alignment, rows, x, y): &OfRows<'_>) -> PyResult<RowMatrix> {
@@ -231,8 +231,8 @@ pub fn plan_reduce(
     planned(py, planner(py, machine)?.reduce(statistic, tensor, &modes, Some(alignment)))
 }
 
-/// A matrix of a GEMM, or a batch: the type, the extents and the strides of rows, columns and
-/// matrices, and the number of elements of its tensor before it.
+/// A matrix of a GEMM, or a batch: the type; the extents and the strides of rows, columns and
+/// matrices; and the number of elements before its first one.
 type Given = (String, [i64; 3], [i64; 3], i64);
 
 fn matrix(py: Python<'_>, (element, extents, strides, before): &Given) -> PyResult<Matrix> {
@@ -242,7 +242,7 @@ fn matrix(py: Python<'_>, (element, extents, strides, before): &Given) -> PyResu
     matrix.map_err(|error| refusal::of(py, &error))
 }
 
-/// The block-scaled format of a name.
+/// The block-scaled format with a name.
 fn block_scaled(name: &str) -> PyResult<BlockScaled> {
     Ok(match name {
         "mxf8_e4m3" => BlockScaled::Mxf8E4M3,
@@ -256,28 +256,28 @@ fn block_scaled(name: &str) -> PyResult<BlockScaled> {
     })
 }
 
-/// The options of a GEMM besides its matrices.
+/// The options of a GEMM apart from its matrices.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct GemmOptions {
-    /// A function of the accumulator, `x`, or of both accumulators of a pair, `x` and `y`, and of
-    /// further tensors.
+    /// An epilogue function of the accumulator, `x`, or of both accumulators of a pair, `x` and
+    /// `y`, and of further tensors.
     function: Option<String>,
-    /// Those tensors, by their names.
+    /// The further tensors of the function, by name.
     inputs: Vec<(String, Given)>,
-    /// The columns of B that form a pair: "neighbours" or "halves".
+    /// Which columns of B form a pair: "neighbours" or "halves".
     pairs: Option<String>,
     /// The scales of the blocks of A and of B.
     scales: Option<(Given, Given)>,
-    /// The scales of weights of four bits, whose words are B.
+    /// The scales of 4-bit weights, whose words are B.
     int4: Option<Given>,
-    /// The format whose scales they are, if it is a block-scaled one.
+    /// The block-scaled format to which the scales belong; None for other scales.
     format: Option<String>,
-    /// The reductions of rows and columns, in words.
+    /// The reductions of rows and columns, as text.
     keep: Vec<String>,
     /// Whether operands of f32 are rounded to tf32.
     tf32: bool,
-    /// Whether each byte of A and of B has two integers of four bits.
+    /// Whether each byte of A and of B contains two 4-bit integers.
     packed: bool,
     /// Whether accumulators of 8-bit operands are not promoted to f32.
     fast: bool,
@@ -342,7 +342,7 @@ impl GemmOptions {
         self.completed(py, problem)
     }
 
-    /// The problem with what does not depend on its kind.
+    /// The problem, completed by the options that do not depend on its kind.
     fn completed(&self, py: Python<'_>, mut problem: Problem) -> PyResult<Problem> {
         let refuse = |error: PlanError| refusal::of(py, &error);
         if let (Some((of_a, of_b)), None) = (&self.scales, &self.format) {
@@ -383,7 +383,7 @@ pub fn plan_product(py: Python<'_>, a: Given, b: Given, d: Given, asked: GemmOpt
     let planner = planner(py, machine)?;
     let product = planner.gemm(&problem).map_err(|error| refusal::of(py, &error))?;
     let scales = 2 + asked.inputs.len();
-    // Weights of four bits have scales alone.
+    // 4-bit weights have scales for B only.
     let (of_b, result) = match (&asked.scales, &asked.int4) {
         (Some(_), _) => (scales + 1, scales + 2),
         (_, Some(_)) => (scales, scales + 1),
@@ -400,7 +400,7 @@ pub fn plan_product(py: Python<'_>, a: Given, b: Given, d: Given, asked: GemmOpt
             ProductTensor::D => result,
             ProductTensor::Reduction(number) => result + 1 + number,
             ProductTensor::Workspace(number) => tensors + number,
-            // Without groups of rows.
+            // The GEMM has no groups of rows.
             other => {
                 let text = format!("this product takes tensors that are not passed: {other:?}");
                 return Err(PyValueError::new_err(text));

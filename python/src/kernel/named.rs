@@ -1,7 +1,7 @@
-//! Kernels and tile programs of the libraries, by their names.
+//! Kernels and tile programs of the libraries, by name.
 //!
-//! Law: kernels are listed, shown, written, checked, costed and timed as by the command `tilewright
-//! kernel`, with the same names and at the same sizes.
+//! Law: the command `tilewright kernel` lists, shows, writes, checks, costs and times kernels in
+//! the same way, with the same names and at the same sizes.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -31,7 +31,7 @@ pub struct NamedKernel {
     name: String,
 }
 
-/// The name of a tile program, if a kernel may have the same.
+/// The name of a tile program, made distinct from that of a kernel with the same name.
 fn tile_name(entry: &tile::Entry) -> String {
     match planners::named(entry.name) {
         Ok(_) => format!("{}.tile", entry.name),
@@ -49,8 +49,8 @@ pub fn named_kernels() -> Vec<NamedKernel> {
         .collect()
 }
 
-/// The comparisons of a check: schedules, instructions, and for each tensor the number of elements,
-/// the greatest difference, and the tolerance for rounding.
+/// The results of a check: schedules, instructions, and for each tensor the number of elements, the
+/// largest difference, and the tolerance for rounding.
 pub type Found = (usize, u64, Vec<(String, u64, f64, f64)>);
 
 #[pymethods]

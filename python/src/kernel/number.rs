@@ -17,10 +17,10 @@ use crate::refusal;
 
 /// A function of one number.
 pub type Unary = for<'k> fn(Num<'k>) -> Num<'k>;
-/// A function of two.
+/// A function of two numbers.
 pub type Binary = for<'k> fn(Num<'k>, Num<'k>) -> Num<'k>;
 
-/// The functions of one number, by their names.
+/// The functions of one number, by name.
 pub mod unary {
     use super::Num;
 
@@ -43,7 +43,7 @@ pub mod unary {
     }
 }
 
-/// The functions of two numbers.
+/// The functions of two numbers, by name.
 pub mod binary {
     use super::Num;
 
@@ -70,7 +70,7 @@ pub mod binary {
     }
 }
 
-/// A function of one number, of each element.
+/// A function of one number, applied to each element.
 pub fn mapped<'k>(room: &Room<'k>, of: Handle, function: Unary) -> Result<Handle, RefusedStatement> {
     let each = |x: Num<'k>| Ok::<_, KernelError>(function(x));
     Ok(room.keep(match room.thing(of)? {
@@ -88,7 +88,7 @@ pub fn combined<'k>(room: &Room<'k>, a: &Operand, b: &Operand, function: Binary)
         _ => Ok(None),
     };
     let both = |x: Num<'k>, y: Num<'k>| Ok::<_, KernelError>(function(x, y));
-    // A number of Python takes the type of each element.
+    // A Python number takes the type of each element.
     let single = |operand: &Operand, element| operand.number(room, element);
     let made = match (thing(a)?, thing(b)?) {
         (Some(Thing::Fragment(x)), Some(Thing::Fragment(y))) => Thing::Fragment(x.zip(&y, both)?),
@@ -121,7 +121,7 @@ pub fn combined<'k>(room: &Room<'k>, a: &Operand, b: &Operand, function: Binary)
     Ok(room.keep(made))
 }
 
-/// The result of `a op b` as an object; `NotImplemented` if the other is no operand.
+/// The result of `a op b` as an object; `NotImplemented` if the other object is not an operand.
 pub fn operator<'py>(
     of: Handle,
     other: &Bound<'py, PyAny>,
@@ -137,13 +137,13 @@ pub fn operator<'py>(
     operand::object(py, made)
 }
 
-/// A function of one number, written at this location, as an object.
+/// A function of one number as an object, with the location of the caller.
 pub fn function(py: Python<'_>, of: Handle, function: Unary) -> PyResult<Bound<'_, PyAny>> {
     let made = run(py, move |room| mapped(room, of, function))?;
     operand::object(py, made)
 }
 
-/// The minimum or maximum of two numbers, as an object. Of indices it is an index.
+/// The minimum or maximum of two numbers as an object. For two indices it is an index.
 fn extremum<'py>(
     a: &Bound<'py, PyAny>,
     b: &Bound<'py, PyAny>,
@@ -210,7 +210,7 @@ pub fn where_<'py>(
                 let no = room.number(*own)?;
                 (yes.beside(room, no)?, no)
             }
-            // Indices are of type i32.
+            // Indices have type i32.
             (Operand::Index(own), no) => {
                 let yes = room.build.index(own)?;
                 (yes, no.beside(room, yes)?)
@@ -230,8 +230,8 @@ pub fn where_<'py>(
     })
 }
 
-/// The methods of a class of numbers: its own, operators of two numbers, each with the one for a
-/// number on the left, and functions of one number.
+/// The methods of a class of numbers: its own methods; operators of two numbers, each with the
+/// variant for a number on the left; and functions of one number.
 macro_rules! arithmetic {
     ($class:ident { $($own:tt)* }) => {
         arithmetic! {
@@ -295,8 +295,8 @@ pub(super) use arithmetic;
 /// The comparison of two numbers: a condition of each thread. Its truth is known while the kernel
 /// is traced if it is the same for all sizes, blocks and threads.
 ///
-/// Errors (`TypeError`): `other` is no number. Values of different kinds do not compare as unequal:
-/// `tw.thread() == "0"` is a mistake.
+/// Errors (`TypeError`): `other` is not a number. Values of different kinds do not compare as
+/// unequal, because `tw.thread() == "0"` is a mistake.
 pub fn compared<'py>(
     own: &Bound<'py, PyAny>,
     other: &Bound<'py, PyAny>,
@@ -317,7 +317,7 @@ pub fn compared<'py>(
     };
     let known = truth(&a, &b, comparison);
     if trace::is_writing_tiles() && !trace::is_tracing() {
-        // Sizes are no tiles.
+        // Sizes are not tiles.
         let truth = known.ok_or_else(|| refusal::of_traced(own, "__bool__"))?;
         return Ok(PyBool::new(py, truth).to_owned().into_any());
     }
@@ -429,7 +429,7 @@ pub enum Condition {
 }
 
 impl Condition {
-    /// An object as a condition; None if it is none.
+    /// An object as a condition; None if it is not one.
     pub fn of(object: &Bound<'_, PyAny>) -> Option<Condition> {
         match object.cast::<Flag>() {
             Ok(flag) => Some(Condition::Of(flag.get().handle)),
@@ -437,7 +437,7 @@ impl Condition {
         }
     }
 
-    /// A condition that must be one.
+    /// An object as a condition; an error if it is not one.
     pub fn asked(object: &Bound<'_, PyAny>) -> PyResult<Condition> {
         match Condition::of(object) {
             Some(condition) => Ok(condition),
@@ -457,7 +457,7 @@ impl Condition {
     }
 }
 
-/// A function of two conditions: in the kernel, and of their known values.
+/// A function of two conditions, on conditions of the kernel and on known values.
 type Joined = for<'k> fn(tilewright_kernel::Flag<'k>, tilewright_kernel::Flag<'k>) -> tilewright_kernel::Flag<'k>;
 
 impl Flag {

@@ -1,8 +1,8 @@
 //! Arguments of statements.
 //!
-//! Law: an element type is named as in NumPy, PyTorch or the library of kernels; a coordinate is an
-//! integer, a size known at launch or a tuple of these, with `None` for modes that are kept; an
-//! operand of arithmetic is a value of the kernel, a number of Python or an index.
+//! Law: an element type is named as in NumPy, PyTorch or the library of kernels. A coordinate is an
+//! integer, a size known at launch, or a tuple of these, with `None` for modes that are kept. An
+//! operand of arithmetic is a value of the kernel, a Python number or an index.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
@@ -26,7 +26,7 @@ use crate::convert;
 use crate::object::{Object, has_index};
 use crate::refusal;
 
-/// The Python class of a location.
+/// The object of a handle, of its Python class.
 pub fn object(py: Python<'_>, handle: Handle) -> PyResult<Bound<'_, PyAny>> {
     Ok(match handle.kind() {
         ObjectKind::View => traced::object(py, View { handle })?.into_any(),
@@ -42,7 +42,7 @@ pub fn object(py: Python<'_>, handle: Handle) -> PyResult<Bound<'_, PyAny>> {
     })
 }
 
-/// Makes a value of the kernel, at this location, and returns its object.
+/// Makes a value of the kernel with the location of the caller, and returns its object.
 pub fn made<'py>(
     py: Python<'py>,
     make: impl for<'k> FnOnce(&Room<'k>) -> Result<Thing<'k>, RefusedStatement>,
@@ -56,16 +56,16 @@ pub fn made<'py>(
 pub enum Operand {
     /// A fragment, a tile or a number of the kernel.
     Of(Handle),
-    /// A floating-point number of Python, in the type of the other operand.
+    /// A Python floating-point number, in the type of the other operand.
     Value(f64),
-    /// An integer of Python, in the type of the other operand.
+    /// A Python integer, in the type of the other operand.
     Whole(i128),
     /// An index, of type i32.
     Index(Expr),
 }
 
 impl Operand {
-    /// An object as an operand; None if it is none.
+    /// An object as an operand; None if it is not one.
     pub fn of(object: &Bound<'_, PyAny>) -> Option<Operand> {
         if let Ok(number) = object.cast_exact::<PyFloat>() {
             return Some(Operand::Value(number.value()));
@@ -79,26 +79,26 @@ impl Operand {
         if let Ok(tile) = object.cast::<Tile>() {
             return Some(Operand::Of(tile.get().handle));
         }
-        // A text in arithmetic is a mistake, as in Python.
+        // A string in arithmetic is an error, as in Python.
         if object.is_instance_of::<PyBool>() || object.is_instance_of::<PyString>() {
             return None;
         }
         if object.is_instance_of::<PyInt>() {
-            // Integers beyond 128 bits fit no integer type.
+            // No integer type has integers of more than 128 bits.
             let whole = object.extract::<i128>().map(Operand::Whole);
             return whole.or_else(|_| object.extract::<f64>().map(Operand::Value)).ok();
         }
         if object.is_instance_of::<PyFloat>() {
             return object.extract::<f64>().ok().map(Operand::Value);
         }
-        // Scalars of NumPy are numbers of Python in their own type.
+        // NumPy scalars are numbers of their own type.
         if let Ok(scalar) = object.getattr(intern!(object.py(), "dtype")).and_then(|_| object.call_method0("item")) {
             return if scalar.get_type().is(object.get_type()) { None } else { Operand::of(&scalar) };
         }
         index(object).ok().map(Operand::Index)
     }
 
-    /// The operand as an index; an integer is one.
+    /// The operand as an index; an integer is an index.
     pub fn index(&self) -> Option<Expr> {
         match self {
             Operand::Index(index) => Some(index.clone()),
@@ -107,7 +107,7 @@ impl Operand {
         }
     }
 
-    /// The operand as a number, in arithmetic with another one, whose type numbers of Python take.
+    /// The operand as a number, in arithmetic with another number whose type Python numbers take.
     pub fn beside<'k>(&self, room: &Room<'k>, other: Num<'k>) -> Result<Num<'k>, RefusedStatement> {
         match self {
             Operand::Of(handle) => room.number(*handle),
@@ -133,7 +133,7 @@ impl Operand {
         }
     }
 
-    /// A constant, which must be exact in an integer type.
+    /// A constant, which an integer type must represent exactly.
     fn constant<'k>(room: &Room<'k>, element: Element, whole: i128, value: f64) -> Result<Num<'k>, RefusedStatement> {
         if element.is_float() {
             return Ok(room.build.number_of(element, value));
@@ -147,16 +147,16 @@ impl Operand {
         if whole.abs() < EXACT as i128 {
             return Ok(room.build.number_of(element, whole as f64));
         }
-        // The builder takes constants as f64, which represents each half of 64 bits exactly.
+        // The builder takes constants as f64, which represents each 64-bit half exactly.
         let half = |value: i128| room.build.number_of(element, value as f64);
         Ok(half(whole >> 32) * half(1 << 32) + half(whole & 0xffff_ffff))
     }
 }
 
-/// All smaller integers are exact in f64.
+/// f64 represents all smaller integers exactly.
 const EXACT: f64 = (1_u64 << 53) as f64;
 
-/// An operand that must be one.
+/// An object as an operand; an error if it is not one.
 pub fn operand(object: &Bound<'_, PyAny>) -> PyResult<Operand> {
     if let Ok(known) = object.cast::<Object>() {
         known.get().check_owner(object.py())?;
@@ -182,7 +182,7 @@ pub fn element(object: &Bound<'_, PyAny>) -> PyResult<Element> {
     })
 }
 
-/// The element type of a name of the library, of NumPy or of PyTorch.
+/// The element type with a name of the library, of NumPy or of PyTorch.
 pub fn named_element(text: &str) -> Option<Element> {
     let text = text.strip_prefix("torch.").unwrap_or(text);
     Element::named(text).or(match text {
@@ -204,7 +204,7 @@ pub fn named_element(text: &str) -> Option<Element> {
     })
 }
 
-/// The reduction of a name: `"sum"`, `"product"`, `"minimum"` or `"maximum"`.
+/// The reduction with a name: `"sum"`, `"product"`, `"minimum"` or `"maximum"`.
 pub fn reduction(text: &str) -> PyResult<Reduction> {
     match text {
         "sum" => Ok(Reduction::Sum),
@@ -240,7 +240,7 @@ pub fn coordinate(object: &Bound<'_, PyAny>) -> PyResult<Coord<Expr>> {
     }
 }
 
-/// A coordinate of known indices.
+/// A coordinate of integers.
 pub fn known_coordinate(object: &Bound<'_, PyAny>) -> PyResult<Coord> {
     let value = convert::value(object)?;
     match &value {
@@ -257,8 +257,8 @@ pub fn known_coordinate(object: &Bound<'_, PyAny>) -> PyResult<Coord> {
     }
 }
 
-/// The error that a value is not known while a kernel is traced, with the names of its sizes, which
-/// may become constants of the kernel.
+/// The error that a value is not known while a kernel is traced. It names the sizes on which the
+/// value depends, which could become constants of the kernel.
 fn unknown(py: Python<'_>, what: &str, value: &Value) -> PyErr {
     let error =
         PyTypeError::new_err(format!("expected {what} whose numbers are known, not the {} {value}", value.kind()));
@@ -270,7 +270,7 @@ fn unknown(py: Python<'_>, what: &str, value: &Value) -> PyErr {
     }
 }
 
-/// A shape of numbers that are known now or at launch.
+/// A shape, which may contain numbers known at launch.
 pub fn launch_tree(object: &Bound<'_, PyAny>) -> PyResult<Tree<Expr>> {
     let value = convert::value(object)?;
     let tree = match &value {
@@ -281,8 +281,8 @@ pub fn launch_tree(object: &Bound<'_, PyAny>) -> PyResult<Tree<Expr>> {
     tree.ok_or_else(|| PyTypeError::new_err(format!("expected numbers, or tuples of them, not {value}")))
 }
 
-/// The modes of a tiler and of a coordinate of tiles that a tensor has: all, or those with 1 and
-/// not None in a projection.
+/// The modes of a tiler and of a tile coordinate that apply to a tensor: all of them, or those
+/// whose entry in a projection is not None.
 pub fn projected<'py>(
     tiler: &Bound<'py, PyAny>,
     coord: &Bound<'py, PyAny>,
@@ -301,20 +301,20 @@ pub fn projected<'py>(
     Ok((text(&kept(tiler, "the tiler")?)?, coordinate(&kept(coord, "the coordinate")?)?))
 }
 
-/// A layout whose numbers are known.
+/// A layout without parameters.
 pub fn layout(object: &Bound<'_, PyAny>) -> PyResult<Layout> {
     let value = convert::value(object)?;
     let layout = value.operand_layout();
     layout.and_then(|layout| layout.integer().cloned()).ok_or_else(|| unknown(object.py(), "a layout", &value))
 }
 
-/// A shape whose numbers are known.
+/// A shape without parameters.
 pub fn shape(object: &Bound<'_, PyAny>) -> PyResult<Tree<i64>> {
     let value = convert::value(object)?;
     value.integer_tree().ok_or_else(|| unknown(object.py(), "a shape", &value))
 }
 
-/// A tiler whose numbers are known.
+/// A tiler without parameters.
 pub fn tiler(object: &Bound<'_, PyAny>) -> PyResult<Tiler> {
     let value = convert::value(object)?;
     match value.to_tiler() {
@@ -326,7 +326,7 @@ pub fn tiler(object: &Bound<'_, PyAny>) -> PyResult<Tiler> {
 /// A value as text of the language, for the builder.
 pub fn text(object: &Bound<'_, PyAny>) -> PyResult<String> {
     if let Ok(text) = object.cast::<PyString>() {
-        // The kernel gathers facts of sizes, as in `M{div=4}`.
+        // The kernel collects facts about sizes, as in `M{div=4}`.
         return Ok(text.to_string());
     }
     let value = convert::value(object)?;

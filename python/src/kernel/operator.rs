@@ -1,4 +1,4 @@
-//! Operators of models, by their names and options.
+//! Operators of models, by name and options.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -9,7 +9,7 @@ use super::library;
 use super::program::Program;
 use super::tiles::refused;
 
-/// The exception for an operator that is refused.
+/// The exception for a refused operator.
 fn of_operator(py: Python<'_>, error: &OperatorError) -> PyErr {
     match error {
         OperatorError::Tile(error) => refused(py, error),
@@ -17,9 +17,9 @@ fn of_operator(py: Python<'_>, error: &OperatorError) -> PyErr {
     }
 }
 
-/// An option of a value of Python.
+/// The value of an option, from a Python value.
 fn value_of(name: &str, value: &Bound<'_, PyAny>) -> PyResult<OptionValue> {
-    // A truth value is an integer too, so it is asked about first.
+    // A boolean is also an integer, so it is tested first.
     if value.is_instance_of::<PyBool>() {
         Ok(OptionValue::Switch(value.extract()?))
     } else if value.is_instance_of::<PyInt>() {

@@ -4,8 +4,8 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use tilewright_kernel::program::Location;
 
-/// The Python expression that is being evaluated outside of this package. On Python 3.10, which has
-/// no columns, its line.
+/// The location of the Python expression outside of this package that is being evaluated. On Python
+/// 3.10, which has no columns, it is the line.
 pub fn caller(py: Python<'_>) -> PyResult<Location> {
     static PLACE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let place =

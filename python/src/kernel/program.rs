@@ -25,7 +25,7 @@ use crate::refusal;
 #[pyclass(frozen, module = "tilewright")]
 pub struct Program {
     pub kernel: Kernel,
-    /// The decisions of the plan, if it was planned.
+    /// The decisions of the plan; empty if the kernel was not planned.
     pub plan: Vec<String>,
     /// The sizes that the plan fixes.
     pub fixed: Sizes,
@@ -43,7 +43,7 @@ pub fn write_kernel(
     let kernel = trace::written(py, name, function, Location::new(&file, line, column, end))?;
     let program = kernel.program();
     if let Err(malformed) = program.verify() {
-        // For example an index of a loop that is used after it.
+        // For example an index of a loop that is used after the loop.
         let at = malformed.source.and_then(|source| program.sources.get(source.index())).map(|source| source.location);
         let help = "what a body computes, and the index of a loop, are gone when the body is over".to_string();
         return Err(refusal::of_kernel(py, &RefusedStatement::Here(malformed.what.to_string(), help, at)));
@@ -54,12 +54,12 @@ pub fn write_kernel(
 /// Sizes, each with its name.
 pub type Sizes = Vec<(String, i64)>;
 
-/// Sizes by their names.
+/// Sizes by name.
 pub fn sizes_of(sizes: &Bound<'_, PyDict>) -> PyResult<Sizes> {
     sizes.iter().map(|(name, size)| Ok((name.extract::<String>()?, size.extract::<i64>()?))).collect()
 }
 
-/// Sizes as the kernels' functions take them.
+/// Sizes in the form that functions of kernels take.
 pub fn borrowed(sizes: &[(String, i64)]) -> Vec<(&str, i64)> {
     sizes.iter().map(|(name, size)| (name.as_str(), *size)).collect()
 }
@@ -118,7 +118,7 @@ pub fn bits_of(value: &Bound<'_, PyAny>, element: Element) -> PyResult<u64> {
     })
 }
 
-/// The numbers of a cost.
+/// The numbers of a cost report.
 fn numbers_of<'py>(py: Python<'py>, cost: &Cost) -> PyResult<Bound<'py, PyDict>> {
     let numbers = PyDict::new(py);
     numbers.set_item("machine", &cost.machine.name)?;
@@ -368,7 +368,7 @@ impl Program {
         sizes
     }
 
-    /// A launch at sizes, of which numbers are not asked.
+    /// The launch at these sizes, with 0 for every scalar argument.
     fn launch(&self, py: Python<'_>, sizes: &Bound<'_, PyDict>) -> PyResult<Launch> {
         let sizes = self.with_fixed(sizes_of(sizes)?);
         let sizes = LaunchArguments { sizes: &borrowed(&sizes), numbers: Some(&|_, _| Some(0)) };

@@ -57,7 +57,7 @@ pub fn launch_size<'py>(py: Python<'py>, text: String) -> PyResult<Bound<'py, Py
 pub fn shared<'py>(element: &Bound<'py, PyAny>, layout: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let (py, element) = (element.py(), operand::element(element)?);
     let layout = match operand::layout(layout) {
-        // A shape is its compact layout.
+        // A shape means its compact layout.
         Ok(layout) => layout.to_string(),
         Err(_) => operand::text(layout)?,
     };
@@ -140,7 +140,7 @@ pub fn block<'py>(py: Python<'py>, axes: String) -> PyResult<Bound<'py, PyAny>> 
     }
 }
 
-/// An axis of the grid by its letter.
+/// The axis of the grid with a letter.
 fn named_axis(name: &str) -> PyResult<Axis> {
     match name {
         "x" => Ok(Axis::X),
@@ -184,7 +184,7 @@ pub fn resident(py: Python<'_>, blocks: u32) -> PyResult<()> {
     run(py, move |room| Ok(room.build.resident(blocks)?))
 }
 
-/// A tensor in memory or in registers.
+/// A tensor in memory, or a fragment in registers.
 fn tensor(object: &Bound<'_, PyAny>, what: &str) -> PyResult<Handle> {
     if let Ok(view) = object.cast::<View>() {
         return Ok(view.get().handle);
@@ -197,7 +197,7 @@ fn tensor(object: &Bound<'_, PyAny>, what: &str) -> PyResult<Handle> {
     Err(PyTypeError::new_err(format!("{what} is a tensor of the kernel or a fragment, not {kind}")))
 }
 
-/// The atom of a copy: a tiled copy, or an instruction alone.
+/// How a copy is done: by a tiled copy, or by a single instruction.
 enum By {
     Tiled(Box<tilewright_layout::atoms::TiledCopy>),
     Alone(Box<tilewright_layout::atoms::CopyAtom>),
@@ -219,7 +219,7 @@ impl CopyBy for By {
     }
 }
 
-/// A tensor in memory, or a fragment.
+/// One end of a copy: a tensor in memory, or a fragment.
 enum End<'k> {
     View(Box<KernelView<'k>>),
     Fragment(Box<KernelFragment<'k>>),
@@ -250,7 +250,7 @@ impl<'k> KernelTensor<'k> for End<'k> {
     }
 }
 
-/// The elements of a copy.
+/// The elements that a copy moves.
 #[derive(Clone, Copy)]
 enum Pred {
     /// Those whose predicate is true.

@@ -1,4 +1,4 @@
-//! Tiled copies and tiled products: instructions over threads and tiles.
+//! Tiled copies and tiled MMAs: instructions over threads and tiles.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -53,7 +53,7 @@ fn bits_of(element: &Bound<'_, PyAny>) -> PyResult<i64> {
     }
 }
 
-/// The instruction of a name or a copy atom, and the bits of its elements, if given.
+/// The instruction that a name or a copy atom denotes, and the bits of its elements, if given.
 fn instruction_of(object: &Bound<'_, PyAny>) -> PyResult<(atoms::CopyAtom, Option<i64>)> {
     if let Ok(atom) = object.cast::<CopyAtom>() {
         return Ok((atom.get().atom.clone(), atom.get().bits));
@@ -72,12 +72,12 @@ fn thread_of(thread: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Expr>> {
     }
 }
 
-/// The function of the package of the same name, of a value of the language.
+/// Calls the function of the package with this name on a value of the language.
 fn in_the_language<'py>(name: &str, own: &Bound<'py, PyAny>, of: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     own.py().import("tilewright")?.getattr(name)?.call1((own, of))
 }
 
-/// The value of a program, and of a thread of it.
+/// The value of a program, or of one thread of it.
 fn value_of(py: Python<'_>, program: &str, thread: Option<&Expr>) -> PyResult<Value> {
     let tiled = convert::program(py, program)?;
     match thread {

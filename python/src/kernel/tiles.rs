@@ -1,6 +1,6 @@
 //! Tile programs: computations without layouts.
 //!
-//! Python writes a program as text, with the Python location of each line; errors are reported at
+//! Python writes a program as text, with the Python location of each line. Errors are reported at
 //! these locations.
 
 use numpy::PyReadonlyArray1;
@@ -31,13 +31,13 @@ pub struct TileProgram {
     program: Py<Program>,
 }
 
-/// The exception for refusals of the language.
+/// The exception for a refusal of a tile program.
 pub fn refused(py: Python<'_>, error: &TileError) -> PyErr {
     let help = in_python(error.reason()).map(str::to_string).or_else(|| error.help());
     refusal::of_run(py, error.code(), &error.reason().to_string(), help.as_deref(), error.place())
 }
 
-/// Advice for expressions that Python writes differently from the language of tile programs.
+/// A hint for an expression that Python writes differently from the language of tile programs.
 fn in_python(reason: &Reason) -> Option<&'static str> {
     Some(match reason {
         Reason::Broadcast { .. } => {
@@ -206,10 +206,10 @@ impl TileProgram {
     }
 }
 
-/// The owner of each element, one picture for values of the same shape and layout; and the layouts
-/// of those in shared memory.
+/// The pictures of the threads of each element, one for all values with the same shape and layout;
+/// and of the layouts of values in shared memory.
 fn drawn(py: Python<'_>, explained: &Explanation) -> PyResult<Vec<(String, Picture)>> {
-    // Values in no thread, and scalars, have no picture of threads.
+    // Scalars, and values that no thread holds, have no picture of threads.
     let is_held = |own: &&tile::Choice| {
         own.held.size() > 1 && !explained.staged.iter().any(|staged| !staged.is_read && staged.name == own.name)
     };
@@ -237,7 +237,7 @@ fn drawn(py: Python<'_>, explained: &Explanation) -> PyResult<Vec<(String, Pictu
     Ok(found)
 }
 
-/// A picture that was drawn once, so that it can be drawn in every style.
+/// A picture of a figure that is drawn again for every style.
 fn picture<E: Refusal>(
     py: Python<'_>,
     title: String,

@@ -1,15 +1,14 @@
 //! The kernel that a thread is tracing.
 //!
-//! Law: a statement of Python is a statement of the builder, executed when it is called. The bodies
-//! of `for` and `with` are guards of the builder ([`OpenLoop`], [`OpenBody`]), which are kept here
+//! Law: a Python statement is a statement of the builder, executed when it is called. The bodies of
+//! `for` and `with` are guards of the builder ([`OpenLoop`], [`OpenBody`]), which are stored here
 //! in the order in which they were opened.
 //!
-//! The builder and its values stay here: Python objects are indices into a list ([`Handle`]). A
-//! handle is valid as long as its kernel is being traced, in the tracing thread, and until the end
-//! of the body in which it was made.
+//! The builder and its values stay in this module: Python objects are indices into a list
+//! ([`Handle`]). A handle is valid while its kernel is being traced, in the tracing thread, until
+//! the end of the body in which it was made.
 //!
-//! After a refusal no more statements are written: later statements are refused for the same
-//! reason.
+//! After a refusal no more statements are added: later statements are refused for the same reason.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -56,7 +55,7 @@ impl From<LayoutError> for RefusedStatement {
 }
 
 impl RefusedStatement {
-    /// An error at its own location.
+    /// An error of this module, at the location of the statement.
     pub fn here(what: impl Into<String>, help: impl Into<String>) -> RefusedStatement {
         RefusedStatement::Here(what.into(), help.into(), None)
     }
@@ -77,7 +76,7 @@ impl Handle {
     }
 }
 
-/// The Python objects, by class.
+/// The classes of Python objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ObjectKind {
     View,
@@ -108,7 +107,7 @@ pub enum Thing<'k> {
     Stage(Rc<Stage<'k>>),
 }
 
-/// The end of a body.
+/// The guard that ends a body.
 enum BodyGuard<'k> {
     Loop(OpenLoop<'k>),
     Body(OpenBody<'k>),
@@ -138,14 +137,14 @@ pub struct Room<'k> {
     trace: u64,
     things: RefCell<Vec<(u32, Thing<'k>)>>,
     open: RefCell<Vec<Open<'k>>>,
-    /// The ended body of a `when`, as long as its `otherwise` may follow.
+    /// The ended body of a `when`, while its `otherwise` may follow.
     condition: RefCell<Option<OpenBody<'k>>>,
     bodies: Cell<u32>,
     /// The first refusal.
     failed: RefCell<Option<RefusedStatement>>,
 }
 
-/// The number for everything outside of bodies.
+/// The number of the outermost body, the kernel itself.
 const KERNEL: u32 = 0;
 
 macro_rules! things {
@@ -217,7 +216,7 @@ impl<'k> Room<'k> {
         if let Some(refused) = &*self.failed.borrow() {
             return Err(refused.clone());
         }
-        // Until the statement is done: after a panic, the kernel is abandoned.
+        // This is set until the statement is done, so that after a panic the kernel is abandoned.
         self.failed.replace(Some(RefusedStatement::here("the kernel is given up", "")));
         let answer =
             statement().and_then(|answer| self.build.complaint().map(|()| answer).map_err(RefusedStatement::from));
@@ -316,7 +315,7 @@ pub struct Begun {
 }
 
 self_cell!(
-    /// The builder, and what refers to it.
+    /// The builder, and the values that refer to it.
     struct WrittenKernel {
         owner: Build,
         #[not_covariant]
@@ -326,7 +325,7 @@ self_cell!(
 
 /// A kernel that is being traced.
 struct Trace {
-    /// Its number, counted from 1.
+    /// Its number; kernels are counted from 1.
     number: u64,
     written: WrittenKernel,
 }
@@ -353,17 +352,17 @@ impl Trace {
 }
 
 thread_local! {
-    /// The kernels that this thread is tracing, each within the previous one.
+    /// The kernels that this thread is tracing, each nested in the previous one.
     static TRACES: RefCell<Vec<Trace>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The most kernels whose names messages know: the most recently traced ones.
+/// The largest number of kernels whose names are known for messages: the most recently traced ones.
 const NAMED: usize = 1024;
 
-/// The numbers of kernels that were traced, and their names.
+/// The numbers of traced kernels, and their names.
 static NAMES: Mutex<VecDeque<(u64, String)>> = Mutex::new(VecDeque::new());
 
-/// The number of a kernel or of a tile program whose tracing begins.
+/// A new number, for a kernel or a tile program whose tracing begins.
 fn numbered(name: &str) -> u64 {
     static NUMBERS: AtomicU64 = AtomicU64::new(OUTSIDE + 1);
     let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
@@ -381,8 +380,8 @@ fn name_of(number: u64) -> Option<String> {
     names.iter().rev().find(|(own, _)| *own == number).map(|(_, name)| name.clone())
 }
 
-/// The error that a value belongs to the kernel of the first number, while the second one is being
-/// traced.
+/// The error that a value belongs to the kernel with the first number, while the one with the
+/// second number is being traced.
 pub fn of_another(number: u64, here: u64) -> RefusedStatement {
     let other = name_of(number).map_or("another kernel".to_owned(), |name| format!("the kernel `{name}`"));
     match here {
@@ -408,21 +407,21 @@ pub fn of_another(number: u64, here: u64) -> RefusedStatement {
     }
 }
 
-/// The kernel of a function of Python, which is called once, without arguments.
+/// The kernel of a Python function, which is called once, without arguments.
 ///
 /// Errors: exceptions of the function; refusals.
 pub fn written(py: Python<'_>, name: &str, function: &Bound<'_, PyAny>, place: Location) -> PyResult<Kernel> {
     TRACES.with_borrow_mut(|traces| traces.push(Trace::begin(name, place)));
     let called = panic::catch_unwind(AssertUnwindSafe(|| function.call0()));
-    // A panic continues after the kernel is removed, because otherwise the thread would go on
-    // tracing it.
+    // The kernel is removed before a panic continues, because otherwise the thread would continue
+    // to trace it.
     let trace = TRACES.with_borrow_mut(Vec::pop);
     called.unwrap_or_else(|payload| panic::resume_unwind(payload))?;
     let trace = trace.ok_or_else(|| PyRuntimeError::new_err("the kernel that is being written is gone"))?;
     trace.end().map_err(|refused| refusal::of_kernel(py, &refused))
 }
 
-/// The number outside of kernels.
+/// The number that means outside of any kernel.
 pub const OUTSIDE: u64 = 0;
 
 /// The number of the kernel that this thread is tracing; [`OUTSIDE`] if there is none.
@@ -431,7 +430,7 @@ pub fn current() -> u64 {
 }
 
 thread_local! {
-    /// The tile programs that this thread is tracing, each within the previous one.
+    /// The tile programs that this thread is tracing, each nested in the previous one.
     static TILES: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -452,8 +451,8 @@ pub fn is_writing_tiles() -> bool {
     TILES.with_borrow(|tiles| !tiles.is_empty())
 }
 
-/// The number of the kernel or the tile program that this thread is tracing, the inner one of both;
-/// [`OUTSIDE`] if there is none.
+/// The number of the kernel or the tile program that this thread is tracing, whichever is the inner
+/// one; [`OUTSIDE`] if there is none.
 pub fn owner() -> u64 {
     current().max(TILES.with_borrow(|tiles| tiles.last().copied().unwrap_or(OUTSIDE)))
 }
@@ -476,7 +475,7 @@ fn with_room<R>(py: Python<'_>, work: impl for<'k> FnOnce(&Room<'k>) -> Result<R
     answer.map_err(|refused| refusal::of_kernel(py, &refused))
 }
 
-/// Executes a statement, at the line of Python that calls it.
+/// Executes a statement, with the location of the Python line that calls it.
 ///
 /// Errors: it is refused; no kernel is being traced.
 pub fn run<R>(py: Python<'_>, work: impl for<'k> FnOnce(&Room<'k>) -> Result<R, RefusedStatement>) -> PyResult<R> {
@@ -487,8 +486,8 @@ pub fn run<R>(py: Python<'_>, work: impl for<'k> FnOnce(&Room<'k>) -> Result<R, 
     })
 }
 
-/// The text of a value for `repr`, which never fails: a text that needs no statement, or one that
-/// says that the value does not exist here.
+/// The text of a value for `repr`, which never fails. It needs no statement, or it says that the
+/// value does not exist here.
 pub fn shown(of: Handle, work: impl for<'k> FnOnce(&Room<'k>) -> Result<String, RefusedStatement>) -> String {
     let told = TRACES.with_borrow(|traces| {
         let trace = traces.last().filter(|trace| trace.number == of.trace)?;
@@ -504,7 +503,7 @@ pub fn open(py: Python<'_>, place: Location, opened: OpenedBody) -> PyResult<Beg
     with_room(py, |room| room.open(place, opened))
 }
 
-/// Ends the body of this number.
+/// Ends the body with this number.
 ///
 /// Errors: as [`run`]; a body within it was left before its end.
 pub fn close(py: Python<'_>, body: u32) -> PyResult<()> {

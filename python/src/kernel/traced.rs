@@ -1,6 +1,6 @@
 //! The base class of all traced values.
 //!
-//! Law: every operation of Python's data model on an object of such a class is written into the
+//! Law: every operation of Python's data model on an object of such a class is either added to the
 //! kernel or refused. The refusals are in `_traced.py`, which adds them to this class; classes in
 //! Rust and in Python inherit them.
 

@@ -1,7 +1,7 @@
 //! Plans measured on a device.
 //!
-//! Law: what is measured are problems that were planned for the device in this process; a plan is
-//! kept only if its result was right.
+//! Law: problems that were planned for the device in this process are measured. A plan is kept only
+//! if its result was right.
 
 use std::time::{Duration, Instant};
 

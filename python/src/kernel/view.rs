@@ -26,7 +26,7 @@ pub struct View {
 }
 
 impl View {
-    /// Another view derived from this one.
+    /// A part of this view, or another view of its elements.
     fn cut<'py>(
         &self,
         py: Python<'py>,
@@ -36,7 +36,7 @@ impl View {
         operand::made(py, move |room| Ok(Thing::View(cut(room.build, room.view(own)?)?)))
     }
 
-    /// Another value derived from this view.
+    /// A property of this view, from the builder.
     fn tell<R: 'static>(
         &self,
         py: Python<'_>,
@@ -57,7 +57,8 @@ impl View {
     }
 }
 
-/// The coordinate with an index for each nested mode: the digits of a single number.
+/// The coordinate with an index for each nested mode; a single number for a nested mode is split
+/// into digits.
 pub fn digits(build: &Build, shape: &Tree<Expr>, at: &Coord<Expr>) -> Result<Coord<Expr>, RefusedStatement> {
     if at.is_leaf() {
         let [Slot::At(index)] = at.leaves() else { return Ok(at.clone()) };
@@ -77,7 +78,7 @@ pub fn digits(build: &Build, shape: &Tree<Expr>, at: &Coord<Expr>) -> Result<Coo
     }
     let parts = at.modes().enumerate().map(|(mode, part)| match shape.mode(mode) {
         Some(shape) => digits(build, &shape, &part),
-        // The slice itself refuses too many indices.
+        // The slice itself refuses a coordinate with too many indices.
         None => Ok(part),
     });
     let modes: Vec<Coord<Expr>> = parts.collect::<Result<_, _>>()?;
@@ -312,7 +313,7 @@ impl View {
     }
 }
 
-/// An operand of a product by its letter.
+/// The operand of an MMA with a letter.
 pub fn mma_operand(letter: &str) -> PyResult<MmaOperand> {
     match letter {
         "A" => Ok(MmaOperand::A),

@@ -1,4 +1,4 @@
-//! Processes connected by sockets, each with each.
+//! Processes with socket connections between each pair.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
@@ -59,8 +59,8 @@ impl Processes {
         self.engine.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The result of a call of the engine. If a handler of a signal raises meanwhile, such as that
-    /// of ctrl-C, all connections are closed.
+    /// The result of a call of the engine. If a signal handler raises meanwhile, such as that of
+    /// Ctrl-C, all connections are closed.
     fn call<R: Send>(
         &self,
         py: Python<'_>,

@@ -6,18 +6,18 @@ use tilewright_mesh::{Message, Plan, PlannedStep, ShardedLayout};
 
 use super::{Sharded, refused};
 
-/// Elements of a message as views of memory: offsets at which runs begin, in the source and in the
-/// destination memory, and the modes of each run, the outermost first: extent, stride in the
+/// The elements of a message as views of memory: the offsets at which runs begin in the source and
+/// in the destination memory; and the modes of each run, the outermost first: extent, stride in the
 /// source, stride in the destination.
 type Views = (Vec<(i64, i64)>, Vec<(i64, i64, i64)>);
 
-/// A step: its name, the size of the memory of this process after it, whether every element is
-/// written, the sends with their ranks, and the receives with their ranks and destinations, and
-/// whether they are added.
+/// A step: its name; the size of the memory of this process after it; whether every element is
+/// written; the sends with their ranks; the receives with their ranks and destinations; and whether
+/// they are added.
 type StepParts = (String, i64, bool, Vec<(usize, Views)>, Vec<(usize, bool, Views)>);
 
-/// The local positions of one mode: the first position, and for each loop over positions the
-/// extent, the stride of the position and that of the offset, the innermost first.
+/// The local positions of one mode: the first position; and for each loop over positions, the
+/// innermost first, the extent, the stride of the position and that of the offset.
 pub(super) type Mode = (i64, Vec<(i64, i64, i64)>);
 
 /// The views of a message, in the order of the sender's addresses.

@@ -1,9 +1,9 @@
-//! Copies, conversions and fillings, without the interpreter's lock.
+//! Copies, conversions and fills, without the interpreter's lock.
 //!
-//! Law: each does to the elements what the function of its name in `tilewright-tensor` does, in
-//! parts (`work.rs`). A copy between tensors whose memory overlaps reads all of the source first.
+//! Law: each function has the effect of the function with its name in `tilewright-tensor`, in parts
+//! (`work.rs`). A copy between tensors whose memory overlaps reads all of the source first.
 //!
-//! Reason for unsafe code: views of memory that Python shares; each says why its claim holds.
+//! Reason for unsafe code: views of memory that Python shares; each comment says why it is sound.
 #![allow(unsafe_code)]
 
 use bytemuck::{NoUninit, Pod};
@@ -36,7 +36,7 @@ pub fn copy(
     copied_tensors(py, src.get(), dst.get(), threads, progress)
 }
 
-/// As [`copy`]. Of tensors without elements nothing is copied.
+/// As [`copy`]. Nothing is copied if there are no elements.
 pub(super) fn copied_tensors(
     py: Python<'_>,
     src: &Tensor,
@@ -69,7 +69,8 @@ pub(super) fn copied(
     }
     let (from, to) = (src.addresses(py)?, dst.addresses(py)?);
     if is_overlapping(from, to) {
-        // Within one part the order is free, so what is written might be read.
+        // The order within one part is unspecified, so an element might be read after it was
+        // overwritten.
         let copy = src.compact(py)?;
         copied(py, src, &copy, threads, None)?;
         return copied(py, &copy, dst, threads, progress);
@@ -79,7 +80,7 @@ pub(super) fn copied(
     in_parts(py, &parts, progress, |[src, dst]| moved(py, src, dst, threads))
 }
 
-/// Moves the elements of a part.
+/// Copies the elements of a part.
 fn moved(py: Python<'_>, src: &Placed, dst: &Placed, threads: Option<usize>) -> PyResult<()> {
     let (from, to) = (src.memory.element(), dst.memory.element());
     if from != to {
@@ -103,9 +104,8 @@ fn plain<T: NoUninit + Send + Sync>(
     let moved = py.detach(|| {
         let options = CopyOptions { threads, ..CopyOptions::default() };
         let plan = Plan::new(&src.offsets, &dst.offsets, size_of::<T>(), options)?;
-        // SAFETY: `copied` holds a guard and has found the destination to be writable, here, with
-        // no offset twice, and elsewhere than the source; a tensor's layout stays within its
-        // memory.
+        // SAFETY: `copied` holds a guard. It has checked that the destination is writable, on the
+        // CPU, injective, and disjoint from the source. A tensor's layout stays within its memory.
         let (from, mut to) = unsafe {
             (src.memory.view::<T>(src.origin, &src.offsets), dst.memory.view_mut::<T>(dst.origin, &dst.offsets))
         };
@@ -114,8 +114,8 @@ fn plain<T: NoUninit + Send + Sync>(
     moved.map_err(|error| refusal::of(py, &error))
 }
 
-/// A number that another is converted to: floats to the nearest, ties to even; a float to an
-/// integer toward zero, within its range.
+/// A number type to which others are converted: floats are rounded to nearest, ties to even; a
+/// float becomes an integer toward zero, within its range.
 trait From64: Pod + Send + Sync {
     fn from_f64(value: f64) -> Self;
     fn to_f64(self) -> f64;
@@ -180,13 +180,13 @@ fn each<A: From64, B: From64>(py: Python<'_>, src: &Placed, dst: &Placed, thread
     })
 }
 
-/// Makes every element the one of these bytes.
+/// Writes these bytes to every element.
 pub(super) fn filled(py: Python<'_>, dst: &Placed, bytes: &[u8], _guard: &Guard) -> PyResult<()> {
     fn with<T: Pod + Send + Sync>(py: Python<'_>, dst: &Placed, bytes: &[u8]) -> PyResult<()> {
         let value: T = bytemuck::pod_read_unaligned(bytes);
         on_threads(py, None, || {
-            // SAFETY: the caller holds a guard and has found the tensor writable, with no offset
-            // twice.
+            // SAFETY: the caller holds a guard and has checked that the tensor is writable and
+            // injective.
             let mut to = unsafe { dst.memory.view_mut::<T>(dst.origin, &dst.offsets) };
             cpu::fill(&mut to, value)
         })

@@ -1,9 +1,9 @@
-//! Types of elements.
+//! Element types.
 //!
-//! Law: a type has NumPy's name and a short one, the type of DLPack's that has the same bits, and
-//! one number for every pattern of bits. A number that is written is rounded to the nearest, ties
-//! to even; what is too large for 8 bits becomes the greatest number, as on devices; an integer
-//! that does not fit is refused.
+//! Law: a type has NumPy's name and a short one, and the DLPack type with the same bits. Every
+//! pattern of bits is one number. A number that is written is rounded to nearest, ties to even. A
+//! number too large for an 8-bit type becomes its largest number, as on devices. An integer that
+//! does not fit is refused.
 
 use bytemuck::Pod;
 use dlpark::ffi::DLDataType;
@@ -35,12 +35,12 @@ pub enum Element {
     C128,
 }
 
-/// A type, its names, `__array_interface__`'s word, its size in bytes, and DLPack's type.
+/// A type: its names, its code in `__array_interface__`, its size in bytes, and its DLPack type.
 struct Row {
     element: Element,
     name: &'static str,
     short: &'static str,
-    /// None if NumPy itself has no such type.
+    /// None if NumPy itself does not have the type.
     code: Option<&'static str>,
     bytes: usize,
     exchanged: DLDataType,
@@ -83,12 +83,12 @@ impl Element {
         &ROWS[self as usize]
     }
 
-    /// NumPy's name, or that of the package `ml_dtypes`.
+    /// The name in NumPy, or in the package `ml_dtypes`.
     pub fn name(self) -> &'static str {
         self.row().name
     }
 
-    /// The type of an array as `__array_interface__` says it; none if NumPy has none.
+    /// The type's code in `__array_interface__`; None if NumPy does not have the type.
     pub fn code(self) -> Option<&'static str> {
         self.row().code
     }
@@ -97,7 +97,7 @@ impl Element {
         self.row().bytes
     }
 
-    /// Whether it is an integer, or a truth value.
+    /// Whether it is an integer or a boolean.
     pub fn is_integer(self) -> bool {
         !matches!(
             self,
@@ -112,8 +112,8 @@ impl Element {
         )
     }
 
-    /// What the address of an element is a multiple of: the size of its number, of which a complex
-    /// one has two.
+    /// The alignment of an element in bytes: the size of its number, of which a complex element has
+    /// two.
     pub fn alignment(self) -> usize {
         match self {
             Element::C64 | Element::C128 => self.bytes() / 2,
@@ -121,21 +121,22 @@ impl Element {
         }
     }
 
-    /// DLPack's type.
+    /// The DLPack type.
     pub fn exchanged(self) -> DLDataType {
         self.row().exchanged
     }
 
-    /// The type that DLPack's is.
+    /// The type with a DLPack type; None if there is none.
     pub fn of_exchanged(found: DLDataType) -> Option<Element> {
         ROWS.iter().find(|row| row.exchanged.matches(found)).map(|row| row.element)
     }
 
-    /// The type of this name, long or short, `torch.float32` and `dtype('float32')` among them.
+    /// The type with this name, long or short; `torch.float32` and `dtype('float32')` are also
+    /// accepted.
     ///
-    /// Errors: there is no such type, or its numbers lie in another order of bytes (`TypeError`).
+    /// Errors: there is no such type, or its numbers have another byte order (`TypeError`).
     pub fn named(dtype: &Bound<'_, PyAny>) -> PyResult<Element> {
-        // NumPy's types are classes, with the name that their arrays have.
+        // NumPy's types are classes with the names of their array types.
         let text = match dtype.getattr("__name__") {
             Ok(name) => name.str()?.to_string(),
             Err(_) => dtype.str()?.to_string(),
@@ -156,9 +157,9 @@ impl Element {
         })
     }
 
-    /// The number that an element is, as Python has it.
+    /// The Python number of an element.
     pub fn number<'py>(self, py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
-        /// The bytes of an element as a number of a type.
+        /// Reads the bytes of an element as a number of a type.
         fn of<T: Pod>(bytes: &[u8]) -> T {
             bytemuck::pod_read_unaligned(bytes)
         }
@@ -190,9 +191,9 @@ impl Element {
         }
     }
 
-    /// The bytes of a number of Python's.
+    /// The bytes of a Python number.
     ///
-    /// Errors: it is no number of this kind (`TypeError`); an integer does not fit
+    /// Errors: it is not a number of this kind (`TypeError`); an integer does not fit
     /// (`OverflowError`).
     pub fn bytes_of(self, number: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
         let float = || number.extract::<f64>().map_err(|_| self.no_number(number));
@@ -223,7 +224,7 @@ impl Element {
 
     /// The bytes of an integer.
     fn integer<T: Pod + for<'a, 'py> FromPyObject<'a, 'py>>(self, number: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
-        // A float is no integer, though it may be whole.
+        // A float is not an integer, even if its value is.
         let Ok(whole) = number.call_method0(pyo3::intern!(number.py(), "__index__")) else {
             return Err(self.no_number(number));
         };

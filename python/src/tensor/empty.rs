@@ -1,8 +1,8 @@
 //! Tensors without elements.
 //!
-//! Law: a layout has one index at least, so a tensor with an axis of extent 0 has a shape and no
-//! layout. What it is asked has the answer of NumPy: sums are 0, there is no greatest element,
-//! parts and copies are empty, and writing changes nothing.
+//! Law: a layout has at least one index, so a tensor with an axis of extent 0 has a shape and no
+//! layout. Its operations have the results of NumPy: sums are 0, there is no maximum, parts and
+//! copies are empty, and writing has no effect.
 
 use dlpark::ffi::DLDevice;
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
@@ -15,7 +15,7 @@ use super::element::Element;
 use super::exchange::compact;
 use crate::refusal;
 
-/// The shape of a tensor without elements: an axis has the extent 0.
+/// The shape of a tensor without elements, in which an axis has extent 0.
 #[derive(Clone)]
 pub struct Empty {
     pub(super) shape: Vec<i64>,
@@ -25,18 +25,18 @@ pub struct Empty {
 }
 
 impl Empty {
-    /// On the host, to be written.
+    /// A writable empty tensor on the host.
     pub(super) fn of(shape: Vec<i64>, element: Element) -> Empty {
         Empty { shape, element, readonly: false, device: DLDevice::CPU }
     }
 
-    /// The shape as a tuple is written.
+    /// The shape as a Python tuple.
     pub(super) fn text(&self) -> String {
         let extents = self.shape.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
         if self.shape.len() == 1 { format!("({extents},)") } else { format!("({extents})") }
     }
 
-    /// That something needs elements.
+    /// The error of an operation that needs elements.
     pub(super) fn refused(&self, what: &str) -> PyErr {
         PyValueError::new_err(format!(
             "a tensor of shape {} has no elements, and so no layout, which {what} needs",
@@ -44,7 +44,7 @@ impl Empty {
         ))
     }
 
-    /// Extents or strides as the shape of a layout is one.
+    /// Extents or strides, nested like the shape of a layout.
     fn tree(py: Python<'_>, numbers: &[i64]) -> PyResult<Value> {
         let tree = Tree::flat(numbers.iter().copied()).map_err(|error: LayoutError| refusal::of_layout(py, error))?;
         Ok(Value::Tree(AnyTree::Integer(tree)))
@@ -58,7 +58,8 @@ impl Empty {
         Empty::tree(py, &compact(&self.shape))
     }
 
-    /// What a function of the language tells of it, or makes of it.
+    /// The result of a function of the language that returns a property of the tensor, or another
+    /// tensor.
     ///
     /// Errors: the function needs a layout (`ValueError`); there is no such mode (`IndexError`).
     pub(super) fn told(&self, py: Python<'_>, name: &str, more: &[Value]) -> PyResult<Option<Value>> {
@@ -78,9 +79,9 @@ impl Empty {
         }))
     }
 
-    /// The part at indices, ranges and whole modes, which is as empty.
+    /// The part at indices, ranges and whole modes, which is also empty.
     ///
-    /// Errors: an index lies outside (`IndexError`), or is none (`TypeError`).
+    /// Errors: an index is outside its mode (`IndexError`), or is not an index (`TypeError`).
     pub(super) fn part(&self, key: &Bound<'_, PyAny>) -> PyResult<Empty> {
         let py = key.py();
         let mut items: Vec<Bound<'_, PyAny>> = match key.cast::<PyTuple>() {
@@ -114,12 +115,12 @@ impl Empty {
         Ok(Empty { shape, ..self.clone() })
     }
 
-    /// Refuses to be written where it is to be read only.
+    /// An error if the tensor is read-only.
     pub(super) fn check_writable(&self) -> PyResult<()> {
         if self.readonly { Err(PyValueError::new_err("the memory is to be read only")) } else { Ok(()) }
     }
 
-    /// Refuses as many elements as it does not have.
+    /// An error if the two sizes differ.
     pub(super) fn check_size(&self, py: Python<'_>, first: i64, second: i64) -> PyResult<()> {
         if first == second {
             return Ok(());

@@ -1,11 +1,11 @@
-//! Memory from arrays of other packages, and to them, without copying.
+//! Import of memory from arrays of other packages, and export to them, without copying.
 //!
 //! Law: a tensor of an array has at each coordinate the element that the array has at the same
-//! indices, one mode an axis, and keeps the array; an array of a tensor likewise. What an array's
-//! owner says is to be read only is read only here, and the other way round.
+//! indices, with one mode for each axis, and keeps the array alive; an array of a tensor likewise.
+//! An array that its owner makes read-only is read-only here, and the reverse.
 //!
-//! Reason for unsafe code: addresses come from other packages, and go to them. That they are those
-//! of living elements is their promise, which `__array_interface__` and DLPack make.
+//! Reason for unsafe code: addresses come from other packages, and are given to them.
+//! `__array_interface__` and DLPack guarantee that they are those of living elements.
 #![allow(unsafe_code)]
 
 use std::sync::Arc;
@@ -30,10 +30,10 @@ use crate::kernel::operand;
 use crate::refusal;
 use crate::writes;
 
-/// The tensor of an array, one mode an axis.
+/// The tensor of an array, with one mode for each axis.
 ///
-/// Errors: the object is no array, or lends its memory to nobody (`TypeError`); its elements are of
-/// another type; its strides are no whole number of elements (`ValueError`).
+/// Errors: the object is not an array, or does not export its memory (`TypeError`); its elements
+/// have an unsupported type; its strides are not whole numbers of elements (`ValueError`).
 pub fn of_array(py: Python<'_>, object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     if let Ok(interface) = object.getattr(pyo3::intern!(py, "__array_interface__")) {
         return of_interface(object, &interface);
@@ -41,7 +41,7 @@ pub fn of_array(py: Python<'_>, object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     if object.hasattr(pyo3::intern!(py, "__dlpack__"))? {
         return of_exchanged(object);
     }
-    // Bytes, `array.array` and the like, as NumPy views them.
+    // Bytes, `array.array` and similar objects, as NumPy views them.
     if let Ok(view) = py.get_type::<pyo3::types::PyMemoryView>().call1((object,)) {
         let array = py.import("numpy")?.getattr("asarray")?.call1((view,))?;
         let interface = array.getattr(pyo3::intern!(py, "__array_interface__"))?;
@@ -52,13 +52,13 @@ pub fn of_array(py: Python<'_>, object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     Err(PyTypeError::new_err(format!("{kind} is no array: it has neither __array_interface__ nor __dlpack__")))
 }
 
-/// As [`of_array`], of NumPy's.
+/// As [`of_array`], by NumPy's interface.
 fn of_interface(object: &Bound<'_, PyAny>, interface: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let interface = interface.cast::<PyDict>()?;
     let part = |name: &str| {
         interface.get_item(name)?.ok_or_else(|| PyValueError::new_err(format!("__array_interface__ has no {name}")))
     };
-    // The types of `ml_dtypes` have a name, but no word of their own in the interface.
+    // The types of `ml_dtypes` have a name, but no code of their own in the interface.
     let named = object.getattr("dtype").and_then(|dtype| Element::named(&dtype.getattr("name")?));
     let element = match named {
         Ok(element) => element,
@@ -81,7 +81,7 @@ fn of_interface(object: &Bound<'_, PyAny>, interface: &Bound<'_, PyAny>) -> PyRe
         Some(strides) => strides.extract::<Vec<i64>>()?,
         None => compact(&shape).iter().map(|stride| stride * bytes).collect(),
     };
-    // The stride of an axis of extent 1 leads nowhere.
+    // The stride of an axis of extent 1 has no effect.
     let odd = |(extent, stride): &(&i64, &i64)| **extent > 1 && **stride % bytes != 0;
     if let Some((_, stride)) = shape.iter().zip(&strides).find(odd) {
         return Err(PyValueError::new_err(format!(
@@ -93,8 +93,8 @@ fn of_interface(object: &Bound<'_, PyAny>, interface: &Bound<'_, PyAny>) -> PyRe
     let layout = strided(object.py(), &shape, &strides)?;
     let owner = Owner::Object(Some(object.clone().unbind()));
     let range = hull(object.py(), &layout)?;
-    // SAFETY: NumPy's promise of the interface: every element of the array is at its address as
-    // long as the array lives, which `owner` keeps.
+    // SAFETY: the interface of NumPy guarantees that every element of the array is at its address
+    // as long as the array is alive, which `owner` ensures.
     let memory = unsafe { Memory::lent(address, range, element, readonly, DLDevice::CPU, owner) }?;
     Ok(Placed::new(object.py(), Arc::new(memory), 0, layout.into())?.into())
 }
@@ -132,8 +132,8 @@ fn of_exchanged(object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     };
     let range = hull(object.py(), &layout)?;
     let owner = Owner::Lent(lent.into_deleter(), lender);
-    // SAFETY: DLPack's promise: every element of the tensor is at its address until the deleter,
-    // which `owner` keeps, is called.
+    // SAFETY: DLPack guarantees that every element of the tensor is at its address until the
+    // deleter is called, which `owner` keeps.
     let memory = unsafe { Memory::lent(address, range, element, readonly, device, owner) }?;
     Ok(Placed::new(object.py(), Arc::new(memory), 0, layout.into())?.into())
 }
@@ -149,8 +149,8 @@ pub fn compact(shape: &[i64]) -> Vec<i64> {
     strides
 }
 
-/// Gives axes of extent 1 the strides that they have in a compact array: other packages take no
-/// other ones, and what they have leads nowhere.
+/// Gives axes of extent 1 the strides of a compact array, because other packages accept no others;
+/// these strides have no effect.
 pub fn settle(shape: &[i64], strides: &mut [i64]) {
     let mut step = 1_i64;
     for (stride, extent) in strides.iter_mut().zip(shape).rev() {
@@ -161,22 +161,23 @@ pub fn settle(shape: &[i64], strides: &mut [i64]) {
     }
 }
 
-/// The layout with one mode an axis.
+/// The layout with one mode for each axis.
 fn strided(py: Python<'_>, shape: &[i64], strides: &[i64]) -> PyResult<Layout> {
     let refused = |error: LayoutError| refusal::of_layout(py, error);
     let tree = |numbers: &[i64]| Tree::flat(numbers.iter().copied()).map_err(refused);
     Layout::new(&tree(shape)?, &tree(strides)?).map_err(refused)
 }
 
-/// The least and the greatest offset.
+/// The smallest and the largest offset.
 fn hull(py: Python<'_>, layout: &Layout) -> PyResult<[i64; 2]> {
     let (first, last) = layout.range().map_err(|error| refusal::of_layout(py, error))?;
     Ok([first, last])
 }
 
-/// A tensor as others see it: an extent and a stride an axis, and the address of the first element.
+/// A tensor in exported form: an extent and a stride for each axis, and the address of the first
+/// element.
 pub struct Exported {
-    /// Kept by who sees it; none if there are no elements.
+    /// Keeps the memory alive while it is exported; None if there are no elements.
     memory: Option<Arc<Memory>>,
     element: Element,
     device: DLDevice,
@@ -187,9 +188,9 @@ pub struct Exported {
 }
 
 impl Exported {
-    /// The axes of a tensor, one a mode.
+    /// The axes of a tensor, one for each mode.
     ///
-    /// Errors: the elements of a mode are not evenly spaced, as within swizzled or tiled layouts
+    /// Errors: the elements of a mode do not have equal distances, as in swizzled or tiled layouts
     /// (`BufferError`).
     pub fn of(tensor: &Placed) -> PyResult<Exported> {
         let AnyLayout::Integer(layout) = &tensor.layout else {
@@ -239,9 +240,9 @@ impl Exported {
         Exported { memory: Some(Arc::clone(memory)), element, device, readonly, extents, strides, address }
     }
 
-    /// The same, as kernels take arrays.
+    /// The tensor as an array for kernels.
     ///
-    /// Errors: kernels have no such elements, or do not reach the memory (`TypeError`).
+    /// Errors: kernels do not have this element type, or cannot access the memory (`TypeError`).
     pub fn array(self, layout: Option<Box<AnyLayout>>) -> PyResult<Array> {
         let (name, DLDevice { device_type, device_id }) = (self.element.name(), self.device);
         let element = operand::named_element(name)
@@ -269,7 +270,7 @@ impl Exported {
         })
     }
 
-    /// What `__array_interface__` is.
+    /// The value of `__array_interface__`.
     ///
     /// Errors: the memory is not on the CPU (`BufferError`).
     pub fn interface<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
@@ -289,7 +290,7 @@ impl Exported {
         Ok(interface)
     }
 
-    /// The elements that a tensor's layout reaches, one after another, for layouts that no strides
+    /// All memory that a tensor's layout covers as one axis, for layouts that strides cannot
     /// describe.
     ///
     /// Errors: there are elements before offset 0 (`BufferError`).
@@ -307,8 +308,8 @@ impl Exported {
         let mut made = made.map_err(|error| PyBufferError::new_err(error.to_string()))?;
         made.set_data(self.address as *mut _).set_dtype(self.element.exchanged()).set_device(self.device);
         made.set_flags(self.flags()).map_err(|error| PyBufferError::new_err(error.to_string()))?;
-        // SAFETY: every element under these extents and strides is at its address as long as the
-        // memory lives, which the header keeps; the flags say whether it may be written.
+        // SAFETY: every element with these extents and strides is at its address as long as the
+        // memory is alive, which the header ensures; the flags say whether it may be written.
         Ok(unsafe { made.finish() })
     }
 }
@@ -323,8 +324,8 @@ impl DlpackExporter for Exported {
     }
 
     fn prepare_export(&self, _py: Python<'_>, request: &ExportRequest<'_>) -> PyResult<()> {
-        // Nothing is at work on the device here: what was lent was ready on the stream that it came
-        // by.
+        // No work is pending on the device here: imported memory was ready on the stream with which
+        // it came.
         if self.device != DLDevice::CPU {
             let _: CudaStreamRequest = request.cuda_stream()?;
         }

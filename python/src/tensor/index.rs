@@ -1,8 +1,8 @@
 //! Elements and parts of a tensor by coordinates: `t[1, 2]`, `t[None, 3]`, `t[1:3, ::2]`.
 //!
-//! Law: a coordinate without open modes is an element; with open ones it is the tensor of the
-//! elements at all coordinates that agree with it. Ranges are those of Python: from a beginning to
-//! before an end, in steps, counted from the end where they are negative.
+//! Law: a coordinate without open modes gives an element. A coordinate with open modes gives the
+//! tensor of the elements at all coordinates that agree with it. Ranges are those of Python: from a
+//! beginning to before an end, in steps; negative numbers count from the end.
 
 use pyo3::exceptions::{PyIndexError, PyTypeError};
 use pyo3::prelude::*;
@@ -17,19 +17,19 @@ use crate::convert;
 use crate::function;
 use crate::refusal;
 
-/// What is at a coordinate.
+/// The result of indexing.
 #[expect(clippy::large_enum_variant, reason = "most tensors have elements, and a box is an allocation for each")]
 pub(super) enum At {
-    /// An element, by its offset in memory.
+    /// An element, given by its offset in memory.
     Element(i64),
-    /// The tensor of open modes.
+    /// The tensor of the open modes.
     Part(Placed),
-    /// The same, of a range without indices.
+    /// A tensor without elements, because a range is empty.
     Empty(Empty),
 }
 
 impl Placed {
-    /// The offset in memory at a coordinate without open modes, or the tensor of the open ones.
+    /// The offset in memory at a coordinate without open modes, or the tensor of the open modes.
     pub(super) fn at(&self, key: &Bound<'_, PyAny>) -> PyResult<At> {
         let py = key.py();
         let (ranged, key) = match self.ranged(key)? {
@@ -56,7 +56,7 @@ impl Placed {
             let offset = this.offsets.offset_at(&tree).map_err(|_| outside())?;
             return Ok(At::Element(this.origin + offset));
         }
-        // What a slice through a map begins at is within the map.
+        // The beginning of a slice through an outer map is within the map.
         if !matches!(this.layout, AnyLayout::Integer(_)) {
             return match this.asked(py, "slice", &[coordinate])? {
                 Value::Layout(layout) => this.seen(py, layout, 0).map(At::Part),
@@ -73,7 +73,7 @@ impl Placed {
     }
 
     /// The tensor of the ranges in a coordinate, such as `2:5`, and the coordinate with `None` in
-    /// their place; indices that count from the end count from the beginning.
+    /// their place. Indices that count from the end are converted.
     fn ranged<'py>(&self, key: &Bound<'py, PyAny>) -> PyResult<Ranged<'py>> {
         let py = key.py();
         let rank = self.offsets.rank();
@@ -85,7 +85,7 @@ impl Placed {
         if !items.iter().any(|item| ellipsis(item) || item.cast::<PySlice>().is_ok() || is_negative(item)) {
             return Ok(Ranged::Some(None, key.clone()));
         }
-        // `...` stands for as many whole modes as are left.
+        // `...` is replaced by as many whole modes as are left.
         let mut spread = Vec::with_capacity(rank);
         for item in &items {
             match ellipsis(item) {
@@ -140,7 +140,7 @@ impl Placed {
         Ok(Ranged::Some(Some(self.within(py, starts, tiler)?), key))
     }
 
-    /// The part at indices and ranges, of which one is empty.
+    /// The part at indices and ranges, of which at least one is empty.
     fn nothing(&self, items: &[Bound<'_, PyAny>]) -> PyResult<Empty> {
         let (element, readonly, device) = (self.memory.element(), self.memory.readonly(), self.memory.device());
         let whole = Empty { shape: self.sizes(), element, readonly, device };
@@ -151,7 +151,7 @@ impl Placed {
         }
     }
 
-    /// The tensor of the modes from these indices on that a tiler takes of each.
+    /// The tensor of the parts that a tiler takes of each mode, beginning at these indices.
     pub(super) fn within(&self, py: Python<'_>, starts: Vec<Value>, tiler: Vec<Value>) -> PyResult<Placed> {
         let tuple = |values| Value::tuple(values).map_err(|error| refusal::of_layout(py, error));
         let (moved, beyond) = match self.asked(py, "domain_offset", &[tuple(starts)?])? {
@@ -168,7 +168,7 @@ impl Placed {
     }
 }
 
-/// The tensor of the ranges of a key, if there are some, and the key without them.
+/// The tensor of the ranges of a key, if it has ranges, and the key without them.
 #[expect(clippy::large_enum_variant, reason = "most tensors have elements, and a box is an allocation for each")]
 enum Ranged<'py> {
     Some(Option<Placed>, Bound<'py, PyAny>),
@@ -180,7 +180,7 @@ fn is_negative(index: &Bound<'_, PyAny>) -> bool {
     index.cast_exact::<PyInt>().is_ok() && index.extract::<i64>().is_ok_and(|index| index < 0)
 }
 
-/// Whether every index of a coordinate is one of its mode.
+/// Whether every index of a coordinate is inside its mode.
 fn is_inside(coord: &Coord, shape: &Tree<i64>) -> bool {
     if coord.is_leaf() {
         let size = shape.leaves().iter().try_fold(1_i64, |size, extent| size.checked_mul(*extent));

@@ -28,9 +28,9 @@ use crate::writes::Writes;
 
 /// The owner of the memory.
 pub enum Owner {
-    /// An object of Python's.
+    /// A Python object.
     Object(Option<Py<PyAny>>),
-    /// Another package, by DLPack, and the object where that is a tensor of PyTorch.
+    /// Another package, by DLPack; and the object, if it is a PyTorch tensor.
     Lent(#[expect(dead_code, reason = "kept, never asked")] AllocationDeleter, Option<Py<PyAny>>),
     /// This package.
     Own(#[expect(dead_code, reason = "kept, never asked")] Box<tilewright_tensor::Tensor<u64>>),
@@ -49,8 +49,9 @@ pub struct Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // The last reference may be dropped by another package, which holds the interpreter's lock
-        // unknown to this one. Without acquiring it, the object would stay until the next call.
+        // The last reference may be dropped by another package that holds the interpreter's lock
+        // without this one knowing. The lock is acquired here, because otherwise the object would
+        // be freed only at the next call.
         if let Owner::Object(object) | Owner::Lent(_, object) = &mut self.owner
             && let Some(object) = object.take()
         {
@@ -117,7 +118,7 @@ impl Memory {
         self.device
     }
 
-    /// The least and the greatest offset of an element.
+    /// The smallest and the largest offset of an element.
     pub fn range(&self) -> [i64; 2] {
         [self.first, self.last]
     }
@@ -195,7 +196,7 @@ impl Memory {
         )))
     }
 
-    /// `cpu`, `cuda:0`, or the number that DLPack has for another kind.
+    /// `cpu`, `cuda:0`, or DLPack's number for another kind of device.
     pub fn device_name(&self) -> String {
         device_name(self.device)
     }
@@ -226,7 +227,7 @@ impl Memory {
     }
 }
 
-/// `cpu`, `cuda:0`, or the number that DLPack has for another kind.
+/// `cpu`, `cuda:0`, or DLPack's number for another kind of device.
 pub fn device_name(DLDevice { device_type, device_id }: DLDevice) -> String {
     match device_type.0 {
         1 => "cpu".to_owned(),
@@ -239,7 +240,7 @@ pub fn device_name(DLDevice { device_type, device_id }: DLDevice) -> String {
 struct Work {
     number: u64,
     from: usize,
-    /// The end is excluded.
+    /// The end of the addresses, exclusive.
     to: usize,
     writing: bool,
 }

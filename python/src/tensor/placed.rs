@@ -1,7 +1,7 @@
-//! Elements in memory under a layout.
+//! Elements in memory with a layout.
 //!
-//! Law: the element at a coordinate is the element of the memory at the offset of the layout. A
-//! layout has at least one index; tensors without elements are in `empty`.
+//! Law: the element at a coordinate is the element of the memory at the layout's offset. A layout
+//! has at least one index; tensors without elements are in `empty`.
 
 use std::sync::Arc;
 
@@ -20,20 +20,20 @@ use crate::foreign::Array;
 use crate::function;
 use crate::refusal;
 
-/// Elements in memory under a layout.
+/// Elements in memory with a layout.
 pub struct Placed {
     pub(super) memory: Arc<Memory>,
     /// The offset in memory of offset 0 of the layout.
     pub(super) origin: i64,
     pub(super) layout: AnyLayout,
-    /// The same layout, for loops over elements.
+    /// The same layout in a form for loops over elements.
     pub(super) offsets: AnyOffsets,
 }
 
 impl Placed {
-    /// The tensor of some memory under a layout, with offset 0 at `origin`.
+    /// The tensor of some memory with a layout, whose offset 0 is at `origin`.
     ///
-    /// Errors: the layout has no offsets, or reaches beyond the memory.
+    /// Errors: the values of the layout are not offsets, or are outside the memory.
     pub(super) fn new(py: Python<'_>, memory: Arc<Memory>, origin: i64, layout: AnyLayout) -> PyResult<Placed> {
         let offsets = AnyOffsets::try_from(&layout).map_err(|error| refusal::of(py, &error))?;
         let (least, greatest) = offsets.range().map_err(|error| refusal::of(py, &error))?;
@@ -51,7 +51,8 @@ impl Placed {
 
     /// A new tensor of zeros.
     ///
-    /// Errors: the layout is not injective, or not known to be; there is not enough memory.
+    /// Errors: the layout is not injective, or that could not be decided; there is not enough
+    /// memory.
     pub(super) fn zeroed(py: Python<'_>, element: Element, layout: AnyLayout) -> PyResult<Placed> {
         let offsets = AnyOffsets::try_from(&layout).map_err(|error| refusal::of(py, &error))?;
         let (least, greatest) = offsets.range().map_err(|error| refusal::of(py, &error))?;
@@ -84,9 +85,9 @@ impl Placed {
         Ok([self.memory.address(self.origin + least), self.memory.address(self.origin + greatest).wrapping_add(bytes)])
     }
 
-    /// The same memory under a layout derived from this one, `beyond` elements further on.
+    /// The same memory with a layout derived from this one, `beyond` elements further on.
     pub(super) fn seen(&self, py: Python<'_>, layout: AnyLayout, beyond: i64) -> PyResult<Placed> {
-        // A layout with another origin is shown without the offset.
+        // If the layout is a plain one after an offset, the offset is moved to the tensor's origin.
         let (layout, begins) = match &layout {
             AnyLayout::Composed(composed) => match composed.to_layout() {
                 Ok((plain, offset)) => (plain.into(), offset),
@@ -136,7 +137,7 @@ impl Placed {
         }
     }
 
-    /// The result of the language's function of this name for the layout and further arguments.
+    /// The result of the language's function with this name for the layout and further arguments.
     pub(super) fn asked(&self, py: Python<'_>, name: &'static str, more: &[Value]) -> PyResult<Value> {
         let arguments: Vec<Value> = [self.layout.clone().into()].into_iter().chain(more.iter().cloned()).collect();
         function::value(py, name, &arguments)
@@ -163,13 +164,13 @@ impl Placed {
         (0..self.offsets.rank()).map(|mode| self.size_of(mode)).collect()
     }
 
-    /// A new compact tensor of as many elements, in the order of their indices.
+    /// A new compact tensor with as many elements, in index order.
     pub(super) fn compact(&self, py: Python<'_>) -> PyResult<Placed> {
         let layout = Layout::compact(&self.offsets.shape()).map_err(|error| refusal::of_layout(py, error))?;
         Placed::zeroed(py, self.memory.element(), layout.into())
     }
 
-    /// A new tensor of the same elements of another type, under the same layout.
+    /// A new tensor with the elements converted to another type, and the same layout.
     pub(super) fn converted(&self, py: Python<'_>, element: Element) -> PyResult<Placed> {
         let made = Placed::zeroed(py, element, self.layout.clone())?;
         copies::copied(py, self, &made, None, None)?;

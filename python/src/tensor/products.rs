@@ -19,9 +19,10 @@ use super::work::{in_parts, on_threads, parts};
 use super::{Tensor, TensorBody, is_overlapping};
 use crate::refusal;
 
-/// The multiplications of a part of a GEMM.
+/// The number of multiplications of a part of a GEMM.
 const PART_OF_PRODUCT: i64 = 1 << 34;
-/// The fewest columns of a part of a GEMM, so that packing A again costs little.
+/// The smallest number of columns of a part of a GEMM, so that packing A again for each part costs
+/// little.
 const COLUMNS: i64 = 1024;
 
 /// `C = alpha * A * B + beta * C`, with A of modes (M,K), B of (N,K) and C of (M,N): the tensor C,
@@ -93,7 +94,7 @@ pub fn gemm<'py>(
     }
     let _guard = Guard::new(&[(of_a, false), (of_b, false), (of_c, true)])?;
     let scales = (alpha.unwrap_or(1.0), beta.unwrap_or(0.0));
-    // By columns of C, so that no sum is split.
+    // Split by columns of C, so that no sum is split.
     let work = m.saturating_mul(k).saturating_mul(n);
     let most = PART_OF_PRODUCT.max(m.saturating_mul(k).saturating_mul(COLUMNS));
     let agree = result.offsets.rank() == 2 && result.size_of(1) == n;
@@ -112,8 +113,8 @@ pub fn gemm<'py>(
     Ok(made)
 }
 
-/// A GEMM with an extent of 0: C is empty, or its sums are, so that it is `beta` times its old
-/// value.
+/// A GEMM with an extent of 0: either C is empty, or its sums are, so that the result is `beta`
+/// times the old value.
 fn of_nothing<'py>(
     py: Python<'py>,
     made: &Bound<'py, Tensor>,
@@ -133,7 +134,7 @@ fn of_nothing<'py>(
             result.check_written(py)?;
             let _guard = Guard::new(&[(result.addresses(py)?, true)])?;
             let beta = beta.unwrap_or(0.0);
-            // A GEMM with one product of zeros gives empty sums.
+            // A GEMM with one product of zeros has the result of empty sums.
             let operand = if sums == Element::I32 { Element::I8 } else { sums };
             let refused = |error| refusal::of_layout(py, error);
             let one = |rows: i64| {
@@ -151,7 +152,7 @@ fn of_nothing<'py>(
     Ok(made.clone())
 }
 
-/// Operands of integers.
+/// The factors of a GEMM of integers.
 fn whole((alpha, beta): (f64, f64)) -> PyResult<(i32, i32)> {
     let one = |factor: f64| match factor as i32 {
         whole if f64::from(whole) == factor => Ok(whole),

@@ -1,4 +1,4 @@
-//! Sums and extremes along modes, without the interpreter's lock.
+//! Sums, maxima and minima along modes, without the interpreter's lock.
 //!
 //! Law: each is the result of `reduce_with` of `tilewright-tensor`, in parts (`work.rs`); NaN is
 //! propagated.
@@ -37,7 +37,7 @@ impl Reduction {
         }
     }
 
-    /// The type of the result for elements of a type.
+    /// The type of the result, for elements of a type.
     fn result(self, element: Element) -> Element {
         match self {
             Reduction::Sum => self.held(element),
@@ -45,7 +45,7 @@ impl Reduction {
         }
     }
 
-    /// The type in which it is computed.
+    /// The type of the accumulator, for elements of a type.
     fn held(self, element: Element) -> Element {
         match (self, element) {
             (_, Element::F16 | Element::BF16) => Element::F32,
@@ -56,7 +56,7 @@ impl Reduction {
     }
 }
 
-/// The reduction over some modes, or over all to a number.
+/// The reduction over some modes, or over all modes to a number.
 pub(super) fn reduced<'py>(
     py: Python<'py>,
     tensor: &Tensor,
@@ -100,7 +100,7 @@ pub(super) fn reduced<'py>(
         None => vec![([src.again(), dst.again()], src.offsets.size())],
     };
     in_parts(py, &parts, progress, |[src, dst]| reduced_part(py, src, dst, how, &modes, threads))?;
-    // The maximum of some numbers is one of them.
+    // The maximum of some numbers is one of them, so its conversion is exact.
     let dst = if how.result(element) == sums { dst } else { dst.converted(py, element)? };
     match mode {
         Some(_) => Ok(Bound::new(py, Tensor::from(dst))?.into_any()),
@@ -168,16 +168,16 @@ fn by<A: Pod + Send + Sync + Into<T>, T: Pod + Send + Sync>(
     })
 }
 
-/// A number of the accumulators of sums and extremes.
+/// A type of accumulators.
 trait HeldNumber: Copy {
     const ZERO: Self;
     const LEAST: Self;
     const GREATEST: Self;
-    /// The sum; of integers modulo two to the number of bits.
+    /// The sum; for integers modulo 2 to the number of bits.
     fn plus(self, other: Self) -> Self;
-    /// The maximum, NaN if one is NaN.
+    /// The maximum; NaN if one number is NaN.
     fn greater(self, other: Self) -> Self;
-    /// The minimum, NaN if one is NaN.
+    /// The minimum; NaN if one number is NaN.
     fn lesser(self, other: Self) -> Self;
 }
 
@@ -243,7 +243,8 @@ ordered! {
     f16: f32; bf16: f32; f32: f32; f64: f64;
 }
 
-/// The mode numbers that Python passes: an integer or several, from the end if negative.
+/// The mode numbers that Python passes: an integer or several, which count from the end if
+/// negative.
 fn numbers_of_modes(mode: &Bound<'_, PyAny>, rank: usize) -> PyResult<Vec<usize>> {
     let items: Vec<i64> = match mode.extract::<i64>() {
         Ok(number) => vec![number],

@@ -11,7 +11,8 @@ use tilewright_tensor::{AnyOffsets, Offsets, Rearrangement, TensorError};
 
 use super::placed::Placed;
 
-/// The most elements of a tensor that are enumerated, if nothing else proves that a part is one.
+/// The largest number of elements of a tensor that are enumerated, if nothing else proves that a
+/// result is a part of it.
 const MOST_LISTED: i64 = 1 << 20;
 
 /// Functions of the language whose value is a layout of elements of an argument.
@@ -48,9 +49,9 @@ pub const VIEWS: [&str; 27] = [
 /// Functions of the language that return a property of a layout.
 pub const QUERIES: [&str; 5] = ["size", "cosize", "rank", "depth", "shape"];
 
-/// The reason why there is no such tensor.
+/// Why a view does not exist.
 pub enum RefusedView {
-    /// A rearrangement that goes out of the tensor.
+    /// A rearrangement that leaves the tensor.
     Tensor(TensorError),
     /// A call that does not accept tensors, and the alternative.
     Call(String),
@@ -68,8 +69,8 @@ impl From<LayoutError> for RefusedView {
     }
 }
 
-/// Refuses the layout that a function made from a tensor's, if it accesses an element outside of
-/// the tensor.
+/// An error if the layout that a function made from a tensor's layout accesses an element outside
+/// of the tensor.
 pub fn check(tensor: &Placed, name: &str, arguments: &[Value], made: &AnyLayout) -> Result<(), RefusedView> {
     let shape = tensor.offsets.shape();
     match name {
@@ -93,7 +94,7 @@ pub fn check(tensor: &Placed, name: &str, arguments: &[Value], made: &AnyLayout)
         "local_tile" | "partition_A" | "partition_B" | "partition_C" | "partition_S" | "partition_D" => {
             listed(tensor, made)
         }
-        // A mode that occurs twice reaches further than alone, and a filler may be any layout.
+        // A mode that occurs twice covers more than once, and a filler may be any layout.
         "select" | "append_to_rank" | "prepend_to_rank" => listed(tensor, made),
         _ => Ok(()),
     }
@@ -116,7 +117,7 @@ fn coordinate(value: &Value) -> Option<Coord> {
     }
 }
 
-/// Refuses a layout with an offset that the tensor does not have, by enumerating both.
+/// An error if a layout has an offset that the tensor does not have, found by enumerating both.
 fn listed(tensor: &Placed, made: &AnyLayout) -> Result<(), RefusedView> {
     let made = AnyOffsets::try_from(made)?;
     if made == tensor.offsets {

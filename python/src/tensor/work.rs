@@ -1,7 +1,7 @@
-//! Long work: in parts, without the interpreter's lock.
+//! Long work in parts, without the interpreter's lock.
 //!
-//! Law: between two parts an interrupt ends the work, and the completed parts stay; also,
-//! `progress(done, total)` is called, in elements or multiplications.
+//! Law: between two parts an interrupt ends the work, and the completed parts remain. Between two
+//! parts `progress(done, total)` is also called, in elements or multiplications.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -11,14 +11,15 @@ use tilewright_tensor::{Offsets, TensorError};
 use super::placed::Placed;
 use crate::refusal;
 
-/// The elements of a part of a copy or reduction: some tenths of a second from memory.
+/// The number of elements of a part of a copy or reduction: some tenths of a second from memory.
 pub(super) const PART: i64 = 1 << 26;
 
-/// Parts of a pair of tensors, and the work of each.
+/// Parts of a pair of tensors, each with its amount of work.
 pub(super) type Parts = Vec<([Placed; 2], i64)>;
 
-/// Splits two tensors alike along a mode each, by default the last one, into parts of about so much
-/// work; leaves them whole if their modes differ, or have parts that are no layouts.
+/// Splits two tensors in the same way along one mode each, by default the last one, into parts of
+/// about the same work. Leaves them whole if their modes differ, or have parts that are not
+/// layouts.
 pub(super) fn parts(py: Python<'_>, pair: [(&Placed, Option<usize>); 2], work: i64, most: i64) -> PyResult<Parts> {
     let whole = || vec![(pair.map(|(tensor, _)| tensor.again()), work)];
     let modes = pair.map(|(tensor, mode)| mode.or_else(|| tensor.offsets.rank().checked_sub(1)));
@@ -39,8 +40,7 @@ pub(super) fn parts(py: Python<'_>, pair: [(&Placed, Option<usize>); 2], work: i
     Ok(parts)
 }
 
-/// Executes the parts one after another; between two parts an interrupt ends the work, and progress
-/// is reported.
+/// Executes the parts in sequence. Between two parts an interrupt ends the work, and progress is
 /// reported.
 pub(super) fn in_parts(
     py: Python<'_>,
