@@ -118,7 +118,7 @@ impl Axis {
         self.extents.iter().fold(1, |len: i64, extent| len.saturating_mul(*extent))
     }
 
-    /// Whether there are no positions, which is never so.
+    /// Whether there are no positions; always false.
     pub fn is_empty(&self) -> bool {
         false
     }

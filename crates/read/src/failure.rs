@@ -193,7 +193,7 @@ fn is_error(line: &str) -> bool {
     line.match_indices("error:").any(of_place) || line.contains("): error")
 }
 
-/// Adds a failure, unless it contains the same operation with the same operands already.
+/// Adds a failure, unless the list already has the same operation with the same operands.
 fn push(failure: Failure, found: &mut Vec<Failure>, seen: &mut HashSet<String>) {
     let operands: Vec<String> = failure.operands.iter().map(|(_, value)| value.to_string()).collect();
     let extents = matches!(failure.verdict, Verdict::Extents { .. } | Verdict::Unread(_));

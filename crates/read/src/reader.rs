@@ -119,8 +119,8 @@ impl<'a> Definitions<'a> {
         Definitions { texts, meshes: meshes_of_text }
     }
 
-    /// The text that a name stands for at a position, up to the end of its line, and where that
-    /// text begins.
+    /// The definition of a name at a position, up to the end of its line, and the beginning of that
+    /// text.
     pub fn get(&self, name: &str, at: usize) -> Option<(&'a str, usize)> {
         let texts = match name.strip_prefix('@') {
             Some(mesh) => self.meshes.get(mesh)?,

@@ -165,7 +165,7 @@ impl CoordinateTensor {
         for leaf in self.map.leaves().iter().filter(|leaf| leaf.extent > 1) {
             axes.push((leaf.extent, 0_i64, leaves(&leaf.stride)?));
         }
-        // All partial sums lie between these two ends in every mode.
+        // Every partial sum is between these two ends in every mode.
         for (position, start) in at.iter().enumerate() {
             let (mut least, mut greatest) = (i128::from(*start), i128::from(*start));
             for (extent, _, step) in &axes {

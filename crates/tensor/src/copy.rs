@@ -1,7 +1,7 @@
-//! Moving data between layouts.
+//! Copies between layouts.
 //!
 //! Law: `copy(src, dst)` makes `dst(i) = src(i)` for every colexicographic index `i`, and writes
-//! nothing else. Where the two shapes are congruent, or one refines the other, the same holds for
+//! nothing else. If the two shapes are congruent, or one refines the other, the same is true for
 //! every coordinate.
 //!
 //! The two layouts may be any of the same size: strided, permuted, tiled, swizzled, gathered
@@ -174,7 +174,7 @@ pub fn copy<T: NoUninit, S: Offsets, D: Offsets>(
     Ok(())
 }
 
-/// Makes every element of `dst` the given one.
+/// Sets every element of `dst` to a value.
 ///
 /// Errors: as [`Offsets::derived`].
 ///

@@ -167,7 +167,7 @@ impl<V: View> Parts<V> {
     /// The part at position `place` of the order.
     ///
     /// # Safety
-    /// Of a mutable view, each place is asked for once.
+    /// For a mutable view, each position is used only once.
     unsafe fn part(&self, place: i64) -> Option<V> {
         let index = match &self.order {
             Some(order) => *order.get(place as usize)?,

@@ -87,7 +87,7 @@ impl<T: Display, L: Offsets> TensorView<'_, T, L> {
         Ok(())
     }
 
-    /// One table: rows of mode 0, or one row where there is no mode 1.
+    /// Prints one table: rows of mode 0, or one row if there is no mode 1.
     fn table(&self, f: &mut fmt::Formatter<'_>, table: &[i64], at: &[i64], all: bool) -> fmt::Result {
         let (rows, columns) = match table {
             [] => (1, 1),

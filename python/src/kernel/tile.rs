@@ -91,7 +91,7 @@ impl Distribution {
     }
 }
 
-/// A distribution that is made where Python stands now, and may be refused.
+/// Makes a distribution, with the location of the Python caller; it may be refused.
 fn distribution(
     py: Python<'_>,
     make: impl FnOnce() -> Result<Held, tilewright_kernel::KernelError>,

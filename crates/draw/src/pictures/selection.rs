@@ -83,10 +83,9 @@ fn inside(coord: &Coord, shape: &Tree<i64>) -> Result<(), DrawError> {
     }
 }
 
-/// A layout with some of the tiles highlighted into which a tiler divides it, given by their
-/// numbers.
+/// A layout divided by a tiler, with some tiles highlighted, which are given by their numbers.
 ///
-/// Errors: the division is refused; there is no tile of a number; the layout has more than
+/// Errors: the division is refused; a tile number does not exist; the layout has more than
 /// [`crate::MAX_INDICES`] indices.
 pub fn tiles<'a>(
     heading: &str,

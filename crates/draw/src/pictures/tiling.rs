@@ -130,7 +130,7 @@ pub fn divide<'a>(layout: &Layout, tiler: &Tiler, form: DivideForm, style: Style
 }
 
 /// The layout with the shape of a compact layout whose modes are spaced so far apart that an index
-/// past the end of a mode is no element of another. Also returns, for each mode, the value of a
+/// past the end of a mode is not an element of another. Also returns, for each mode, the value of a
 /// step and its size.
 fn apart(plain: &Layout, tiler: &Tiler) -> Result<(Layout, Vec<(i64, i64)>), DrawError> {
     let covered = plain.logical_divide(tiler)?;

@@ -1,22 +1,22 @@
-//! Transposes through a map that flips bits of places: a swizzle, a bit matrix, XOR strides.
+//! Transposes through a map that flips bits of offsets: a swizzle, a bit matrix, XOR strides.
 //!
-//! Law: on a side with such a map, each position of an axis either adds to the place of an element
-//! (`Add`), or flips bits of it (`Flip`). The place is the XOR of all that is flipped, plus the sum
-//! of all that is added. Let the axes *along* be those that fill a block of `2^k` bytes of the
-//! destination, and number the rows by their place `p` in it. Then the element of row `p` and
-//! column `i` goes to
+//! Law: if the source or the destination has such a map, each position of an axis either adds to
+//! the offset of an element (`Add`), or flips bits of it (`Flip`). The offset is the XOR of all
+//! flipped bits, plus the sum of all addends. Let the axes *along* be those that fill a block of
+//! `2^k` bytes of the destination, and number the rows by their offset `p` in it. Then the element
+//! of row `p` and column `i` goes to
 //!
 //! ```text
 //! high(i) + (p ^ low(i)),   low(i) < 2^k
 //! ```
 //!
-//! because the bits below `2^k` that a column flips, it flips in every row alike. The same holds
-//! for the source, with rows and columns exchanged. So a tile is transposed as if there were no
-//! map, except that the parts of each row are permuted. Their size is the lowest bit that is
-//! flipped: parts smaller than a line are permuted in a register, and lines as they are written.
+//! because a column flips the same bits below `2^k` in every row. The same is true for the source,
+//! with rows and columns exchanged. So a tile is transposed as if there were no map, except that
+//! the pieces of each row are permuted. The size of a piece is the lowest bit that is flipped.
+//! Pieces smaller than a line are permuted in a register; larger ones when their lines are written.
 //!
-//! An axis that flips bits and that neither side needs is a loop of two iterations, the second of
-//! which flips its bits in all rows.
+//! An axis that flips bits and that is not part of the tile is a loop of two iterations; the second
+//! one flips its bits in all rows.
 
 use super::plan::{COLUMNS, CopyTile, DST, DividedSide, Masks, Move, SRC, TRANSPOSED_ROW, Table, TileLoop};
 use crate::domain::{Space, Step};

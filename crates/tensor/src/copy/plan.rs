@@ -4,22 +4,22 @@
 //! in the destination.
 //!
 //! The order of a copy is free, because no two elements have one destination. So the additive axes
-//! of the common domain are sorted and merged whatever their order in the index. An axis that steps
-//! from each element to the next on both sides is a *run*, and is moved as a whole. The other axes
-//! are divided into
+//! of the common domain are sorted and merged, independently of their order in the index. An axis
+//! along which both the source and the destination are contiguous is a *run*, and is moved as a
+//! whole. The other axes are divided into
 //!
 //! * *across*, the axes along which the source is contiguous, as many as make rows of
 //!   [`TRANSPOSED_ROW`] bytes, or of [`ROW`] where nothing is transposed;
 //! * *along*, those along which the destination is contiguous, likewise;
-//! * loops, those with long steps on either side outermost.
+//! * loops; those with long steps in the source or the destination are outermost.
 //!
 //! Across and along make a tile. Its offsets are two short tables, so that each side of it may have
 //! several axes: a transpose of a tensor of many short modes has as good tiles as that of a matrix.
 //! Its rows are long, because hardware prefetchers follow rows.
 //!
-//! Axes that are not additive may flip bits of places. Then tiles are transposed as if there were
+//! Axes that are not additive may flip bits of offsets. Then tiles are transposed as if there were
 //! no map, and permuted ([`super::permuted`]). Otherwise they are enumerated: the tile is a table
-//! of pairs of places ([`super::pairs`]).
+//! of pairs of offsets ([`super::pairs`]).
 
 use super::joined::{self, Batch, batches};
 use super::pairs::{pairs, reads_few_pages};

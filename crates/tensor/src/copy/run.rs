@@ -1,14 +1,14 @@
-//! Running a plan.
+//! Runs a plan.
 //!
 //! Law: `dst(i) = src(i)` for every index `i`, and nothing else is written.
 //!
 //! # Invariant
 //!
-//! The caller gives two pointers such that every place of the source of the plan is an element that
-//! may be read, and every place of the destination one that may be written and that nobody else
-//! uses meanwhile. No place of one is a place of the other. A plan visits each place of its sides
-//! and no other, because its loops and its tile are a rearrangement of the axes of both. Threads
-//! get disjoint parts of the loops, and no two iterations write one place.
+//! The caller gives two pointers. Every offset of the plan's source leads to an element that may be
+//! read. Every offset of its destination leads to an element that may be written, and that nobody
+//! else uses meanwhile. The two do not overlap. A plan visits exactly these offsets, because its
+//! loops and its tile are a rearrangement of the axes of both layouts. Threads get disjoint parts
+//! of the loops, and no two iterations write the same element.
 //!
 //! Extra memory: one buffer for each thread, [`Loops::buffer`] bytes.
 //!

@@ -1,12 +1,13 @@
 //! The addresses of the elements of one operand.
 //!
-//! Law: element `c` lies at `map(offset + sum c_k * stride_k)`, in elements. Every kind of layout
-//! has this form. An integer layout has no map. A composed one has its outer map. One with XOR
-//! strides is a linear map over bits after a layout that gives each mode bits of its own.
+//! Law: element `c` has the offset `map(offset + sum c_k * stride_k)`, in elements. Every kind of
+//! layout has this form. An integer layout has no map. A composed layout has its outer map. A
+//! layout with XOR strides is a linear map over bits after a layout that gives each mode bits of
+//! its own.
 //!
-//! Operands can be visited in loops along modes that are *additive*: each step adds the same to the
-//! place of an element, whatever the other coordinates. Without a map all modes are additive.
-//! Through a map, three rules find those that are:
+//! Operands can be visited in loops along modes that are *additive*: each step adds the same number
+//! to the offset of an element, whatever the other coordinates are. Without a map all modes are
+//! additive. With a map, three rules find additive modes:
 //!
 //! * *Periods.* `S<b,m,s>` changes bits below `m + b + |s|` only, and reads no others. So steps by
 //!   multiples of that power of two are additive. A bit matrix with as many outputs as inputs, and

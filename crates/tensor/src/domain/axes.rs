@@ -1,9 +1,9 @@
 //! The common axes of several operands, and which of them are additive.
 //!
-//! Law: every operand is a function of the colexicographic index. Where the products of the first
+//! Law: every operand is a function of the colexicographic index. If the products of the first
 //! extents of all operands form one divisibility chain, the index has digits such that each mode of
 //! any operand is a group of neighbouring digits. These digits are the axes, and every axis has one
-//! step on each side. Elsewhere there are none, and indices are visited one by one.
+//! step in each operand. Otherwise there are no axes, and indices are visited one by one.
 //!
 //! Congruent and compatible shapes always have axes, those of their coordinates. Modes of one
 //! operand that are one function of the index count as one.

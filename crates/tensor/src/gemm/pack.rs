@@ -5,9 +5,9 @@
 //! word, word `r + width * t` holds the numbers `g * t .. g * (t + 1)` of row `r`: the layout
 //! `(width,(g,k/g)):(g,(1,g*width))` in numbers. Beyond the rows and beyond `k` there are zeros.
 //!
-//! A block is given by the offsets of its rows and those of its steps along K; its numbers lie at
-//! their sums. Any integer layout is of that kind, however its modes are nested. Packing has three
-//! ways:
+//! A block is given by the offsets of its rows and those of its steps along K; the offset of a
+//! number is the sum of the two. Any integer layout has this form, however its modes are nested.
+//! Packing has three ways:
 //!
 //! * rows contiguous in memory are copied as vectors, and the rows of several narrow panels at
 //!   once, so that whole lines are read;
@@ -15,8 +15,8 @@
 //!   of four or two by eight;
 //! * otherwise numbers are gathered one by one.
 //!
-//! Reason for unsafe code: numbers and words lie where offsets say, and bounds checks on each would
-//! cost more than the copy.
+//! Reason for unsafe code: numbers and words are accessed by offsets, and a bounds check for each
+//! would cost more than the copy.
 #![allow(unsafe_code)]
 
 mod words;

@@ -3,16 +3,15 @@
 //! Law: the loops and the patch together visit every index once, with the offset of its element in
 //! each operand.
 //!
-//! The domain is that of copies ([`Space`]): merged additive axes, and a table of the places of the
-//! others. The order is free, but for one rule: all indices at which one element is written are
-//! visited by one thread. The axes become
+//! The domain is that of copies ([`Space`]): merged additive axes, and a table of the offsets of
+//! the others. The order is free, with one exception: all indices at which one element is written
+//! are visited by one thread. The axes become
 //!
 //! * a *row*: the axis along which most operands are contiguous or do not move, the written one
 //!   first;
-//! * a *table* of the places at each of which there is a row: those of the axes that are not
-//!   additive, and positions of as many others as make a patch worth a call. Where an operand has
-//!   long steps along the row and short ones along another axis, both are tiled, so that its lines
-//!   are read once;
+//! * a *table* of the offsets of rows: those of the axes that are not additive, and of as many
+//!   positions of other axes as make a patch worth a call. If an operand has long steps along the
+//!   row and short ones along another axis, both are tiled, so that its lines are read once;
 //! * *loops*, those with long steps outermost. Those along which the written operand moves come
 //!   first, and are shared by threads.
 //!

@@ -37,7 +37,7 @@ impl Node {
     }
 }
 
-/// Why there is no tree.
+/// Why a text has no tree.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Stop {
     /// The text is not a type.

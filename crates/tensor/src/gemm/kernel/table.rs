@@ -61,8 +61,8 @@ macro_rules! kernel_table {
 }
 pub(in crate::gemm) use kernel_table;
 
-/// The functions of a [`MicroKernel`](super::MicroKernel) that are the same for all kernels but for
-/// the instructions: those that load and store vectors.
+/// The functions of a [`MicroKernel`](super::MicroKernel) that differ between kernels only in their
+/// instructions: those that load and store vectors.
 macro_rules! moves {
     (
         $vector:ty, $mask:ty, $word:ty, $element:ty,
