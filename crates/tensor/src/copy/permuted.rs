@@ -310,8 +310,8 @@ impl Chain {
         bits
     }
 
-    /// The places of its rows on the other side, in their order on this one: the part above the
-    /// block of that side, and the mask that is flipped in it.
+    /// The offsets of its rows in the other layout, in their order in this one: the part above the
+    /// block of that layout, and the mask that is flipped in it.
     fn rows(&self, other: usize, unit: usize, block: usize, base: usize) -> Option<(Vec<isize>, Vec<usize>)> {
         let count = self.bytes / unit;
         let (mut places, mut masks) = (vec![None; count], vec![0; count]);

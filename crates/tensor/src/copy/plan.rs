@@ -94,7 +94,7 @@ pub(super) struct Table {
     pub(super) dst: Vec<isize>,
 }
 
-/// The bits of places in a row that are flipped: for each row across in the destination, and for
+/// The bits of offsets in a row that are flipped: for each row across in the destination, and for
 /// each row along in the source.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Masks {

@@ -23,14 +23,15 @@ use crate::memory::LINE;
 use crate::simd::{self, CacheLine, Edge, Instructions, Pieces, Rectangle, Scratch, Stores, Stripe, StripeRows};
 use crate::threads::Threads;
 
-/// A pointer that threads share. They use it for disjoint places, by the invariant of this module.
+/// A pointer that threads share. They use it for disjoint elements, by the invariant of this
+/// module.
 #[derive(Clone, Copy)]
 struct SharedPointer<P>(P);
-// SAFETY: by the invariant of this module, threads write disjoint places, and read what nobody
-// writes.
+// SAFETY: by the invariant of this module, threads write disjoint elements, and read only elements
+// that nobody writes.
 unsafe impl<P> Send for SharedPointer<P> {}
-// SAFETY: by the invariant of this module, threads write disjoint places, and read what nobody
-// writes.
+// SAFETY: by the invariant of this module, threads write disjoint elements, and read only elements
+// that nobody writes.
 unsafe impl<P> Sync for SharedPointer<P> {}
 
 /// The smallest number of bytes for which another thread is woken.
@@ -78,7 +79,7 @@ impl Work<'_> {
         let part = |number: usize| {
             let (first, end) = (part_start(count, parts, number), part_start(count, parts, number + 1));
             let (src, dst) = pointers;
-            // SAFETY: the caller vouches for all places of the plan; parts are disjoint.
+            // SAFETY: the caller vouches for all elements of the plan; parts are disjoint.
             unsafe { self.part(src, dst, first, end) };
         };
         if parts == 1 {
@@ -95,14 +96,15 @@ impl Work<'_> {
     unsafe fn part(&self, src: SharedPointer<*const u8>, dst: SharedPointer<*mut u8>, first: i64, end: i64) {
         let (src, dst) = (src.0, dst.0);
         match self.body {
-            // SAFETY: the caller vouches for all places of the plan, of which these iterations
+            // SAFETY: the caller vouches for all elements of the plan, of which these iterations
             // visit some.
             Body::Loops(loops) => unsafe { self.loops(loops, src, dst, first as usize, end as usize) },
             Body::Walk(_) => {
                 let bytes = self.element as isize;
                 let at = |place: i64| (place as isize).wrapping_mul(bytes);
                 let visited = domain::runs(self.src, self.dst, first, end, |from, to, count| {
-                    // SAFETY: runs of places of both sides, which the caller vouches for.
+                    // SAFETY: runs of elements of the source and the destination, which the caller
+                    // vouches for.
                     unsafe {
                         let (src, dst) = (src.wrapping_offset(at(from)), dst.wrapping_offset(at(to)));
                         simd::copy_run(src, dst, count * self.element);
@@ -170,8 +172,8 @@ impl Work<'_> {
         };
         for _ in first..end {
             let place = place();
-            // SAFETY: an iteration of the loops, whose places the caller vouches for; parts are at
-            // most as long as the tables, and the buffer has the bytes of the plan.
+            // SAFETY: an iteration of the loops, whose elements the caller vouches for; parts are
+            // at most as long as the tables, and the buffer has the bytes of the plan.
             unsafe {
                 match tile.how {
                     Move::Transpose => self.transpose(loops, &place, buffer, &mut scratch),
@@ -201,7 +203,7 @@ impl Work<'_> {
         let align = loops.aligned.min(1 << (dst as usize | 64).trailing_zeros());
         let staged = loops.streaming && loops.staged();
         let units = align >= 16 && unit.is_multiple_of(16);
-        // SAFETY: the offsets are those of the tile, at a place of the loops, which the caller
+        // SAFETY: the offsets are those of the tile, at an iteration of the loops that the caller
         // vouches for; the buffer has room for a row.
         unsafe {
             match tile.how {
@@ -222,7 +224,7 @@ impl Work<'_> {
                         rectangle.stream(unit);
                     } else if staged {
                         for (from, to) in across_src.iter().zip(across_dst) {
-                            // The places along are contiguous in the destination, and so in the
+                            // The elements along are contiguous in the destination, and so in the
                             // buffer.
                             let src = src.wrapping_offset(*from);
                             Rectangle { src, dst: buffer, across: (&[0], &[0]), along }.copy(unit);
@@ -380,7 +382,7 @@ impl Work<'_> {
         for Batch { places, runs } in if place.across == tile.across.len() { whole } else { part } {
             let beyond = places.len() * unit;
             // SAFETY: the caller vouches for the tile; the buffer has room for all rows of a batch,
-            // and its runs are the places of its columns.
+            // and its runs are the elements of its columns.
             unsafe {
                 let block = TransposedBlock { src, rows, dst: buffer, columns: places, unit, beyond };
                 self.stripes(&block, |_, _, _| Stores::Ordinary, scratch);
@@ -418,7 +420,7 @@ struct Place {
     /// Whether no tile precedes it along, and whether none follows.
     begins: bool,
     ends: bool,
-    /// The bits that are flipped in the places of all rows, in the source and in the destination.
+    /// The bits that are flipped in the offsets of all rows, in the source and in the destination.
     flips: [usize; 2],
     /// The beginning of the next tile in the source.
     onward: *const u8,

@@ -37,11 +37,11 @@ pub(crate) struct VisitOperand<'a> {
 /// A pointer for each operand, shared by threads.
 #[derive(Clone, Copy)]
 struct Bases<const N: usize>([*mut u8; N]);
-// SAFETY: by the invariant of this module, threads write disjoint places, and read what nobody
-// writes.
+// SAFETY: by the invariant of this module, threads write disjoint elements, and read only elements
+// that nobody writes.
 unsafe impl<const N: usize> Send for Bases<N> {}
-// SAFETY: by the invariant of this module, threads write disjoint places, and read what nobody
-// writes.
+// SAFETY: by the invariant of this module, threads write disjoint elements, and read only elements
+// that nobody writes.
 unsafe impl<const N: usize> Sync for Bases<N> {}
 
 impl Bases<1> {
