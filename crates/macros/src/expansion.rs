@@ -1,18 +1,19 @@
-//! Expansion of a program to the text of a constant.
+//! Evaluates a program of the expression language and writes the result as the Rust text of a
+//! constant.
 //!
-//! Law: the constant is the value that the library computes for the program, and what the library
-//! refuses is refused with its message. A compiler shows an error at the literal as a whole, so the
-//! message carries the lines of the program with the culprit underlined.
+//! Law: the constant is the value that the library computes for the program. If the library refuses
+//! the program, the compile error has the same message. The compiler reports an error at the whole
+//! literal, so the message repeats the lines of the program and underlines the culprit.
 
 use std::fmt::Write as _;
 
 use tilewright_layout::{AnyLayout, Composed, Layout, LayoutError, OuterMap, Tiler};
 use tilewright_notation::{Diagnostic, Environment, Value, evaluate};
 
-/// The type and the text of a constant, or why there is none.
+/// The type and the value of a constant, both as Rust text; or the message of the refusal.
 type Constant = Result<(&'static str, String), String>;
 
-/// The constant of `layout!`.
+/// The type and value to which `layout!` expands.
 pub(crate) fn layout(source: &str) -> Constant {
     match value(source)? {
         Value::Layout(AnyLayout::Integer(layout)) => Ok(("StaticLayout", layout_text(&layout)?)),
@@ -21,7 +22,7 @@ pub(crate) fn layout(source: &str) -> Constant {
     }
 }
 
-/// The constant of `tiler!`.
+/// The type and value to which `tiler!` expands.
 pub(crate) fn tiler(source: &str) -> Constant {
     let value = value(source)?;
     match value.to_tiler() {
@@ -37,7 +38,8 @@ fn value(source: &str) -> Result<Value, String> {
     evaluate(source, &mut Environment::new()).map_err(|diagnostic| excerpt(source, &diagnostic))
 }
 
-/// The diagnostic with the lines that it points at. A compiler writes its own `error:` before it.
+/// Formats the diagnostic with the source lines that it points at. The compiler prefixes its own
+/// `error:`.
 fn excerpt(source: &str, diagnostic: &Diagnostic) -> String {
     let shown = diagnostic.render(source, false);
     let shown = shown.trim_end();
@@ -104,7 +106,8 @@ fn tiler_text(tiler: &Tiler) -> Result<String, String> {
     }
 }
 
-/// The written text has been checked, so the other arm is never reached, not even by the compiler.
+/// The end of the expansion. The program has been evaluated already, so parsing its text again
+/// cannot fail and the other arm is never reached.
 const CHECKED: &str = "{
     ::core::option::Option::Some(value) => value,
     ::core::option::Option::None => ::core::panic!(\"not a value of this library\"),

@@ -1,21 +1,21 @@
 //! Parsing of the tokens of a macro call, and the tokens of its expansion.
 //!
-//! Law: the expansion is an expression that depends on nothing around it: a block that names the
-//! library once, under the given path or as `::tilewright_layout`, and a constant in it. A refusal
-//! is a `compile_error!` at the literal.
+//! Law: the expansion is an expression that depends on no name at the place of the call: it is a
+//! block that imports the library once, under the given path or as `::tilewright_layout`, and
+//! defines a constant. A refusal is a `compile_error!` at the literal.
 
 use proc_macro::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenStream, TokenTree};
 
 use crate::literal;
 
-/// A refusal of a call, and its location.
+/// A refused call: the message, and the location that the compiler shows.
 struct Refusal {
     span: Span,
     message: String,
 }
 
-/// The expansion of a call of `name`, where `expression` gives the type and the value, as text,
-/// that a program stands for.
+/// Expands a call of the macro `name`. The function `expression` evaluates the program in the
+/// literal and returns the type and the value of the constant, both as Rust text.
 pub(crate) fn expand(
     input: TokenStream,
     name: &str,
@@ -47,7 +47,7 @@ fn usage(name: &str) -> String {
     format!("{name} takes a program in a string literal: {name}(\"{example}\")")
 }
 
-/// The path to the library, which may be missing, and the last argument.
+/// Splits the arguments into the path to the library, which may be missing, and the literal.
 fn arguments(input: TokenStream, name: &str) -> Result<(TokenStream, Literal), Refusal> {
     let is_comma = |token: &TokenTree| matches!(token, TokenTree::Punct(punct) if punct.as_char() == ',');
     let mut tokens: Vec<TokenTree> = input.into_iter().collect();
@@ -63,7 +63,8 @@ fn arguments(input: TokenStream, name: &str) -> Result<(TokenStream, Literal), R
     }
 }
 
-/// The literal of a token, also if another macro passed it on.
+/// The literal in a token. A literal that another macro passed on is wrapped in a group without
+/// delimiters.
 fn literal_of(token: TokenTree) -> Option<Literal> {
     match token {
         TokenTree::Literal(literal) => Some(literal),

@@ -1,9 +1,9 @@
-//! Layouts evaluated when a program is compiled.
+//! Layouts that are evaluated at compile time.
 //!
-//! [`layout!`] and [`tiler!`] take a program of the expression language, in a string literal, and
-//! evaluate it with the library itself while the program that contains them is compiled. What the
-//! library refuses is a compile error with its message, at the literal. The value is a constant,
-//! for a `const`, a `static`, an associated constant or any expression:
+//! [`layout!`] and [`tiler!`] take a program of the expression language in a string literal and
+//! evaluate it at compile time with the library itself. If the library refuses the program, the
+//! refusal is a compile error at the literal. The value is a constant, for a `const`, a `static`,
+//! an associated constant or any expression:
 //!
 //! ```
 //! use tilewright_layout::{StaticLayout, StaticTiler};
@@ -11,7 +11,7 @@
 //!
 //! const TILE: StaticLayout = layout!("(8,16):(16,1)");
 //! const TILER: StaticTiler = tiler!("[16:1;8:1]");
-//! // Tiles of 16 x 8 of a 128 x 64 matrix: an index is shifts and masks.
+//! // A 128 x 64 matrix in tiles of 16 x 8: shifts and masks compute an offset.
 //! const TILED: StaticLayout = layout!("zipped_divide((128,64):(64,1), [16:1;8:1])");
 //!
 //! assert_eq!(TILE.eval_at([2, 3]), Some(35));
@@ -19,10 +19,9 @@
 //! assert_eq!(TILED.to_string(), "((16,8),(8,8)):((64,1),(1024,8))");
 //! ```
 //!
-//! The crate `tilewright` has both macros under its own name. A program without `std` depends on
-//! this crate and on `tilewright-layout`, which is where the expansion finds its types; a crate
-//! that re-exports `tilewright-layout` under another path names that path first:
-//! `layout!($crate::layout, "4:1")`.
+//! The crate `tilewright` exports both macros. A program without `std` depends on this crate and on
+//! `tilewright-layout`, whose types the expansion names; a crate that re-exports
+//! `tilewright-layout` under another path names that path first: `layout!($crate::layout, "4:1")`.
 
 mod expansion;
 mod input;
@@ -30,14 +29,14 @@ mod literal;
 
 use proc_macro::TokenStream;
 
-/// The layout that a program of the expression language evaluates to, as a `StaticLayout`; a
-/// swizzled one as a `StaticComposed`.
+/// The layout that a program of the expression language evaluates to, as a `StaticLayout`, or as a
+/// `StaticComposed` if it has a swizzle.
 ///
 /// ```
 /// use tilewright_layout::{Layout, StaticLayout};
 /// use tilewright_macros::layout;
 ///
-/// /// A kernel is generic over its tile, whatever shape that has.
+/// /// A kernel that is generic over the shape of its tile.
 /// trait Kernel {
 ///     const TILE: StaticLayout;
 /// }
@@ -69,7 +68,7 @@ use proc_macro::TokenStream;
 /// # Compile errors
 ///
 /// The text is not a program; an operation refuses; the value is not a layout of known integers,
-/// perhaps under a swizzle; an offset is not representable.
+/// with or without a swizzle; an offset is not representable.
 ///
 /// ```compile_fail
 /// // E0107: the modes of B carry in mode 0 of A: at coordinate (2,1) the sum carries
@@ -96,7 +95,7 @@ pub fn layout(input: TokenStream) -> TokenStream {
 ///
 /// # Compile errors
 ///
-/// As [`layout!`], for a tiler.
+/// As for [`layout!`], with a tiler as the value.
 #[proc_macro]
 pub fn tiler(input: TokenStream) -> TokenStream {
     input::expand(input, "tiler!", expansion::tiler)

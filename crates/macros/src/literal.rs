@@ -1,9 +1,10 @@
-//! The text that a string literal stands for.
+//! The value of a string literal.
 //!
-//! Law: the value is that of the Rust reference: raw strings as they are written, others with their
-//! escapes replaced and with the white space after a `\` at the end of a line left out.
+//! Law: the value is that of the Rust reference: a raw string is taken verbatim; in any other
+//! string escapes are replaced, and a `\` at the end of a line removes the white space that
+//! follows.
 
-/// The value of a string literal as it is written in the source; none for any other token.
+/// The value of a string literal from its source text; None for any other token.
 pub(crate) fn value(token: &str) -> Option<String> {
     if let Some(raw) = token.strip_prefix('r') {
         let inner = raw.trim_matches('#');
@@ -47,7 +48,7 @@ pub(crate) fn value(token: &str) -> Option<String> {
 mod tests {
     use super::value;
 
-    /// The token, and the text that the compiler reads from it.
+    /// Compares the value with what the compiler reads from the same token.
     macro_rules! same {
         ($($literal:literal)*) => {
             $(assert_eq!(value(stringify!($literal)).as_deref(), Some($literal), "{}", stringify!($literal));)*
