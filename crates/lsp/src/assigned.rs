@@ -1,4 +1,4 @@
-//! The layouts that the passes assign to the values of a program, and what they cost.
+//! The layouts that the passes assign to the values of a program, with their costs.
 
 use std::collections::BTreeMap;
 
@@ -8,24 +8,25 @@ use tilewright_tile::{Compiled, Held, Program, TileError, ValueId};
 use crate::position::Text;
 use crate::problem::{Problem, problem_of};
 
-/// The most bytes of a program whose layouts are assigned as it is typed.
+/// The largest program whose layouts are assigned as it is typed, in bytes.
 const MAX_PROGRAM: usize = 1 << 16;
 
-/// The layouts of a program.
+/// The layouts of the values of a program.
 #[derive(Debug, Clone)]
 pub struct Assigned {
     layouts: BTreeMap<ValueId, Held>,
     costs: BTreeMap<ValueId, f64>,
-    /// Cycles of a multiprocessor per block, all in all.
+    /// The estimated cost of the whole program, in SM cycles per block.
     pub cycles: f64,
-    /// How many warps a block has.
+    /// The number of warps of a block.
     pub warps: i64,
 }
 
 impl Assigned {
-    /// Assigns layouts to the values of a program: for a machine, or for every target.
+    /// Assigns layouts to the values of a program, for one machine or, if that is None, for every
+    /// target.
     ///
-    /// Errors: what the passes refuse, at its place in the text.
+    /// Errors: a pass refuses the program; the error has the position in the text.
     pub fn of(program: &Program, machine: Option<&Machine>, text: &Text) -> Result<Assigned, Box<Problem>> {
         let refused = |error: TileError| Box::new(problem_of(&error, text));
         Ok(Assigned::new(&program.compile(machine).map_err(refused)?, program))
@@ -48,12 +49,12 @@ impl Assigned {
         self.layouts.get(&value).map(ToString::to_string)
     }
 
-    /// What it costs to give a value and to convert it, in cycles of a multiprocessor per block.
+    /// The cost of computing a value and of converting it to other layouts, in SM cycles per block.
     pub fn cost(&self, value: ValueId) -> f64 {
         self.costs.get(&value).copied().unwrap_or(0.0)
     }
 
-    /// The layout of a value and its cost, as they stand beside it.
+    /// The text of an inlay hint: the layout of a value and its cost.
     pub(crate) fn label(&self, value: ValueId) -> Option<String> {
         let layout = self.layout(value)?;
         let cost = self.cost(value);
@@ -61,7 +62,7 @@ impl Assigned {
     }
 }
 
-/// Cycles to three digits.
+/// A number of cycles rounded to three significant digits.
 pub(crate) fn rounded(cycles: f64) -> String {
     if cycles < 100.0 { format!("{cycles:.1}") } else { format!("{cycles:.0}") }
 }

@@ -1,7 +1,7 @@
-//! A value as the text that an editor shows: its notation, its picture, what can be said about it.
+//! A value as the text that an editor shows: its notation, its picture and its properties.
 //!
-//! Law: the picture and the facts are those of `tilewright show`. What is large is drawn in part
-//! and counted no further, so that the time has a bound.
+//! Law: the picture and the properties are those of `tilewright show`. Of a large layout only a
+//! part is drawn and properties are not counted, so that the time is bounded.
 
 use tilewright_draw::explain::{facts, map};
 use tilewright_draw::terminal::{Colours, Picture, Window};
@@ -9,13 +9,13 @@ use tilewright_draw::{Axis, Grid, Mode};
 use tilewright_layout::{AnyTree, Layout, Tree};
 use tilewright_notation::Value;
 
-/// The most rows and columns of a picture on hover.
+/// The largest picture in a hover text, in characters.
 const WINDOW: Window = Window { columns: 96, rows: 18 };
 
-/// The most indices that are counted for the facts.
+/// The most indices over which properties are counted.
 const MOST_COUNTED: i64 = 1 << 16;
 
-/// A shape alone means its compact layout.
+/// A shape is drawn as its compact layout.
 fn drawable(value: &Value) -> Value {
     match value {
         Value::Tree(AnyTree::Integer(shape)) => Layout::compact(shape).map_or_else(|_| value.clone(), Value::from),
@@ -23,7 +23,7 @@ fn drawable(value: &Value) -> Value {
     }
 }
 
-/// A value as Markdown.
+/// The Markdown text for a value.
 pub(crate) fn value(value: &Value) -> String {
     let mut out = format!("```text\n{value}\n```\n");
     let value = drawable(value);
@@ -42,7 +42,8 @@ pub(crate) fn value(value: &Value) -> String {
     out
 }
 
-/// The grid of a map whose modes behind the second are 0; none if nothing can be drawn.
+/// The grid of a map, with the modes after the second at coordinate 0; None if nothing can be
+/// drawn.
 fn picture(map: &map::Map) -> Option<String> {
     let modes: Vec<Tree<i64>> = map.shape().modes().collect();
     let one = Axis::flat(1);

@@ -1,8 +1,8 @@
-//! Layouts in any file: what stands at a place, as the readers know it.
+//! Layouts in files of any language: finds the layout at a position.
 //!
-//! Law: only the lines around the place are read, so the time does not grow with the file beyond
-//! one pass over its lines. The notation counts only where the text is unmistakably a layout. What
-//! the file holds is read, and never executed.
+//! Law: only the lines around the position are parsed, so a large file costs no more than one pass
+//! over its lines. Text in our notation is reported only if it is unmistakably a layout. The file
+//! is read and never executed.
 
 use std::ops::Range;
 
@@ -13,23 +13,24 @@ use crate::describe;
 use crate::literal::Call;
 use crate::position::{Position, Span, Text};
 
-/// How far before a place a layout begins that is found there, in bytes.
+/// How many bytes before the position a layout may begin.
 const BEFORE: usize = 1 << 13;
-/// The longest text of the notation that is evaluated, in bytes.
+/// The longest text in the notation that is evaluated, in bytes.
 const LONGEST: usize = 1 << 10;
 
 /// A layout in a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
-    /// Where it stands.
+    /// The span of its text.
     pub span: Span,
-    /// What is shown about it, as Markdown.
+    /// The hover text, as Markdown.
     pub text: String,
-    /// Its text in the notation, which the playground and the command take; none if it has none.
+    /// The layout in the notation, for the playground and the command; None if the notation cannot
+    /// write it.
     pub expression: Option<String>,
 }
 
-/// The layout at a place of a file of any language; none if the readers know none.
+/// The layout at a position of a file of any language; None if no reader recognizes one.
 ///
 /// ```
 /// use tilewright_lsp::{Position, Text, layout_at};
@@ -44,7 +45,7 @@ pub fn layout_at(text: &Text, place: Position) -> Option<Found> {
     let items = around(text, at);
     let item = items.iter().filter(|item| holds(&item.place.span, at)).min_by_key(|item| item.place.span.len());
     let read = item.and_then(|item| of_item(text, item));
-    // A layout of a system may be part of a text in our notation, as each of `"A o B"` is.
+    // A layout of another system may be part of a text in our notation: `"A o B"` contains two.
     let in_notation = notation_at(text, place.line, at);
     if let Some(own) = &read
         && item.is_some_and(|item| item.answer.is_ok())
@@ -55,7 +56,7 @@ pub fn layout_at(text: &Text, place: Position) -> Option<Found> {
     in_notation.or_else(|| constructor_at(text, at)).or(read)
 }
 
-/// Whether a span has all of another, and more.
+/// Whether a span contains another one and is longer.
 fn encloses(outer: Span, inner: Span) -> bool {
     outer != inner && outer.start <= inner.start && inner.end <= outer.end
 }
@@ -64,8 +65,8 @@ fn holds(bytes: &Range<usize>, at: usize) -> bool {
     bytes.start <= at && at <= bytes.end
 }
 
-/// The text in which a layout begins that is found at a place: a few lines before it, to the end of
-/// its line.
+/// The bytes in which a layout at a position may begin: a few lines before it, up to the end of its
+/// line.
 fn window(text: &Text, at: usize) -> Range<usize> {
     let line = text.position(at).line;
     let mut end = text.line(line).end.min(at + BEFORE);
@@ -79,7 +80,7 @@ fn window(text: &Text, at: usize) -> Range<usize> {
     first..end
 }
 
-/// What the readers find that begins a few lines before the place, to the end of its line.
+/// The layouts that the readers find in the [`window`] of a position.
 fn around(text: &Text, at: usize) -> Vec<Item> {
     document_within(text.as_str(), window(text, at), &Options::default()).items
 }
@@ -140,7 +141,8 @@ fn in_notation(text: &Text, bytes: Range<usize>) -> Option<Found> {
     Some(Found { span: text.span(bytes), text: shown, expression: Some(source.trim().to_owned()) })
 }
 
-/// A layout in quotes, in `layout!(..)`, or in parentheses with a colon between them.
+/// A layout in our notation: in quotes, in `layout!(..)`, or two parentheses with a colon between
+/// them.
 fn notation_at(text: &Text, line: u32, at: usize) -> Option<Found> {
     let bytes = text.line(line);
     let own = text.line_text(line);
@@ -185,7 +187,7 @@ fn notation_at(text: &Text, line: u32, at: usize) -> Option<Found> {
     None
 }
 
-/// Where the parenthesis is closed inside of which this byte stands.
+/// The byte of the parenthesis that closes the one around this byte.
 fn closing(line: &str, from: usize) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, c) in line.get(from..)?.char_indices() {
@@ -199,7 +201,7 @@ fn closing(line: &str, from: usize) -> Option<usize> {
     None
 }
 
-/// Where the parenthesis is opened that is closed at this byte.
+/// The byte of the parenthesis that the one at this byte closes.
 fn opening(line: &str, close: usize) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, c) in line.get(..close)?.char_indices().rev() {
@@ -213,21 +215,21 @@ fn opening(line: &str, close: usize) -> Option<usize> {
     None
 }
 
-/// How long `module.Layout(` is at most, in bytes.
+/// The longest text of the form `module.Layout(`, in bytes.
 const MAX_QUALIFIED_NAME: usize = 64;
 
-/// `Layout(shape, stride)` of Python, where both are literals: numbers and tuples of them. The call
-/// may have begun a few lines before.
+/// A call `Layout(shape, stride)` of Python whose arguments are literals: integers and tuples of
+/// them. The call may begin a few lines before the position.
 fn constructor_at(text: &Text, at: usize) -> Option<Found> {
     let source = text.as_str();
     let window = window(text, at);
-    // A pointer at the module name of `pycute.Layout(` means the call, too.
+    // A position on the module name of `pycute.Layout(` belongs to the call, too.
     let mut end = (at + MAX_QUALIFIED_NAME).min(window.end);
     while !source.is_char_boundary(end) {
         end -= 1;
     }
     let before = source.get(window.start..end)?;
-    // The innermost call is asked first.
+    // The innermost call is tried first.
     for (start, name) in before.rmatch_indices("Layout(") {
         let start = window.start + start;
         let head = source.get(..start)?;
@@ -245,7 +247,7 @@ fn constructor_at(text: &Text, at: usize) -> Option<Found> {
     None
 }
 
-/// Every layout of a file that the readers know, for what is asked of the whole file.
+/// All layouts of a file that the readers recognize, for requests about the whole file.
 pub fn layouts(text: &Text) -> Vec<Found> {
     let found = document_within(text.as_str(), 0..text.as_str().len(), &Options::default());
     found.items.iter().filter_map(|item| of_item(text, item)).collect()

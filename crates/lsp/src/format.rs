@@ -1,13 +1,13 @@
-//! The layout of a program's text: indentation and blanks.
+//! The formatter of tile programs: indentation and blanks.
 //!
-//! Law: only blanks, and the ends of lines, change. So remarks stay, and the program means the
-//! same, which is checked: the text before and the text after print alike. Formatting twice is
-//! formatting once.
+//! Law: only blanks and line ends change, so comments stay. That the program means the same is
+//! checked: the text before and the text after parse to programs that print alike. Formatting twice
+//! gives the same text as formatting once.
 
 use tilewright_tile::Program;
 
-/// The text with four blanks for each brace around a line, one between words, no empty line twice,
-/// and one end of a line at the end; none if the text is no program.
+/// Formats a program: four blanks of indentation for each open brace, one blank between words, no
+/// two empty lines in a row, and one newline at the end; None if the text is not a program.
 ///
 /// ```
 /// use tilewright_lsp::formatted;
@@ -27,7 +27,7 @@ pub fn formatted(text: &str) -> Option<String> {
     let (mut depth, mut is_quoted, mut is_empty) = (0_usize, false, true);
     for line in text.lines() {
         if is_quoted {
-            // A text in quotes that goes on over lines is left as it is.
+            // A quoted text that spans several lines is left as it is.
             out.push_str(line);
             out.push('\n');
             is_quoted ^= line.matches('"').count() % 2 == 1;
@@ -49,7 +49,8 @@ pub fn formatted(text: &str) -> Option<String> {
         }
         out.push_str(&spaced(code.trim_end(), depth == 1));
         if !remark.is_empty() {
-            // Remarks of several lines may be aligned with each other: their distance stays.
+            // Comments on neighbouring lines may be aligned with each other, so their distance is
+            // kept.
             let gap = code.len() - code.trim_end().len();
             out.extend(std::iter::repeat_n(' ', if code.trim().is_empty() { 0 } else { gap.max(1) }));
             out.push_str(remark);
@@ -69,12 +70,12 @@ pub fn formatted(text: &str) -> Option<String> {
     (after.to_string() == before.to_string()).then_some(out)
 }
 
-/// Whether a line declares a tensor: the braces in its layout open no body.
+/// Whether a line declares a tensor; the braces in its layout do not open a block.
 fn is_tensor(code: &str) -> bool {
     ["input", "output", "inout"].contains(&code.split_whitespace().next().unwrap_or(""))
 }
 
-/// The bytes of a line, and whether each stands in quotes.
+/// The bytes of a line, each with whether it is within quotes.
 fn quoting(code: &str) -> impl Iterator<Item = (u8, bool)> {
     let mut quoted = false;
     code.bytes().map(move |byte| {
@@ -83,13 +84,13 @@ fn quoting(code: &str) -> impl Iterator<Item = (u8, bool)> {
     })
 }
 
-/// A line without its remark, and the remark.
+/// Splits a line into its code and its comment.
 fn parts(line: &str) -> (&str, &str) {
     let at = quoting(line).position(|(byte, quoted)| byte == b'#' && !quoted);
     line.split_at_checked(at.unwrap_or(line.len())).unwrap_or((line, ""))
 }
 
-/// Code with one blank where it has several, outside of quotes. The names of tensors stay aligned.
+/// Replaces several blanks outside of quotes by one. The aligned names of tensors stay aligned.
 fn spaced(code: &str, in_program: bool) -> String {
     let mut out = String::with_capacity(code.len());
     if in_program && is_tensor(code) {

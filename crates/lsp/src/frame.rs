@@ -1,23 +1,23 @@
-//! Messages on a stream: a header with the length, an empty line, and an object of JSON.
+//! Message framing of the protocol: a header with the length, an empty line, and a JSON object.
 //!
-//! Law: a damaged message is passed over as a whole where its header says its length, so the next
-//! one is read. No more memory is taken than what has come.
+//! Law: a damaged message whose header has its length is skipped as a whole, and the next one is
+//! read. Memory grows only with the bytes received.
 
 use std::io::{self, BufRead, Read as _, Write};
 
 use serde_json::Value;
 
-/// The most bytes of a message; a longer one is passed over.
+/// The longest message, in bytes; longer ones are skipped.
 pub const MAX_MESSAGE: u64 = 1 << 26;
-/// The most bytes of a line of a header.
+/// The longest line of a header, in bytes.
 const MAX_LINE: u64 = 1 << 12;
 
-/// What came.
+/// The result of one read.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Received {
     /// A message.
     Message(Value),
-    /// Something else, and what is wrong with it.
+    /// Bytes that are not a message, with the defect.
     Damaged(String),
     /// The end of the stream.
     End,
@@ -47,7 +47,7 @@ pub fn receive(input: &mut impl BufRead) -> io::Result<Received> {
         let line = String::from_utf8_lossy(&line);
         let line = line.trim();
         if line.is_empty() {
-            // Empty lines between messages are passed over.
+            // Empty lines between messages are skipped.
             if seen {
                 break;
             }

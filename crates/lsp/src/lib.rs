@@ -1,8 +1,8 @@
-//! A language server: tile programs as they are typed, and the layouts of any file on hover.
+//! A language server: diagnostics and hints for tile programs, and layouts on hover in any file.
 //!
-//! The analysis knows nothing of the protocol: [`Tile`] says what an editor shows about a tile
-//! program, [`Assigned`] which layouts its values have, and [`layout_at`] which layout stands at a
-//! place of any other file. [`serve`] speaks the Language Server Protocol around them.
+//! The analysis does not depend on the protocol. [`Tile`] provides what an editor shows about a
+//! tile program. [`Assigned`] has the layouts of its values. [`layout_at`] finds the layout at a
+//! position of any other file. [`serve`] is the server that speaks the Language Server Protocol.
 //!
 //! ```
 //! use tilewright_lsp::{Position, Text, Tile};
@@ -15,12 +15,12 @@
 //!
 //! # Laws
 //!
-//! * A problem, a name and a layout are what the reader and the passes of tile programs say; the
-//!   server has no second opinion.
-//! * Text is read and never executed. What takes long runs beside the server, and newer text takes
-//!   its place.
-//! * Whatever a client sends is answered as the protocol says; nothing ends the server but `exit`
-//!   and the end of its input.
+//! * Problems, names and layouts come from the reader and the passes of tile programs; the server
+//!   computes none of its own.
+//! * Text is read and never executed. Long work runs on a second thread and is abandoned when newer
+//!   text arrives.
+//! * Every message of a client is answered as the protocol requires; only `exit` and the end of the
+//!   input end the server.
 
 mod assigned;
 mod describe;

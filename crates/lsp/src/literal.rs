@@ -1,26 +1,26 @@
-//! Literal arguments of a call in Python: `Layout((4, 8), stride=(8, 1))`.
+//! Calls in Python whose arguments are literals: `Layout((4, 8), stride=(8, 1))`.
 //!
-//! Law: arguments are whole numbers, tuples of them and `None`, with or without names, on one line
-//! or several, with comments. Anything else (a name, a call, an f-string, an operator) is no
-//! literal, and then the call says nothing. No value is computed, so nothing can be executed.
+//! Law: arguments are integers, nested tuples of integers, and `None`, positional or by keyword, on
+//! one line or several, with comments. A call with any other argument (a name, a call, an f-string,
+//! an operator) is not recognized. No value is computed, so nothing can be executed.
 
-/// How long a comment is, in bytes.
+/// The longest comment that is skipped, in bytes.
 const MAX_COMMENT: usize = 1 << 12;
-/// How deep tuples nest.
+/// The deepest nesting of tuples.
 const MAX_DEPTH: usize = 24;
 
-/// The arguments of a call: their names where they have one, and their values in the notation.
+/// The arguments of a call: keywords, and values in the notation.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Call {
-    /// The byte behind the closing parenthesis.
+    /// The byte after the closing parenthesis.
     pub end: usize,
-    /// Names and values; a value is none if it is `None`.
+    /// Keyword, if any, and value of each argument; a value is None for Python's `None`.
     pub arguments: Vec<(Option<String>, Option<String>)>,
 }
 
 impl Call {
-    /// The call whose opening parenthesis stands before this byte; none if an argument is no
-    /// literal, or where a positional one stands behind one with a name.
+    /// Reads the call whose opening parenthesis is just before this byte; None if an argument is
+    /// not a literal, or if a positional argument follows a keyword argument.
     pub(crate) fn read(source: &str, from: usize) -> Option<Call> {
         let mut reader = Reader { source, at: from };
         let mut arguments: Vec<(Option<String>, Option<String>)> = Vec::new();
@@ -49,7 +49,7 @@ impl Call {
         }
     }
 
-    /// `shape:stride`, or `shape`, where these are the arguments.
+    /// The notation `shape:stride`, or `shape`, if the arguments have this form.
     pub(crate) fn layout(&self) -> Option<String> {
         let [mut shape, mut stride] = [None, None];
         for (place, (name, value)) in self.arguments.iter().enumerate() {
@@ -87,13 +87,13 @@ impl<'a> Reader<'a> {
         found
     }
 
-    /// Passes blanks, ends of lines, `\` before one, and comments.
+    /// Skips blanks, line ends, `\` before a line end, and comments.
     fn blanks(&mut self) {
         loop {
             let rest = self.rest();
             let blank = rest.len() - rest.trim_start_matches([' ', '\t', '\r', '\n']).len();
             let length = match rest.get(blank..).unwrap_or("") {
-                // A line that is longer is no comment of a call.
+                // A longer comment ends the search.
                 comment if comment.starts_with('#') => {
                     let bytes = comment.as_bytes();
                     let window = bytes.get(..MAX_COMMENT).unwrap_or(bytes);
@@ -110,7 +110,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The word that begins here; it is passed.
+    /// Reads the word that begins here.
     fn word(&mut self) -> Option<&'a str> {
         let rest = self.rest();
         let length = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
@@ -119,7 +119,7 @@ impl<'a> Reader<'a> {
         Some(word)
     }
 
-    /// The name of an argument, with its `=`.
+    /// Reads the keyword of an argument and its `=`.
     fn keyword(&mut self) -> Option<String> {
         let start = self.at;
         let name = self.word();
@@ -134,7 +134,8 @@ impl<'a> Reader<'a> {
         None
     }
 
-    /// A whole number or a tuple. A list is one, too, as layouts take it.
+    /// Reads an integer, a tuple or a list. A list counts as a tuple, as in the constructors of
+    /// layouts.
     fn value(&mut self, depth: usize) -> Option<String> {
         self.blanks();
         let close = match self.peek()? {
@@ -163,7 +164,7 @@ impl<'a> Reader<'a> {
         }
         match items.as_slice() {
             [] => None,
-            // `(4)` is a number in parentheses.
+            // `(4)` is an integer in parentheses, not a tuple.
             [only] if !is_tuple => Some(only.clone()),
             [only] => Some(format!("({only},)")),
             items => Some(format!("({})", items.join(","))),
@@ -177,7 +178,7 @@ impl<'a> Reader<'a> {
         let text = rest.get(..length)?;
         let digits = text.replace('_', "");
         let fits = text.starts_with(|c: char| c.is_ascii_digit()) && !text.ends_with('_') && !text.contains("__");
-        // A number of Python begins with 0 only where it is 0, `0x10` or the like.
+        // Python allows a leading 0 only in zero itself and in prefixes such as `0x10`.
         if !fits || !digits.bytes().all(|byte| byte.is_ascii_digit()) || (digits.len() > 1 && digits.starts_with('0')) {
             return None;
         }

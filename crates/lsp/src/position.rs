@@ -1,47 +1,47 @@
-//! Places in a text, as the protocol counts them.
+//! Positions in a text, as the protocol counts them.
 //!
-//! Law: a line is counted from 0 and ends with `\n`, `\r\n` or `\r`; a character is a unit of
-//! UTF-16. A place behind the end of a line is the end of the line, and one behind the text its
-//! end.
+//! Law: lines are counted from 0 and end with `\n`, `\r\n` or `\r`; characters are counted in units
+//! of UTF-16. A position past the end of a line means the end of the line, and one past the end of
+//! the text means the end of the text.
 
 use std::ops::Range;
 
-/// A place: a line and a character, both counted from 0.
+/// A position: a line and a character, both counted from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Position {
     /// The line.
     pub line: u32,
-    /// The units of UTF-16 before it on its line.
+    /// The number of UTF-16 units before it on its line.
     pub character: u32,
 }
 
-/// From a place to the place behind the last character.
+/// A range of text. Its end is exclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Span {
-    /// The first character.
+    /// The position of the first character.
     pub start: Position,
-    /// Behind the last character.
+    /// The position after the last character.
     pub end: Position,
 }
 
-/// A text with the beginnings of its lines.
+/// A text with the offsets of its lines.
 #[derive(Debug, Clone, Default)]
 pub struct Text {
     text: String,
     starts: Vec<usize>,
-    /// Whether a line ends with `\r` alone somewhere.
+    /// Whether some line ends with `\r` alone.
     has_returns: bool,
 }
 
 impl Text {
-    /// A text, whose lines are looked for once.
+    /// Takes a text and finds its lines once.
     ///
     /// ```
     /// use tilewright_lsp::{Position, Text};
     ///
     /// let text = Text::new("a\n𝄞b".to_owned());
     /// let place = Position { line: 1, character: 2 };
-    /// assert_eq!(text.offset(place), 6); // the sign takes two units and four bytes
+    /// assert_eq!(text.offset(place), 6); // the sign takes two UTF-16 units and four bytes
     /// assert_eq!(text.position(6), place);
     /// ```
     pub fn new(text: String) -> Text {
@@ -61,7 +61,7 @@ impl Text {
         &self.text
     }
 
-    /// How many lines it has: one more than ends of lines.
+    /// The number of lines: the number of line ends plus one.
     pub fn lines(&self) -> u32 {
         u32::try_from(self.starts.len()).unwrap_or(u32::MAX)
     }
@@ -80,7 +80,7 @@ impl Text {
         self.text.get(self.line(line)).unwrap_or("")
     }
 
-    /// The byte at a place.
+    /// The byte offset of a position.
     pub fn offset(&self, place: Position) -> usize {
         let line = self.line(place.line);
         let mut units = 0;
@@ -93,7 +93,7 @@ impl Text {
         line.end
     }
 
-    /// The place of a byte.
+    /// The position of a byte offset.
     pub fn position(&self, offset: usize) -> Position {
         let line = self.starts.partition_point(|start| *start <= offset).saturating_sub(1);
         let start = self.starts.get(line).copied().unwrap_or(0);
@@ -105,14 +105,14 @@ impl Text {
         Position { line: line as u32, character: units as u32 }
     }
 
-    /// The places of some bytes.
+    /// The span of a range of bytes.
     pub fn span(&self, bytes: Range<usize>) -> Span {
         Span { start: self.position(bytes.start), end: self.position(bytes.end) }
     }
 
-    /// The byte of a line and a column, both counted from 1, the column in characters.
+    /// The byte offset of a line and a column, both counted from 1, the column in characters.
     pub fn offset_of_column(&self, line: u32, column: u32) -> usize {
-        // The reader counts `\n` alone.
+        // The reader of tile programs counts only `\n` as a line end.
         let start = match line {
             0 | 1 => 0,
             line if !self.has_returns => self.starts.get(line as usize - 1).copied().unwrap_or(self.text.len()),
@@ -124,7 +124,7 @@ impl Text {
         start + rest.char_indices().nth(characters).map_or(rest.len(), |(at, _)| at)
     }
 
-    /// The text with a part replaced.
+    /// The text in which a span is replaced.
     #[must_use]
     pub fn changed(&self, span: Span, with: &str) -> Text {
         let start = self.offset(span.start);

@@ -1,4 +1,4 @@
-//! What is wrong with a tile program, at its place in the text.
+//! The problem of a tile program and its position in the text.
 
 use std::ops::Range;
 
@@ -8,20 +8,20 @@ use tilewright_tile::{Reason, TileError};
 
 use crate::position::{Span, Text};
 
-/// What is wrong with a text.
+/// A problem of a text: what an editor shows as a diagnostic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// The culprit.
+    /// The span that is underlined.
     pub span: Span,
-    /// The stable code, which `tilewright explain` knows.
+    /// The stable code, for which `tilewright explain` has a page.
     pub code: &'static str,
-    /// What is wrong.
+    /// The message.
     pub message: String,
-    /// What would help.
+    /// A sentence on how to fix it, if there is one.
     pub help: Option<String>,
 }
 
-/// A refusal of the reader or of the passes, at its place.
+/// A refusal of the reader or of the passes, with its span.
 pub(crate) fn problem_of(error: &TileError, text: &Text) -> Problem {
     let span = match error.place() {
         Some(place) => text.span(culprit(error.reason(), place, text)),
@@ -30,7 +30,7 @@ pub(crate) fn problem_of(error: &TileError, text: &Text) -> Problem {
     Problem { span, code: error.code(), message: error.reason().to_string(), help: error.help() }
 }
 
-/// The bytes of what is refused: the word or sign at the place, a call with its arguments, a
+/// The bytes to underline: the word or sign at the position, a call with its arguments, or a
 /// declaration to the end of its line.
 fn culprit(reason: &Reason, place: Location, text: &Text) -> Range<usize> {
     let source = text.as_str();
@@ -40,8 +40,8 @@ fn culprit(reason: &Reason, place: Location, text: &Text) -> Range<usize> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
     let word = line.len() - line.trim_start_matches(is_word).len();
     if line.is_empty() {
-        // The end of the text, or of a line: the character before it, so that there is something
-        // to mark.
+        // At the end of the text or of a line, the character before it is underlined, so that the
+        // span is not empty.
         let before = source.get(..start).unwrap_or("").trim_end();
         let last = before.chars().next_back().map_or(0, char::len_utf8);
         return before.len() - last..before.len();

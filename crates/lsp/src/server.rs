@@ -1,8 +1,8 @@
 //! The Language Server Protocol around the analysis.
 //!
-//! Law: every request has one answer, a result or an error of the protocol. Requests are answered
-//! in their order; layouts are assigned beside them ([`crate::server::worker`]), and a request that
-//! waits for layouts is answered when they are there, or when newer text makes it pointless.
+//! Law: every request gets one answer, a result or an error of the protocol. Requests are answered
+//! in order. A second thread assigns layouts ([`crate::server::worker`]); a request that needs them
+//! is answered when they are known, or fails when the document changes.
 
 mod answer;
 mod worker;
@@ -22,10 +22,10 @@ use crate::position::{Position, Span, Text};
 use crate::problem::Problem;
 use crate::tile::Tile;
 
-/// What a server asks of the program around it.
+/// The services that the server needs from the program that runs it.
 pub struct Host<'h> {
-    /// The address of the playground with an expression, which it serves if need be; or why there
-    /// is none.
+    /// Returns the URL of the playground that shows an expression, and starts the playground if it
+    /// is not running; or the reason why it cannot.
     pub playground: &'h mut dyn FnMut(&str) -> Result<String, String>,
 }
 
@@ -54,13 +54,13 @@ impl Document {
     }
 }
 
-/// Where messages to the client go; several threads write there.
+/// The stream to the client; several threads write to it.
 #[derive(Clone)]
 pub(crate) struct Client(Arc<Mutex<dyn Write + Send>>);
 
 impl Client {
     fn send(&self, message: &Value) {
-        // A client that reads no more closes the input as well, which ends the server.
+        // A client that no longer reads closes our input as well, which ends the server.
         let _ = send(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), message);
     }
 
@@ -109,7 +109,7 @@ fn diagnostic(problem: &Problem) -> Value {
     })
 }
 
-/// How far a session is.
+/// The state of a session in the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Begun,
@@ -124,14 +124,14 @@ struct Server<'h> {
     stage: Stage,
     documents: HashMap<String, Document>,
     worker: Worker,
-    /// Whether the client shows addresses that the server asks it to show.
+    /// Whether the client can open a URL on request (`window/showDocument`).
     shows_documents: bool,
-    /// How many requests the server has sent.
+    /// The number of requests that the server has sent to the client.
     asked: u64,
 }
 
-/// Serves one client until it says `exit`, or its input ends, and returns the exit status: 0 where
-/// it said `shutdown` before, else 1.
+/// Serves one client until it sends `exit`, or its input ends. Returns the exit status: 0 if
+/// `shutdown` came before, else 1.
 ///
 /// ```
 /// use tilewright_lsp::{Host, Received, receive, send, serve};
@@ -187,8 +187,8 @@ impl Server<'_> {
                 self.client.answer(&Value::Null, Err(Failure::new(answer::INVALID_REQUEST, why)));
             }
             None if method == "exit" => return ControlFlow::Break(u8::from(self.stage != Stage::ShutDown)),
-            // Notifications before the beginning and behind the end are dropped, as the protocol
-            // says.
+            // Notifications before `initialize` and after `shutdown` are dropped, as the protocol
+            // requires.
             None if self.stage == Stage::Running => self.notification(method, params),
             None => {}
         }
@@ -206,7 +206,7 @@ impl Server<'_> {
                 Ok(Value::Null)
             }
             (Stage::Running, "textDocument/inlayHint") => match self.hints(id, params) {
-                // The worker answers it.
+                // The worker thread sends the answer.
                 Ok(None) => return,
                 Ok(Some(hints)) => Ok(hints),
                 Err(failure) => Err(failure),
@@ -293,12 +293,12 @@ impl Server<'_> {
                     self.worker.cancel(id);
                 }
             }
-            // Others say what the server need not know.
+            // The other notifications need no action.
             _ => {}
         }
     }
 
-    /// Keeps a text, reports what is wrong with it, and assigns its layouts.
+    /// Stores the text of a document, reports its problems, and queues it for the worker.
     fn opened(&mut self, uri: &str, document: Document) {
         if let Content::Tile(tile) = &document.content {
             let problems = match self.worker.known(tile) {
@@ -311,13 +311,13 @@ impl Server<'_> {
         self.documents.insert(uri.to_owned(), document);
     }
 
-    /// The hints on some lines; none if the worker will answer.
+    /// The inlay hints on some lines; None if the worker thread will answer.
     fn hints(&mut self, id: &Value, params: &Value) -> Result<Option<Value>, Failure> {
         let (uri, document) = self.document(params)?;
         let span = params.get("range").and_then(answer::span).ok_or_else(|| Failure::params("range"))?;
         let lines = span.start.line..span.end.line.saturating_add(1);
         let Content::Tile(tile) = &document.content else { return Ok(Some(json!([]))) };
-        // They may come while this is asked: then they are known the second time.
+        // The worker may finish in the meantime, so the cache is looked up once more.
         let is_waiting = self.worker.known(tile).is_none()
             && self.worker.wait(Pending { id: id.clone(), uri: uri.to_owned(), lines: lines.clone() });
         if is_waiting {

@@ -1,7 +1,7 @@
 //! What an editor shows about a tile program.
 //!
-//! Law: problems and names are those of the reader. What stands before a problem is known; what
-//! stands behind it was not read.
+//! Law: problems and names are those that the reader of tile programs reports. The reader stops at
+//! the first problem, so nothing is known of the text after it.
 
 use std::ops::Range;
 
@@ -12,10 +12,10 @@ use crate::position::{Position, Span, Text};
 use crate::problem::{Problem, problem_of};
 use crate::words::{WORDS, Word};
 
-/// The most bytes of a tile program that is read as it is typed.
+/// The largest tile program that is read as it is typed, in bytes.
 pub const MAX_TILE: usize = 1 << 20;
 
-/// What a completion is.
+/// The kind of a completion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A function.
@@ -28,27 +28,27 @@ pub enum Kind {
     Name,
 }
 
-/// What may stand at a place.
+/// A completion: a text that may be inserted at a position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Completion {
-    /// The text.
+    /// The text that is inserted.
     pub label: String,
-    /// What it is.
+    /// The kind of the completion.
     pub kind: Kind,
-    /// The signature of a function, the type of a value.
+    /// The signature of a function, or the type of a value.
     pub detail: String,
-    /// What it does.
+    /// A sentence about what the function or keyword does.
     pub summary: String,
 }
 
-/// A text beside the program.
+/// An inlay hint: a text that the editor shows within the program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hint {
-    /// Behind which character it stands.
+    /// The position that the hint follows.
     pub place: Position,
-    /// The text.
+    /// The text of the hint.
     pub label: String,
-    /// More about it.
+    /// The text that the editor shows when the pointer is on the hint.
     pub tooltip: String,
 }
 
@@ -62,7 +62,7 @@ pub struct Tile {
 }
 
 impl Tile {
-    /// Reads a program, as far as it goes.
+    /// Reads a program up to its first problem.
     pub fn new(text: Text) -> Tile {
         if text.as_str().len() > MAX_TILE {
             let message = format!("the text has {} bytes; at most {MAX_TILE} are read", text.as_str().len());
@@ -83,17 +83,17 @@ impl Tile {
         &self.text
     }
 
-    /// The program; none if the text is refused.
+    /// The program; None if the reader refuses the text.
     pub fn program(&self) -> Option<&Program> {
         self.program.as_ref()
     }
 
-    /// What the reader refuses: the first of it.
+    /// The first problem that the reader reports, or nothing.
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
 
-    /// The bytes of a name.
+    /// The byte range of a mentioned name.
     fn bytes(&self, mention: &Mention) -> Range<usize> {
         let start = self.text.offset_of_column(mention.place.line(), mention.place.column());
         start..start + mention.name.len()
@@ -108,22 +108,22 @@ impl Tile {
         found.find(|(_, bytes)| bytes.start <= at && at <= bytes.end)
     }
 
-    /// Where the name at a place is given.
+    /// The span of the definition of the name at a position.
     pub fn definition(&self, place: Position) -> Option<Span> {
         let (mention, _) = self.mention(place)?;
         let given = self.outline.mentions.iter().find(|own| own.is_given && own.of == mention.of)?;
         Some(self.text.span(self.bytes(given)))
     }
 
-    /// Every place of what the name at a place stands for.
+    /// The spans of all mentions of the name at a position.
     pub fn references(&self, place: Position) -> Vec<Span> {
         let Some((mention, _)) = self.mention(place) else { return Vec::new() };
         let same = self.outline.mentions.iter().filter(|own| own.of == mention.of);
         same.map(|own| self.text.span(self.bytes(own))).collect()
     }
 
-    /// What is said about the word at a place, as Markdown, with the layout of a value where it is
-    /// known.
+    /// Hover text for the word at a position, as Markdown. It includes the layout of a value if
+    /// layouts are assigned.
     pub fn hover(&self, place: Position, assigned: Option<&Assigned>) -> Option<(Span, String)> {
         if let Some((mention, bytes)) = self.mention(place) {
             return Some((self.text.span(bytes), self.about(mention, assigned)));
@@ -177,7 +177,7 @@ impl Tile {
         }
     }
 
-    /// The layout of the value whose name stands at a place, in the notation.
+    /// The layout of the value whose name is at a position, in the notation.
     pub fn layout_of(&self, place: Position, assigned: &Assigned) -> Option<String> {
         match self.mention(place)?.0.of {
             Subject::Value(value) => assigned.layout(value),
@@ -185,13 +185,13 @@ impl Tile {
         }
     }
 
-    /// The word at a place.
+    /// The byte range of the word at a position.
     fn word(&self, place: Position) -> Option<Range<usize>> {
         let at = self.text.offset(place);
         let line = self.text.line(place.line);
         let own = self.text.as_str().get(line.clone())?;
         let (before, behind) = own.split_at_checked(at.checked_sub(line.start)?)?;
-        // Nothing is said about a remark.
+        // There is no hover text within a comment.
         if before.contains('#') {
             return None;
         }
@@ -201,15 +201,15 @@ impl Tile {
         (start < end).then_some(start..end)
     }
 
-    /// What may stand at a place: names in scope, functions, types and words.
+    /// The completions at a position: names in scope, functions, types and keywords.
     pub fn completions(&self, place: Position) -> Vec<Completion> {
         let line = self.text.line(place.line);
         let before = self.text.as_str().get(line.start..self.text.offset(place)).unwrap_or("");
         if before.contains('#') {
             return Vec::new();
         }
-        // The program up to this line is read alone: then the reader stops here, and its names are
-        // those that this line may use.
+        // Only the program up to this line is read: the reader then stops here, and the names that
+        // it knows are those in scope on this line.
         let known = self.text.as_str().get(..line.start).unwrap_or("");
         let (_, outline) = Program::outline(known);
         let mut found = Vec::new();
@@ -235,7 +235,7 @@ impl Tile {
         found
     }
 
-    /// The layout of each value beside the place where it is given, on these lines.
+    /// An inlay hint for each value that is defined on these lines: its layout.
     pub fn hints(&self, assigned: &Assigned, lines: Range<u32>) -> Vec<Hint> {
         let mut found = Vec::new();
         for mention in self.outline.mentions.iter().filter(|own| own.is_given) {

@@ -1,16 +1,16 @@
-//! The words of tile programs, with what an editor says about each.
+//! The keywords and functions of tile programs, each with its hover text.
 //!
-//! Law: the reader knows each function of this table, and every function that it knows is in the
-//! table. Types are no rows: their names are functions too, which convert.
+//! Law: the functions of this table are exactly those that the reader knows. Element types are not
+//! in the table, although their names are also conversion functions.
 
-/// A word of the language.
+/// A keyword or a function of the language.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Word {
-    /// The word.
+    /// The name.
     pub name: &'static str,
-    /// How it is written with what follows, where names in capitals stand for something.
+    /// Its syntax; names in capitals stand for operands.
     pub signature: &'static str,
-    /// What it does, as a sentence.
+    /// A sentence about what it does.
     pub summary: &'static str,
     /// Whether it is called with arguments in parentheses.
     pub is_function: bool,
@@ -24,7 +24,7 @@ const fn function(name: &'static str, signature: &'static str, summary: &'static
     Word { name, signature, summary, is_function: true }
 }
 
-/// All words.
+/// All keywords and functions.
 pub const WORDS: &[Word] = &[
     keyword(
         "tile",

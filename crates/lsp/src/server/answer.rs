@@ -1,4 +1,4 @@
-//! Requests and their answers, as JSON.
+//! Answers to requests, as JSON.
 
 use std::ops::Range;
 
@@ -11,36 +11,36 @@ use crate::format::formatted;
 use crate::position::{Position, Span, Text};
 use crate::tile::{Kind, Tile};
 
-/// The text is no JSON.
+/// JSON-RPC: the text is not JSON.
 pub(super) const PARSE_ERROR: i64 = -32700;
-/// The object is no request.
+/// JSON-RPC: the object is not a request.
 pub(super) const INVALID_REQUEST: i64 = -32600;
-/// The method is not known.
+/// JSON-RPC: the method is unknown.
 pub(super) const METHOD_NOT_FOUND: i64 = -32601;
-/// A parameter is missing or of another kind.
+/// JSON-RPC: a parameter is missing or has the wrong type.
 pub(super) const INVALID_PARAMS: i64 = -32602;
-/// A request comes before `initialize`.
+/// LSP: a request came before `initialize`.
 pub(super) const NOT_INITIALIZED: i64 = -32002;
-/// The request is not possible now.
+/// LSP: the request is valid but failed.
 pub(super) const REQUEST_FAILED: i64 = -32803;
-/// The client took the request back.
+/// LSP: the client cancelled the request.
 pub(super) const CANCELLED: i64 = -32800;
-/// Newer text makes the answer pointless.
+/// LSP: the document changed before the answer was ready.
 pub(super) const MODIFIED: i64 = -32801;
 
-/// The command that opens the playground on an expression.
+/// The command that opens an expression in the playground.
 pub(super) const PLAYGROUND: &str = "tilewright.playground";
-/// The longest expression that goes into an address, in bytes.
+/// The longest expression that is put into a URL, in bytes.
 const LONGEST_EXPRESSION: usize = 1 << 12;
 
-/// An error of the protocol.
+/// An error response of the protocol.
 #[derive(Debug, Clone)]
 pub(super) struct Failure {
     pub(super) code: i64,
     pub(super) message: String,
 }
 
-/// A result or an error.
+/// The result of a request, or an error response.
 pub(super) type Answer = Result<Value, Failure>;
 
 impl Failure {
@@ -48,19 +48,19 @@ impl Failure {
         Failure { code, message: message.into() }
     }
 
-    /// A parameter is missing or of another kind.
+    /// The error for a parameter that is missing or has the wrong type.
     pub(super) fn params(name: &str) -> Failure {
         Failure::new(INVALID_PARAMS, format!("`{name}` is missing, or not of its kind"))
     }
 }
 
-/// A place of the protocol.
+/// Reads a `Position` of the protocol.
 fn place(value: &Value) -> Option<Position> {
     let number = |name: &str| value.get(name)?.as_u64().and_then(|number| u32::try_from(number).ok());
     Some(Position { line: number("line")?, character: number("character")? })
 }
 
-/// A range of the protocol.
+/// Reads a `Range` of the protocol.
 pub(super) fn span(value: &Value) -> Option<Span> {
     Some(Span { start: place(value.get("start")?)?, end: place(value.get("end")?)? })
 }
@@ -69,7 +69,7 @@ fn markdown(text: &str) -> Value {
     json!({ "kind": "markdown", "value": text })
 }
 
-/// The layouts of values beside them.
+/// The inlay hints on these lines: the layout of each value.
 pub(super) fn hints(tile: &Tile, assigned: &Assigned, lines: Range<u32>) -> Value {
     let hint = |hint: crate::tile::Hint| {
         json!({
@@ -84,8 +84,8 @@ pub(super) fn hints(tile: &Tile, assigned: &Assigned, lines: Range<u32>) -> Valu
     tile.hints(assigned, lines).into_iter().map(hint).collect()
 }
 
-/// The edits from a text to another: of the lines that differ where both have as many, else of the
-/// whole.
+/// The edits that turn a text into another: one for each differing line if both have equally many
+/// lines, else one that replaces the whole text.
 fn edits(text: &Text, to: &str) -> Value {
     let new: Vec<&str> = to.split('\n').collect();
     let edit = |span: Span, with: &str| json!({ "range": range(span), "newText": with });
@@ -158,7 +158,7 @@ impl Server<'_> {
     pub(super) fn formatting(&self, params: &Value) -> Answer {
         let (_, document) = self.document(params)?;
         let Content::Tile(tile) = &document.content else { return Ok(Value::Null) };
-        // What is no program is left as it is; the problems say why.
+        // A text that is not a program is left as it is; the diagnostics report why.
         let neat = tile.program().and_then(|_| formatted(tile.text().as_str()));
         Ok(neat.map_or(Value::Null, |neat| edits(tile.text(), &neat)))
     }

@@ -1,8 +1,8 @@
-//! A thread beside the server that assigns layouts.
+//! The worker thread of the server, which assigns layouts to the values of tile programs.
 //!
-//! Law: of each document the newest text alone is worked on next, and an answer is given for the
-//! text that it was asked for, or not at all. Results are kept by text, so what is typed and taken
-//! back is known.
+//! Law: the worker takes the newest text of a document and skips older ones. An answer is computed
+//! from the text that the request was about; otherwise the request gets an error. Results are
+//! cached by text, so undoing an edit needs no work.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -18,22 +18,22 @@ use crate::assigned::Assigned;
 use crate::problem::Problem;
 use crate::tile::Tile;
 
-/// How many results are kept.
+/// The number of cached results.
 const KEPT: usize = 16;
 /// The stack of the worker, in bytes.
 const STACK: usize = 1 << 25;
 
-/// The layouts of a text, or why it has none.
+/// The layouts of a text, or the problem for which it has none.
 type Outcome = Result<Arc<Assigned>, Box<Problem>>;
 
-/// A request that waits for layouts.
+/// A request that waits until the layouts of its document are known.
 pub(super) struct Pending {
     pub(super) id: Value,
     pub(super) uri: String,
     pub(super) lines: Range<u32>,
 }
 
-/// A text whose layouts are wanted.
+/// A text to whose values layouts are to be assigned.
 #[derive(Clone)]
 struct Job {
     version: i64,
@@ -45,7 +45,7 @@ struct State {
     machine: Option<Machine>,
     /// The newest text of each document whose layouts are not known yet.
     wanted: HashMap<String, Job>,
-    /// Those of them that nobody works on, the oldest first.
+    /// The documents in `wanted` that the worker has not begun, the oldest first.
     queue: VecDeque<String>,
     kept: VecDeque<(Arc<Tile>, Outcome)>,
     pending: Vec<Pending>,
@@ -79,19 +79,19 @@ impl Worker {
         Ok(Worker { shared, client })
     }
 
-    /// Layouts are those that cost least on this machine.
+    /// Sets the machine for which layouts are chosen by cost.
     pub(super) fn machine(&mut self, machine: Machine) {
         locked(&self.shared).machine = Some(machine);
     }
 
-    /// The layouts of a text, as far as they are known.
+    /// The layouts of a text if they are in the cache.
     pub(super) fn known(&self, tile: &Tile) -> Option<Outcome> {
         let state = locked(&self.shared);
         let same = |kept: &&(Arc<Tile>, Outcome)| kept.0.text().as_str() == tile.text().as_str();
         state.kept.iter().find(same).map(|kept| kept.1.clone())
     }
 
-    /// Takes a new text of a document.
+    /// Queues a new text of a document.
     pub(super) fn assign(&self, uri: &str, version: i64, tile: &Arc<Tile>) {
         self.forget(uri);
         let is_small = Assigned::is_for(tile.text().as_str());
@@ -105,7 +105,7 @@ impl Worker {
         self.shared.1.notify_all();
     }
 
-    /// No text of a document is wanted any more.
+    /// Drops the queued text of a document that was closed.
     pub(super) fn forget(&self, uri: &str) {
         let mut state = locked(&self.shared);
         state.wanted.remove(uri);
@@ -118,7 +118,8 @@ impl Worker {
         }
     }
 
-    /// Answers a request when the layouts of its document are known; false where none are coming.
+    /// Answers a request once the layouts of its document are known; false if the document has no
+    /// layouts to wait for.
     pub(super) fn wait(&self, pending: Pending) -> bool {
         let mut state = locked(&self.shared);
         let is_coming = state.wanted.contains_key(&pending.uri);
@@ -140,7 +141,7 @@ impl Worker {
     }
 }
 
-/// Takes a text and assigns its layouts; false at the end.
+/// Takes a text from the queue and assigns layouts to its values; false when the server ends.
 fn work(shared: &(Mutex<State>, Condvar), client: &Client) -> bool {
     let mut state = locked(shared);
     let (uri, job) = loop {
@@ -164,7 +165,7 @@ fn work(shared: &(Mutex<State>, Condvar), client: &Client) -> bool {
     while state.kept.len() > KEPT {
         state.kept.pop_front();
     }
-    // A newer text has come, or the document is closed.
+    // A newer text has arrived, or the document was closed.
     if !state.wanted.get(&uri).is_some_and(|own| Arc::ptr_eq(&own.tile, &job.tile)) {
         return true;
     }
@@ -174,7 +175,7 @@ fn work(shared: &(Mutex<State>, Condvar), client: &Client) -> bool {
     if let Err(problem) = &outcome {
         client.publish(&uri, Some(job.version), std::slice::from_ref(problem));
     }
-    // Under the lock, so that nothing newer is said in between.
+    // The answers are sent under the lock, so that no newer answer precedes them.
     for own in waited {
         let own: Pending = own;
         let answer = match &outcome {
