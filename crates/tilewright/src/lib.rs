@@ -1,20 +1,21 @@
 //! A layout algebra that is exact or refuses.
 //!
 //! A *layout* is a shape and strides of the same nesting, read as a function from coordinates (or
-//! plain indices, first mode fastest) to offsets: `(4,8):(8,1)` sends `(i,j)` to `8i + j`. Layouts
-//! say where each element of a tensor lives, which thread owns it and how a tile is cut, as values
-//! that can be composed, inverted, divided and multiplied. Every operation gives the layout that
-//! its definition asks for, or an error that names the condition, the mode and the numbers.
+//! plain indices, first mode fastest) to offsets: `(4,8):(8,1)` sends `(i,j)` to `8i + j`. A layout
+//! describes the address of each element of a tensor, the thread that holds it, or how a tensor is
+//! tiled. Layouts are values that can be composed, inverted, divided and multiplied. Every
+//! operation returns the layout that satisfies its definition, or an error that names the
+//! condition, the mode and the numbers.
 //!
 //! # A quick tour
 //!
-//! Text is the first interface: what prints parses back.
+//! Every layout prints as text, and the text parses back to the same layout.
 //!
 //! ```
 //! use tilewright::Layout;
 //!
 //! # fn main() -> Result<(), tilewright::LayoutError> {
-//! let rows: Layout = "(4,8):(8,1)".parse()?; // four rows of eight, stored row after row
+//! let rows: Layout = "(4,8):(8,1)".parse()?; // four rows of eight, row-major
 //! assert_eq!(rows.size(), 32);
 //! assert_eq!(rows.eval(&5)?, 9); // index 5 is the coordinate (1,1), first mode fastest
 //! assert_eq!(rows.to_string(), "(4,8):(8,1)");
@@ -22,7 +23,7 @@
 //! # }
 //! ```
 //!
-//! `a.compose(&b)` is the layout of `a(b(c))`, exactly, or the reason why there is none.
+//! `a.compose(&b)` is the layout whose value at `c` is `a(b(c))`, or the reason why none exists.
 //!
 //! ```
 //! use tilewright::Layout;
@@ -41,9 +42,9 @@
 //! # }
 //! ```
 //!
-//! Layouts that are known at compile time need no run time: [`layout!`] and [`tiler!`] evaluate the
-//! same language in the compiler. The layout is a constant, its index arithmetic consists of
-//! shifts, masks and products, and a refusal is a compile error.
+//! Layouts that are known at compile time cost nothing at run time: [`layout!`] and [`tiler!`]
+//! evaluate the same language in the compiler. The layout is a constant, its index arithmetic
+//! consists of shifts, masks and products, and a refusal is a compile error.
 //!
 #![cfg_attr(feature = "macros", doc = "```")]
 #![cfg_attr(not(feature = "macros"), doc = "```ignore")]
@@ -137,8 +138,8 @@ pub use tilewright_tensor as tensor;
 #[cfg(feature = "devices")]
 pub use tilewright_tile as tile;
 
-/// The GPU for which kernels are planned and costs are counted: a card of the table by its name, or
-/// what a driver says of another ([`gpu::Device::machine`]).
+/// The GPU for which kernels are planned and costs are estimated: a GPU of the built-in table by
+/// its name, or one that the driver describes ([`gpu::Device::machine`]).
 ///
 /// ```
 /// use tilewright::Machine;

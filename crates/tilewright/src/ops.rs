@@ -1,7 +1,7 @@
-//! Operators of models as tile programs, and on a device.
+//! Operators of neural networks as tile programs, and their launch on a device.
 //!
-//! An operator is a struct of options. It gives the kernels of its forward and of its backward for
-//! a machine; [`on_device`] compiles them, and they are launched on tensors by their names.
+//! An operator is a struct of options. Its methods return the kernels of its forward and backward
+//! passes for a machine. [`on_device`] compiles them, and a launch passes tensors by name.
 //!
 //! ```no_run
 //! use tilewright::Layout;
@@ -13,7 +13,7 @@
 //! let device = Device::open(0)?;
 //! let stream = device.stream()?;
 //!
-//! // Rows of 1024 numbers, one after another: as many as a call has.
+//! // Contiguous rows of 1024 elements; the launch determines the number of rows.
 //! let forward = ops::on_device(&norm.kernels(false, &device.machine()?)?, &device)?;
 //! let mut forward = forward.at(&[("M", 512), ("x_pitch", 1024), ("y_pitch", 1024)])?;
 //!
@@ -27,8 +27,8 @@
 //! # }
 //! ```
 //!
-//! The backward of the same norm has two kernels. What the first writes for the second is a
-//! workspace, which the caller does not see:
+//! The backward pass of the same norm has two kernels. The first writes a workspace that the second
+//! reads; the caller does not see it:
 //!
 //! ```no_run
 //! # use tilewright::gpu::{Device, DeviceTensor, GpuError, Stream};

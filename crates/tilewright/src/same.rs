@@ -1,8 +1,9 @@
-//! Whether two layouts of any systems are one function, and what moves data from one to the other.
+//! Compares two layouts of any systems as functions, and finds the operation that moves data from
+//! one to the other.
 //!
-//! Law: layouts of threads and values, or of registers, lanes and warps, are compared at every
-//! thread and value: which element of the tile it holds. Other layouts are compared at every
-//! coordinate. Where threads hold other elements, the conversion is that of
+//! Law: thread-value layouts, and layouts of registers, lanes and warps, are compared at every
+//! thread and value, by the element of the tile that it holds. Other layouts are compared at every
+//! coordinate. If the threads hold different elements, the conversion is that of
 //! [`Distribution::route`]: renamed registers, shuffles in each warp, or shared memory.
 //!
 //! ```
@@ -10,7 +11,7 @@
 //! use tilewright::same::same;
 //! use tilewright::kernel::Element;
 //!
-//! // Is the accumulator of wgmma in CuTe what Triton's #mma says?
+//! // Is CuTe's accumulator layout of wgmma the same as Triton's #mma?
 //! let cute = expression("((_4,_8,_4),(_2,_2,_8)):((_128,_1,_16),(_64,_8,_512))", &Options::default()).unwrap();
 //! let text = "tensor<64x64xf32, #ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 64, 16]}>>";
 //! let triton = expression(text, &Options::default()).unwrap();
@@ -29,22 +30,23 @@ use tilewright_read::{Conversion, Meaning, Refused, compare};
 pub struct Same {
     /// The compared objects, as a clause: "128 threads hold 32 values each of the 64x64 tile".
     pub compared: String,
-    /// The first difference of the layouts, as a sentence without a full stop; None if they are one
-    /// function.
+    /// The first difference of the layouts, as a sentence without a full stop; None if they are the
+    /// same function.
     pub difference: Option<String>,
-    /// The operation that moves data from the first to the second, if threads hold it and the
-    /// planner has one; None if nothing moves.
+    /// The operation that moves data from the first layout to the second; None if no data moves, if
+    /// the layouts are not distributions over threads, or if the planner has no such operation.
     pub movement: Option<Movement>,
-    /// What else there is to say about two that differ. Each is a clause without a full stop.
+    /// Further remarks about two layouts that differ. Each is a clause without a full stop.
     pub notes: Vec<String>,
 }
 
 /// An operation that moves a tile from one distribution to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Movement {
-    /// The way.
+    /// How it moves: by registers, shuffles or shared memory.
     pub route: Route,
-    /// About how many instructions each warp executes, a trip through shared memory counted as 40.
+    /// The approximate number of instructions that each warp executes; a round trip through shared
+    /// memory counts as 40.
     pub instructions: u32,
 }
 
@@ -74,11 +76,11 @@ impl fmt::Display for Same {
     }
 }
 
-/// Whether two layouts are one function, and what moves elements of this type from the first to the
-/// second.
+/// Whether two layouts are the same function, and which operation moves elements of this type from
+/// the first to the second.
 ///
-/// A layout of two modes is taken as (thread, value) to the elements of a tile where the other one
-/// is a distributed layout, or where the shape of a tile is given.
+/// A layout of two modes is read as a thread-value layout, from (thread, value) to an element of a
+/// tile, if the other one is a distributed layout or if the shape of a tile is given.
 ///
 /// Errors: as [`compare`].
 pub fn same(left: &Meaning, right: &Meaning, tile: Option<&[i64]>, element: Element) -> Result<Same, Refused> {
@@ -90,7 +92,7 @@ pub fn same(left: &Meaning, right: &Meaning, tile: Option<&[i64]>, element: Elem
     Ok(Same { compared: found.compared, difference: found.difference, movement, notes: found.notes })
 }
 
-/// The conversion between two distributions, where the planner has one.
+/// The conversion between two distributions, if the planner has one.
 fn movement(conversion: &Conversion, element: Element) -> Option<Movement> {
     let [from, to] = [&conversion.from, &conversion.to].map(|layout| Distribution::new(&conversion.tile, layout));
     let (route, instructions) = from.ok()?.route(&to.ok()?, element).ok()?;
