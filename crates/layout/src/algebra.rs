@@ -1,15 +1,15 @@
 //! The algebra of layouts with strides in an integer semimodule.
 //!
-//! Law: each operation has a definition, by values at every index. It returns the layout that the
-//! definition asks for whenever there is one, and refuses otherwise. Kinds of strides that need an
-//! algebra of their own have it in `coordinate` and `xor`; `inner` says where they take over.
+//! Law: each operation is defined by its values at every index. It returns the layout that
+//! satisfies the definition if one exists, and refuses otherwise. Coordinate and XOR strides need
+//! operations of their own, in `coordinate` and `xor`; `inner` selects them.
 //!
 //! * `coalesce`, `equivalence`: the fewest modes, and equality of functions
-//! * `compose`, `carry`: `A o B`, and when carries let it exist
+//! * `compose`, `carry`: `A o B`, and the decision whether carries allow it
 //! * `complement`, `inverse`, `search`, `sum`: complements, inverses, and sums
 //! * `domain`, `vector`: common refinements, and vectors that two layouts share
 //! * `predicate`: injective, surjective, compact, ..
-//! * `integer`: what is particular to integers
+//! * `integer`: the parts that hold only for integers
 //! * `order`, `recast`: compact strides in an order, and elements of another width
 
 pub(crate) mod carry;

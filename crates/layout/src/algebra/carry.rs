@@ -5,13 +5,14 @@
 //! `A(sum c_l e_l) = sum c_l A(e_l)` for every `0 <= c_l < t_l`, and otherwise shows a `c` at which
 //! it fails.
 //!
-//! [`refute`] is for the usual case, in which two runs show that the first carry does not cancel; a
-//! search meets it often, so it costs no more than a composition. [`decide`] answers always.
+//! [`refute`] handles the usual case, in which two runs show that the first carry does not cancel.
+//! Searches meet this case often, so it costs no more than a composition. [`decide`] handles every
+//! case.
 //!
-//! There a first try walks along the coordinates and looks at the first carry: unless it cancels,
-//! the answer is no. Else the box of coordinates is split. On a part where no level carries, `A` is
-//! affine with slopes `A(e_l)`, so one corner speaks for the part; a part of one coordinate never
-//! carries, so this ends.
+//! [`decide`] first walks along the coordinates to the first carry: unless that cancels, the answer
+//! is no. Otherwise it splits the box of coordinates. On a part where no level carries, `A` is
+//! affine with slopes `A(e_l)`, so it is enough to check one corner. A part of one coordinate never
+//! carries, so the splitting ends.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -27,7 +28,7 @@ use crate::value::layout::Leaf;
 use crate::value::number::{Extent, Stride, Truth};
 use crate::value::tree::TreeRef;
 
-/// The runs of B as numbers.
+/// The runs of B, with known numbers.
 struct Steps<'a, D: Stride> {
     outer: &'a Outer<D>,
     /// `P_k`
@@ -39,7 +40,7 @@ struct Steps<'a, D: Stride> {
 }
 
 impl<'a, D: Stride> Steps<'a, D> {
-    /// Levels that never carry are read as endless ones. Nothing is given back when none ever does.
+    /// Treats levels that never carry as endless. None if no level carries.
     fn new(outer: &'a Outer<D>, runs: &[(usize, LinearPiece<D::Extent>)]) -> Result<Option<Steps<'a, D>>, LayoutError> {
         let mut steps = Steps { outer, ends: Vec::new(), runs: Vec::new(), values: Vec::new() };
         let mut carrying = None;
@@ -82,7 +83,7 @@ impl<'a, D: Stride> Steps<'a, D> {
         differ(&value, &sum)
     }
 
-    /// Where the first carry sets in when the coordinates are raised one after another.
+    /// The first coordinate at which a level carries, when the indices are raised mode by mode.
     fn first_carry(&self) -> Option<Vec<i64>> {
         let mut coordinate = alloc::vec![0; self.runs.len()];
         let mut sums = alloc::vec![0; self.ends.len()];
@@ -107,7 +108,7 @@ impl<'a, D: Stride> Steps<'a, D> {
         None
     }
 
-    /// The first place in the box where the two sides differ.
+    /// The first coordinate of the box at which the two sides differ.
     fn search(&self) -> Result<Option<Vec<i64>>, LayoutError> {
         let whole: Vec<(i64, i64)> = self.runs.iter().map(|(extent, _)| (0, extent - 1)).collect();
         let mut parts = alloc::vec![whole];
@@ -177,7 +178,8 @@ impl<'a, D: Stride> Steps<'a, D> {
         None
     }
 
-    /// The same failure at smaller coordinates, as far as trying each in turn finds one.
+    /// A smaller coordinate with the same failure: each index in turn is reduced as far as the
+    /// failure remains.
     fn shrink(&self, mut coordinate: Vec<i64>) -> Vec<i64> {
         for l in 0..coordinate.len() {
             let high = coordinate[l];
@@ -195,18 +197,18 @@ impl<'a, D: Stride> Steps<'a, D> {
     }
 }
 
-/// Stands for the end of a level that never carries: beyond every sum.
+/// The end of a level that never carries: greater than every sum.
 const ENDLESS: Wide = 1 << 120;
 
-/// Whether no sum of runs carries at a level with this end, for all values; the error is what is
-/// not known of that.
+/// Proves that no sum of runs carries at a level with this end, for every value of the parameters.
+/// The error has the condition that is not proved.
 fn stays_below<N: Extent>(end: &N, runs: &[(usize, LinearPiece<N>)]) -> Result<(), LayoutError> {
     let one_sign = runs.iter().all(|(_, run)| run.negative) || runs.iter().all(|(_, run)| !run.negative);
     let (mut rising, mut falling, mut aligned) = (N::zero(), N::zero(), true);
     for (_, run) in runs {
         let (_, part) = run.step.divide_given(end, &[&run.extent]).fits_as::<N>(OP)?;
         aligned &= part.is_zero().proved();
-        // With both signs the sums cross zero, and whole steps count.
+        // If steps have both signs, the sums cross zero, and whole steps count instead of parts.
         let counted = if one_sign { &part } else { &run.step };
         let reach = run.extent.minus(&N::one()).and_then(|last| last.times(counted)).fits_as::<N>(OP)?;
         let sum = if run.negative { &mut falling } else { &mut rising };
@@ -230,7 +232,8 @@ fn differ<D: Stride>(value: &D, sum: &D) -> Result<bool, LayoutError> {
     }
 }
 
-/// Whether `A` adds up over the runs of B; the error shows where it does not.
+/// Decides whether `A` is additive over the runs of B; the error has a coordinate at which it is
+/// not.
 #[cold]
 pub(crate) fn decide<D: Stride>(outer: &mut Outer<D>, b: TreeRef<'_, Leaf<D::Extent>>) -> Result<(), LayoutError> {
     let mut runs: Vec<(usize, LinearPiece<D::Extent>)> = Vec::new();
@@ -250,7 +253,8 @@ pub(crate) fn decide<D: Stride>(outer: &mut Outer<D>, b: TreeRef<'_, Leaf<D::Ext
     Err(explain(&steps, b, &runs, steps.shrink(witness)))
 }
 
-/// Turns a coordinate of the runs at which the sides differ into an error about the modes of B.
+/// The error for a coordinate of the runs at which the two sides differ, expressed in the modes of
+/// B.
 fn explain<D: Stride>(
     steps: &Steps<'_, D>,
     b: TreeRef<'_, Leaf<D::Extent>>,
@@ -258,7 +262,8 @@ fn explain<D: Stride>(
     witness: Vec<i64>,
 ) -> LayoutError {
     let Ok((value, sum)) = steps.sides(&witness) else { return D::Extent::overflow(OP) };
-    // A coordinate of a leaf of B counts in steps of the leaf; its runs count in multiples of that.
+    // A coordinate of a leaf of B counts steps of the leaf; a coordinate of a run counts multiples
+    // of them.
     let stride = |leaf: usize| b.leaves.get(leaf).and_then(|leaf| leaf.stride.known()).map_or(0, i64::abs);
     let mut coordinate: SmallVec<[i64; 8]> = SmallVec::from_elem(0, b.leaves.len());
     for (c, (leaf, run)) in witness.iter().zip(runs) {
@@ -266,7 +271,7 @@ fn explain<D: Stride>(
             *index += c * (run.step.known().unwrap_or(0) / stride(*leaf).max(1));
         }
     }
-    // The innermost level at which the sum carries names the mode of A.
+    // The innermost level at which the sum carries is the mode of A in the message.
     let level = steps
         .ends
         .iter()
@@ -282,8 +287,8 @@ fn explain<D: Stride>(
     refusal(steps.outer, b, coordinate, level, &value, &sum).unwrap_or_else(|| D::Extent::overflow(OP))
 }
 
-/// The refusal that shows a coordinate of B at which level `level` carries; none when a number is
-/// not known.
+/// The refusal with a coordinate of B at which level `level` carries; None if a number is not
+/// known.
 fn refusal<D: Stride>(
     outer: &Outer<D>,
     b: TreeRef<'_, Leaf<D::Extent>>,
@@ -292,7 +297,8 @@ fn refusal<D: Stride>(
     value: &D,
     sum: &D,
 ) -> Option<LayoutError> {
-    // The mode that goes farthest is the one that crosses; the next one starts inside.
+    // The message names the two modes that reach farthest: the sum crosses the end of the level
+    // along the first, starting from the second.
     let (mut crossing, mut inside) = (None, None);
     let (mut farthest, mut second) = (0, 0);
     for (number, index) in coordinate.iter().enumerate().filter(|(_, index)| **index > 0) {
@@ -309,7 +315,7 @@ fn refusal<D: Stride>(
     carrying(outer, b, coordinate, level, (crossing, inside.unwrap_or(crossing)), value, sum)
 }
 
-/// The same for the mode that crosses and the mode that starts inside.
+/// The refusal, given the mode that crosses the end and the mode from which it starts.
 #[inline(always)]
 fn carrying<D: Stride>(
     outer: &Outer<D>,
@@ -333,7 +339,7 @@ fn carrying<D: Stride>(
     })))
 }
 
-/// A leaf of B as a [`Carry`] holds it: its number, extent and stride.
+/// A leaf of B as a [`Carry`] stores it: its index, extent and stride.
 #[derive(Clone, Copy)]
 struct CarryMode((usize, i64, i64));
 
@@ -344,7 +350,7 @@ impl CarryMode {
         Some(CarryMode((number, leaf.extent.known()?, leaf.stride.known()?)))
     }
 
-    /// The distance of this many steps.
+    /// The distance covered by this many steps.
     #[inline]
     fn reach(self, steps: i64) -> u64 {
         self.0.2.unsigned_abs().saturating_mul(steps.unsigned_abs())
@@ -355,17 +361,17 @@ impl CarryMode {
 struct Partner<'a, D: Stride> {
     leaf: usize,
     run: &'a Leaf<D>,
-    /// How many steps of its leaf are one step of the run.
+    /// The number of steps of its leaf that make one step of the run.
     scale: D::Extent,
-    /// The part of its step below the level that carries.
+    /// The part of its step below the end of the level that carries.
     part: D::Extent,
-    /// The most that it adds at that level.
+    /// The most that the run adds at that level.
     reach: D::Extent,
 }
 
-/// The refusal at the first carry, when two runs show that it does not cancel: the run that does
-/// not fit, in leaf `number`, and the one before it with the largest part at the level. Nothing is
-/// said when they do not show it.
+/// The refusal at the first carry, if two runs show that it does not cancel: the run that does not
+/// fit, in leaf `number`, and the earlier run with the largest part at the level. None if these two
+/// runs do not show it.
 ///
 /// `placed` are the leaves of the result so far, `stride` the value of the run, whose part at the
 /// level is known. All steps have one sign.
@@ -392,7 +398,8 @@ pub(crate) fn refute<D: Stride>(
             continue;
         }
         let mut step = leaf.stride.magnitude()?;
-        // The runs of a leaf multiply up to it; of the current one there may be none yet.
+        // The extents of the runs of a leaf multiply to its extent; the current leaf may have no
+        // run yet.
         while scale != leaf.extent
             && let Some(run) = placed.next()
         {
@@ -407,7 +414,7 @@ pub(crate) fn refute<D: Stride>(
         }
     }
     let partner = best?;
-    // As few steps of the partner as will do, and then of the run.
+    // The fewest steps of the partner, and then of the run, that carry.
     let most = run.extent.minus(&one)?;
     let steps = end.minus(&most.times(part)?)?.divide_up(&partner.part)?;
     let others = end.minus(&partner.part.times(&steps)?)?.divide_up(part)?;
@@ -429,7 +436,7 @@ pub(crate) fn refute<D: Stride>(
     let mut coordinate: SmallVec<[i64; 8]> = SmallVec::from_elem(0, b.leaves.len());
     *coordinate.get_mut(partner.leaf)? += near;
     *coordinate.get_mut(number)? += far;
-    // The mode of greater extent crosses the end; the other one starts inside.
+    // Along the mode of greater extent the sum crosses the end, starting from the other mode.
     let (first, second) = (CarryMode::of(b, partner.leaf)?, CarryMode::of(b, number)?);
     let modes = if second.reach(far) > first.reach(near) { (second, first) } else { (first, second) };
     carrying(outer, b, coordinate, level, modes, &value, &sum)
@@ -456,7 +463,7 @@ pub(crate) fn first_break<D: Stride>(
         if differ(&outer.eval(&index).fits_as::<D::Extent>(OP)?, &value.times(&p).fits_as::<D::Extent>(OP)?)? {
             return Ok(p);
         }
-        // The next index at which another carry sets in.
+        // The next index at which some level carries.
         let next = ends
             .iter()
             .filter(|end| Wide::from(e) % **end != 0)

@@ -18,7 +18,8 @@ use crate::value::number::{Extent, Stride, Truth};
 use crate::value::profile::ProfileRef;
 use crate::value::tree::{Gatherer, Leaves, TreeRef};
 
-/// Appends a mode, merging it with the one before where that reads the same.
+/// Appends a mode. If the previous mode and this one are a single mode as a function, it merges
+/// them.
 #[inline]
 pub(crate) fn push_merged<D: Stride>(modes: &mut Leaves<Leaf<D>>, leaf: &Leaf<D>) -> Option<()> {
     if let Some(last) = modes.last_mut()
@@ -31,12 +32,11 @@ pub(crate) fn push_merged<D: Stride>(modes: &mut Leaves<Leaf<D>>, leaf: &Leaf<D>
     Some(())
 }
 
-/// Hands the coalesced modes of a list of leaves to `emit`, all but the last of them, which is
-/// returned.
+/// Passes each coalesced mode of a list of leaves to `emit`, except the last, which it returns.
 ///
-/// With `endless`, as a function on all integers: the last leaf is kept, because it has no end.
-/// Otherwise there is no last mode if the size is 1. The outer `None` means that a number is not
-/// representable, or that `emit` refused.
+/// With `endless`, the list is coalesced as a function on all integers: the last leaf is kept, even
+/// if its extent is 1, because it has no end. Otherwise there is no last mode if the size is 1. The
+/// outer `None` means that a number is not representable, or that `emit` refused.
 #[inline(always)]
 pub(crate) fn each_coalesced<D: Stride>(
     leaves: &[Leaf<D>],
@@ -47,7 +47,7 @@ pub(crate) fn each_coalesced<D: Stride>(
     let counts = |leaf: &Leaf<D>| !leaf.extent.is_one().proved();
     let ends = endless || counts(last);
     let mut front = front.iter();
-    // The mode that may still grow is kept out of the list until the next one begins.
+    // The mode that may still be merged with the next one is emitted only when the next one begins.
     let mut open = loop {
         match front.next() {
             Some(leaf) if counts(leaf) => break leaf.clone(),
@@ -95,14 +95,14 @@ pub(crate) fn coalesced<D: Stride>(leaves: &[Leaf<D>]) -> Option<Leaves<Leaf<D>>
 impl<D: Stride> Layout<D> {
     /// The layout with the fewest modes that equals this one at every index below its size.
     ///
-    /// A layout of size 1 becomes `1:0`; one without leaves, `():()`.
+    /// A layout of size 1 becomes `1:0`; a layout without leaves becomes `():()`.
     ///
     /// ```
     /// use tilewright_layout::Layout;
     ///
     /// let coalesce = |text: &str| text.parse::<Layout>().unwrap().coalesce().unwrap().to_string();
     /// assert_eq!(coalesce("(2,(1,6)):(1,(6,2))"), "12:1");
-    /// assert_eq!(coalesce("(2,4):(4,1)"), "(2,4):(4,1)"); // index 1 is at 4: no mode 8:1 does that
+    /// assert_eq!(coalesce("(2,4):(4,1)"), "(2,4):(4,1)"); // the offset of index 1 is 4, so that 8:1 would be wrong
     /// ```
     #[inline]
     pub fn coalesce(&self) -> Result<Layout<D>, LayoutError> {
@@ -116,7 +116,7 @@ impl<D: Stride> Layout<D> {
     }
 
     /// Coalesces within the modes that `profile` names: each leaf of `profile` is one mode of the
-    /// result (CuTe `coalesce(layout, profile)`). Modes beyond its rank are kept as they are.
+    /// result (CuTe `coalesce(layout, profile)`). Modes after the rank of `profile` stay unchanged.
     ///
     /// Errors: `profile` has a higher rank than the layout, here or in a mode.
     ///
@@ -136,15 +136,15 @@ impl<D: Stride> Layout<D> {
         Ok(Layout::from_valid(gatherer.finish()?))
     }
 
-    /// The layout with the fewest modes that equals this one at every integer, past the end and
-    /// below zero too.
+    /// The layout with the fewest modes that equals this one at every integer, also past the end
+    /// and below zero.
     ///
     /// ```
     /// use tilewright_layout::Layout;
     ///
     /// let layout: Layout = "(4,1):(1,0)".parse().unwrap();
-    /// assert_eq!(layout.coalesce().unwrap().to_string(), "4:1"); // 4:1 has the value 4 at index 4
-    /// assert_eq!(layout.coalesce_z().unwrap().to_string(), "(4,1):(1,0)"); // this one has 0
+    /// assert_eq!(layout.coalesce().unwrap().to_string(), "4:1"); // the value of 4:1 at index 4 is 4
+    /// assert_eq!(layout.coalesce_z().unwrap().to_string(), "(4,1):(1,0)"); // the value at index 4 is 0
     /// ```
     pub fn coalesce_z(&self) -> Result<Layout<D>, LayoutError> {
         if self.leaves().is_empty() {
@@ -158,8 +158,8 @@ impl<D: Stride> Layout<D> {
 
     /// The layout with every stride-0 leaf reduced to extent 1, in place (CuTe `filter_zeros`).
     ///
-    /// The result visits every offset of the layout without the repetitions. A stride that is not
-    /// known to be 0 counts as another one; [`Layout::filter`] refuses it.
+    /// The result has the same offsets without repetitions. A stride that is not known to be 0 is
+    /// treated as nonzero; [`Layout::filter`] refuses it.
     ///
     /// ```
     /// use tilewright_layout::Layout;
@@ -196,7 +196,7 @@ impl<D: Stride> Layout<D> {
         self.settled_zeros()?.coalesce_by(profile)
     }
 
-    /// [`Layout::filter_zeros`], where every stride is known to be 0 or not.
+    /// [`Layout::filter_zeros`], but refuses a stride that is not known to be zero or nonzero.
     fn settled_zeros(&self) -> Result<Layout<D>, LayoutError> {
         match self.leaves().iter().find(|leaf| leaf.stride.is_zero() == Truth::Open && !leaf.extent.is_one().proved()) {
             Some(leaf) => Err(unsettled_zero("filter", &leaf.stride)),
@@ -205,7 +205,7 @@ impl<D: Stride> Layout<D> {
     }
 }
 
-/// The refusal of a stride that may be 0 and may be another.
+/// The refusal of a stride that may be zero or nonzero.
 #[cold]
 pub(crate) fn unsettled_zero<D: Stride>(op: &'static str, stride: &D) -> LayoutError {
     let question = Question::plain(Condition::Equal, stride, &D::zero());

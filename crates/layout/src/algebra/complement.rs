@@ -1,22 +1,24 @@
-//! Complements: layouts of the offsets that a layout does not have.
+//! Complements: layouts of the offsets that are missing from a layout.
 //!
 //! # Laws
 //!
 //! `complement(L, M)` is the one sorted, coalesced layout `C` such that `(L, C)`, with `L`'s
 //! stride-0 modes left out, is a bijection onto `[0, N)`, where `N` is `M` rounded up to what `L`
-//! tiles. Sort the modes `s:d` of `L` (extent > 1, stride > 0) by stride and let `c = 1` before the
-//! first and `c = s * d` after each: `C` exists exactly when `c` divides the next `d` every time,
-//! and consists of the gap modes `d/c : c` and of the rest `ceil(M/c) : c`. Necessity: the offsets
-//! `1, 2, ..` below the least stride can only come from `C`, which must therefore run through
-//! `0..d` in steps of 1, a whole number of times in each step of the next mode; repeat above it.
+//! tiles. Sort the modes `s:d` of `L` (extent > 1, stride > 0) by stride, and let `c = 1` before
+//! the first mode and `c = s * d` after each mode. `C` exists exactly when `c` divides the next `d`
+//! every time. Its modes are the gaps `d/c : c` and, after the last mode, `ceil(M/c) : c`.
+//! Necessity: the offsets `1, 2, ..` below the least stride can only come from `C`, which must
+//! therefore run through `0..d` in steps of 1, a whole number of times in each step of the next
+//! mode; repeat above it.
 //!
-//! `weak_complement(L, M)` asks less: sorted, and disjoint from `L` (no offset of `(L, C)` comes up
-//! twice more often than in `L`). The gaps are `floor(d/c)`, so padding stays a hole, as in CuTe's
-//! complement of `(4,6):(1,6)`. It exists when the modes do not overlap, `c <= d`. Signs do not
-//! matter to it, for a reversed mode is the same set moved.
+//! `weak_complement(L, M)` requires less: `C` is sorted, and disjoint from `L` (`(L, C)` repeats no
+//! offset that `L` does not repeat). The extents of the gaps are `floor(d/c)`, so padding remains a
+//! hole, as in CuTe's complement of `(4,6):(1,6)`. It exists if the modes do not overlap, `c <= d`.
+//! The signs of strides do not matter, because a reversed mode has the same offsets, shifted.
 //!
-//! Without a target the last mode is open: extent 1, with the stride at which the next copy of the
-//! whole would begin. Composed with a layout it continues without end, as a product needs.
+//! Without a target the last mode is open: its extent is 1, and its stride is the offset at which
+//! the next copy of the whole would begin. In a composition the last mode continues without end,
+//! which a product needs.
 
 use alloc::boxed::Box;
 
@@ -43,8 +45,7 @@ pub(crate) fn by_stride<N: Extent>(
         }
         let stride = leaf.stride.magnitude().ok_or_else(|| no_magnitude(op, &leaf.stride))?;
         moving(op, &leaf.stride, &stride)?;
-        // At most 62 modes of a layout have more than one position, so inserting is as good as
-        // sorting.
+        // At most 62 modes have more than one position, so insertion is as good as sorting.
         let mut at = modes.len();
         while let Some((extent, before, _)) = at.checked_sub(1).and_then(|before| modes.get(before)) {
             match stride.less_given(before, &[extent, &leaf.extent]) {
@@ -59,11 +60,11 @@ pub(crate) fn by_stride<N: Extent>(
     Ok(modes)
 }
 
-/// Refuses modes that have been put in order by their strides, where two of them, both with more
-/// than one position, may be out of it.
+/// Refuses modes sorted by stride if two of them, both with more than one position, may be out of
+/// order.
 ///
-/// Neighbours have been compared, but where the mode between two others has one position their
-/// order does not follow.
+/// Only neighbours have been compared. If the mode between two others has one position, the order
+/// of the other two does not follow from that.
 #[inline]
 pub(crate) fn ascending<N: Extent, M>(
     op: &'static str,
@@ -84,7 +85,7 @@ pub(crate) fn ascending<N: Extent, M>(
     Ok(())
 }
 
-/// Refuses a stride that is not known to be 0 or not.
+/// Refuses a stride that is not known to be zero or nonzero.
 #[inline(always)]
 pub(crate) fn moving<N: Extent>(op: &'static str, stride: &N, magnitude: &N) -> Result<(), LayoutError> {
     match stride.is_zero() {
@@ -93,7 +94,8 @@ pub(crate) fn moving<N: Extent>(op: &'static str, stride: &N, magnitude: &N) -> 
     }
 }
 
-/// The error for a stride without a magnitude: its sign is not known, or it is too large.
+/// The error for a stride without a magnitude: its sign is not known, or the magnitude is too
+/// large.
 #[cold]
 pub(crate) fn no_magnitude<N: Extent>(op: &'static str, stride: &N) -> LayoutError {
     match stride.less(&N::zero()) {
@@ -105,18 +107,18 @@ pub(crate) fn no_magnitude<N: Extent>(op: &'static str, stride: &N) -> LayoutErr
 /// How the gaps between modes are filled.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Filling {
-    /// No offset is left out.
+    /// Exactly: the complement leaves no hole.
     Whole,
-    /// Disjoint, with holes.
+    /// The complement is disjoint and may leave holes.
     Holes,
-    /// The same, as a function on all integers: if a last mode has one position and no mode after
-    /// it, the gap before it continues instead.
+    /// As `Holes`, but correct on all integers: if the last mode has one position and no mode
+    /// follows, the gap before it continues instead.
     Copies,
 }
 
 impl<N: Extent> Layout<N> {
-    /// The layout that together with this one fills `[0, target)`: sorted, coalesced, disjoint from
-    /// it (CuTe `complement(L, M)`, where that is exact).
+    /// The layout that together with this one covers each offset of `[0, target)` once: sorted,
+    /// coalesced and disjoint (CuTe `complement(L, M)`, where that is exact).
     ///
     /// A target that the layout does not tile is rounded up.
     /// Errors: a stride is negative; the strides, sorted, do not form a divisibility chain
@@ -133,8 +135,8 @@ impl<N: Extent> Layout<N> {
         fill("complement", self, Filling::Whole, Some(target))
     }
 
-    /// The complement without a target: the last mode has extent 1 and the step at which the next
-    /// copy would lie.
+    /// The complement without a target: the last mode has extent 1, and its stride is the offset of
+    /// the next copy.
     ///
     /// Errors: as [`Layout::complement`].
     ///
@@ -148,8 +150,8 @@ impl<N: Extent> Layout<N> {
         fill("complement", self, Filling::Whole, None)
     }
 
-    /// A layout disjoint from this one that fills the gaps below `target` as far as they hold whole
-    /// copies: sorted and coalesced, and it may leave holes (CuTe `complement` on padded layouts).
+    /// A sorted, coalesced layout that is disjoint from this one and fills the gaps below `target`
+    /// with as many whole copies as fit; it may leave holes (CuTe `complement` on padded layouts).
     ///
     /// Errors: modes overlap ([`LayoutError::Overlap`]).
     ///
@@ -164,8 +166,8 @@ impl<N: Extent> Layout<N> {
         fill("weak_complement", self, Filling::Holes, Some(target))
     }
 
-    /// The weak complement without a target: the last mode has extent 1 and the step at which the
-    /// next copy lies.
+    /// The weak complement without a target: the last mode has extent 1, and its stride is the
+    /// offset of the next copy.
     ///
     /// Errors: as [`Layout::weak_complement`].
     ///
@@ -179,8 +181,8 @@ impl<N: Extent> Layout<N> {
         fill("weak_complement", self, Filling::Holes, None)
     }
 
-    /// A layout with the function of the open weak complement on all integers: what copies of a
-    /// block are arranged by.
+    /// The open weak complement, correct as a function on all integers: the layout by which a
+    /// product places copies of a block.
     #[inline]
     pub(crate) fn copies(&self) -> Result<Layout<N>, LayoutError> {
         fill("weak_complement", self, Filling::Copies, None)
@@ -208,8 +210,8 @@ pub(crate) fn fill<N: Extent>(
     let mut result = Layout::blank();
     let leaves = result.leaves_mut();
     let mut covered = N::one();
-    // A mode that may have one position only, with which `covered` may then be too much, or the
-    // gaps before it too small.
+    // A mode that may have only one position; if it has, `covered` may be too large or the gaps
+    // before it too small.
     let mut vanishing: Option<&N> = None;
     for (number, (extent, stride, _)) in modes.iter().enumerate() {
         let (gap, hole) = stride.divide(&covered).fits_as::<N>(op)?;
@@ -218,7 +220,7 @@ pub(crate) fn fill<N: Extent>(
         if !fits {
             return Err(refuse(op, layout, filling, &modes, number, &covered));
         }
-        // An extent of 1 that is known has been left out.
+        // An extent that is known to be 1 has been left out.
         let several = extent.known().is_some() || N::one().less(extent).proved();
         if !whole && let Some(extent) = vanishing.or(Some(extent).filter(|_| !several)) {
             return Err(LayoutError::open(op, Condition::Less, &N::one(), extent));

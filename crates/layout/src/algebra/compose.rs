@@ -2,10 +2,10 @@
 //!
 //! # Law
 //!
-//! `R = A o B` is the layout with `R(c) = A(B(c))` for every coordinate `c` of `B`, whose shape
-//! refines `B`'s, each leaf of `B` replaced by one leaf or a flat tuple, coalesced there. `A` is
-//! read on all integers: it goes on in its last mode past the end and mirrors below zero. `R` is
-//! unique when it exists. [`Layout::compose`] returns it exactly when it exists.
+//! `R = A o B` is the layout with `R(c) = A(B(c))` for every coordinate `c` of `B`. The shape of
+//! `R` refines that of `B`: one leaf or a flat, coalesced tuple replaces each leaf of `B`. `A` is a
+//! function on all integers: past its end the last mode continues, and `A(-i) = -A(i)`. `R` is
+//! unique if it exists. [`Layout::compose`] returns it exactly when it exists.
 //!
 //! # The criterion
 //!
@@ -23,10 +23,10 @@
 //!
 //! *One mode of `B`.* For a mode `s:d` let `h(x) = A(x * d)`. Any layout with this function,
 //! coalesced, has as first extent the first `p` with `h(p) != p * h(1)`, or `s` when there is none;
-//! so `p` must divide `s` (else: refused, [`LayoutError::Uneven`]), and the rest is the mode
-//! `s/p : p*d`. By (1), with `a_k = |d| mod P_k`, the first index at which anything can happen is
-//! the least `ceil(P_k / a_k)` over the `k` with `a_k != 0`: there some carries set in together,
-//! and `h` breaks unless their `K_k` cancel, in which case the next carry is tried. This splits
+//! so `p` must divide `s` (else: refused, [`LayoutError::Uneven`]), and the rest is the mode `s/p :
+//! p*d`. By (1), with `a_k = |d| mod P_k`, the first index at which anything can happen is the
+//! least `ceil(P_k / a_k)` over the `k` with `a_k != 0`: there some carries set in together, and
+//! `h` breaks unless their `K_k` cancel, in which case the next carry is examined. This splits
 //! every mode of `B` into *runs* `t:e` on each of which `A` is linear from 0.
 //!
 //! *Across modes.* Let the runs of all modes be `t_l : e_l`. A composite exists if and only if
@@ -78,11 +78,11 @@ impl<D: Stride> Layout<D> {
     /// `A o B`: the layout `R` with `R(c) = A(B(c))` at every coordinate of `b` (CuTe
     /// `composition(A, B)`).
     ///
-    /// The strides of `b` are integers, and its values indices of `self`; or they are steps in
-    /// modes, such as `3@1`, and its values are coordinates of `self` ([`Inner`]).
+    /// If the strides of `b` are integers, its values are indices of `self`. If the strides are
+    /// steps in modes, such as `3@1`, its values are coordinates of `self` ([`Inner`]).
     ///
-    /// The shape of `R` refines that of `b`. Where `b` leaves the domain of `self`, `self` goes on
-    /// in its last mode; see [`Layout::compose_within`] for the form that refuses this.
+    /// The shape of `R` refines that of `b`. If `b` leaves the domain of `self`, the last mode of
+    /// `self` continues; see [`Layout::compose_within`] for the form that refuses this.
     ///
     /// Errors: no such layout exists ([`LayoutError::Carry`], [`LayoutError::Uneven`]); a step of
     /// `b` is in a mode that `self` does not have ([`LayoutError::NoPath`]); a stride is not
@@ -122,7 +122,7 @@ impl<D: Stride> Layout<D> {
     }
 }
 
-/// Refuses offsets of B that are no indices of a mode of A with this extent.
+/// Refuses offsets of B that are not indices of a mode of A with this extent.
 pub(crate) fn stays_within<N: Extent>((least, greatest): (N, N), size: N, mode: &[usize]) -> Result<(), LayoutError> {
     const OP: &str = "composition_within";
     let zero = N::zero();
@@ -138,8 +138,8 @@ pub(crate) fn stays_within<N: Extent>((least, greatest): (N, N), size: N, mode: 
     Ok(())
 }
 
-/// Appends `A o B`, where `B` has integer strides, to a tree that is being built: the only code
-/// that composes modes of layouts.
+/// Appends `A o B`, where `B` has integer strides, to a tree that is being built. This is the only
+/// code that composes modes of layouts.
 #[inline]
 pub(crate) fn compose_parts<D: Stride>(
     a: TreeRef<'_, Leaf<D>>,
@@ -161,20 +161,19 @@ pub(crate) fn compose_parts<D: Stride>(
     Ok(())
 }
 
-/// `A o B` where counts act as integers do.
+/// `A o B` for strides that are multiplied and compared as integers are.
 #[inline(always)]
 pub(crate) fn compose_integers<D: Stride>(a: &Layout<D>, b: &Layout<D::Extent>) -> Result<Layout<D>, LayoutError> {
     let mut outer = Outer::blank();
     outer.read(a.leaves())?;
-    // Written where it stays: each hand that a layout passes through would cost as much as one of
-    // its modes.
+    // The result is written in place: each move of a layout would cost as much as composing a mode.
     let mut result = Layout::blank();
     let (nodes, leaves) = result.parts_mut();
     compose_into(&mut outer, b.as_ref(), nodes, leaves)?;
     Ok(result)
 }
 
-/// `A o B` for an outer layout that has been read.
+/// `A o B` for an outer layout whose levels have been read.
 pub(crate) fn compose_outer<D: Stride>(outer: &mut Outer<D>, b: &Layout<D::Extent>) -> Result<Layout<D>, LayoutError> {
     outer.restart();
     let mut result = Layout::blank();
@@ -210,7 +209,7 @@ pub(crate) fn compose_into<D: Stride>(
                 rising = true;
                 (false, leaf.stride.clone())
             }
-            // Whether it rises or falls is all the same to a line.
+            // If the outer layout has one mode, the sign of the step does not matter.
             Truth::Open if outer.levels.is_empty() => {
                 let stride = outer.straight(&leaf.stride).ok_or_else(overflow::<D::Extent>)?;
                 leaves.push(Leaf { extent: leaf.extent.clone(), stride });
@@ -228,7 +227,7 @@ pub(crate) fn compose_into<D: Stride>(
                 leaves.push(Leaf { extent, stride: signed(value, negative)? });
                 break;
             }
-            // Known numbers do not take this way out, and should not pay for it.
+            // This path is only for numbers that are not known; known numbers do not pay for it.
             let mut to_end = None;
             let (run, rest) = match first_run(outer, b, number, &extent, &step, &value) {
                 Ok(run) => run,
@@ -243,8 +242,8 @@ pub(crate) fn compose_into<D: Stride>(
             match outer.carrying(&run.minus(&D::Extent::one()).ok_or_else(overflow::<D::Extent>)?, &run) {
                 None => {}
                 Some(level) => {
-                    // The first carry decides, unless it cancels; with steps of both signs the sums
-                    // say nothing.
+                    // The first carry decides, unless it cancels; if steps have both signs, the
+                    // sums do not decide.
                     if !(open || rising && falling) {
                         let placed = leaves.get(first..).unwrap_or_default();
                         let run = LinearPiece { extent: run.clone(), step: step.clone(), negative };
@@ -274,14 +273,14 @@ fn signed<D: Stride>(value: D, negative: bool) -> Result<D, LayoutError> {
     if negative { mirrored(value) } else { Ok(value) }
 }
 
-/// Steps down are rare, and not worth a few operations of all others.
+/// Negative steps are rare; this function is kept out of the fast path.
 #[cold]
 #[inline(never)]
 fn mirrored<D: Stride>(step: D) -> Result<D, LayoutError> {
     step.times(&D::Extent::from(-1)).ok_or_else(overflow::<D::Extent>)
 }
 
-/// A number of a composition is not representable.
+/// The error for a number of a composition that is not representable.
 #[cold]
 #[inline(never)]
 fn overflow<N: Extent>() -> LayoutError {

@@ -2,14 +2,14 @@
 //!
 //! Law: lists of extents cut an index into digits wherever one of them does. Each mode of any list
 //! is a group of neighbouring digits, as long as the products of the first extents of all lists,
-//! together, form one divisibility chain. The walk takes off the front of every list the largest
-//! piece that all can give, and ends where one of them has nothing more, or where they do not
+//! together, form one divisibility chain. The walk removes from the front of every list the largest
+//! digit that all lists have there. It ends when a list is exhausted, or when the extents do not
 //! divide each other.
 
 /// A digit that several lists have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Digit<const N: usize> {
-    /// How many positions it has.
+    /// The number of positions of the digit.
     pub extent: i64,
     /// For each list, the mode that contains the digit, and the product of the digits of that mode
     /// below it: a step along the digit is this many steps of the mode.
@@ -36,25 +36,26 @@ pub struct CommonDigits<'a, const N: usize> {
 }
 
 impl<'a, const N: usize> CommonDigits<'a, N> {
-    /// The fastest mode of each of these lists comes first.
+    /// Begins the walk. The first mode of each list is the fastest.
     #[inline]
     pub fn new(lists: [&'a [i64]; N]) -> CommonDigits<'a, N> {
         CommonDigits { lists, next: [(0, 1); N] }
     }
 
-    /// The position of the walk in each list: a mode, and the product of its parts that were taken.
+    /// The position of the walk in each list: a mode, and the product of its digits that were
+    /// removed.
     #[inline]
     pub fn next_parts(&self) -> [(usize, i64); N] {
         self.next
     }
 
-    /// Whether a list has nothing more: else the lists do not divide each other here.
+    /// Whether a list is exhausted; otherwise the next extents do not divide each other.
     #[inline]
     pub fn is_complete(&self) -> bool {
         self.left().is_none()
     }
 
-    /// The rest of the current mode of each list; None if a list has ended.
+    /// The rest of the current mode of each list; None if a list is exhausted.
     #[inline]
     pub fn left(&self) -> Option<[i64; N]> {
         let mut left = [0; N];

@@ -1,9 +1,9 @@
 //! Domains shared by two shapes.
 //!
-//! A flat shape without extents of 1 is the chain of its prefix products: `(5,3,4)` is
-//! `1 | 5 | 15 | 60`, and mode `i` holds the digit between two neighbours, `p[i] .. p[i+1]`. A
-//! nested shape counts here by its leaves. Compatible shapes are ordered by refinement: `T` refines
-//! `S` exactly when the chain of `T` contains that of `S`.
+//! A flat shape without extents of 1 is the chain of its prefix products: `(5,3,4)` is `1 | 5 | 15
+//! | 60`, and mode `i` holds the digit between two neighbours, `p[i] .. p[i+1]`. A nested shape is
+//! treated as the tuple of its leaves. Compatible shapes are ordered by refinement: `T` refines `S`
+//! exactly when the chain of `T` contains that of `S`.
 //!
 //! * [`common_refinement`]: the coarsest shape that refines both (the join). Its chain contains
 //!   both, so it is their union, and there is one exactly when the union is a divisibility chain.
@@ -18,11 +18,11 @@
 //!   chains at once, always past the lesser end. Each `f` divides a prefix product that divides
 //!   every later `e`, so the modes of `G` are themselves a divisibility chain: `G` is injective and
 //!   increasing.
-//! * [`domain_distribute`]: a share of a shape that a number of workers can fill evenly.
+//! * [`domain_distribute`]: the part of a shape that a number of workers can share evenly.
 //!
-//! An extent that is not known to be 1 or more counts as more: where it is 1, the result has a mode
-//! of extent 1 there. Products must be known to be in order, or to be equal, as far as the result
-//! depends on it.
+//! An extent that may be 1 is treated as greater than 1; if it is 1 at launch, the result has a
+//! mode of extent 1 there. Products must be known to be in order, or to be equal, as far as the
+//! result depends on it.
 
 use smallvec::SmallVec;
 
@@ -51,7 +51,8 @@ fn chain<N: Extent>(op: &'static str, shape: &Tree<N>) -> Result<PrefixProducts<
     Ok(chain)
 }
 
-/// The flat shape with these prefix products, without extents of 1; a single extent is no tuple.
+/// The flat shape with these prefix products, without extents of 1. A shape of one extent is a
+/// leaf, not a tuple.
 fn shape_of<N: Extent>(op: &'static str, products: impl Iterator<Item = N>) -> Result<Tree<N>, LayoutError> {
     let mut extents = Leaves::new();
     let mut before = N::one();
@@ -68,12 +69,12 @@ fn shape_of<N: Extent>(op: &'static str, products: impl Iterator<Item = N>) -> R
     }
 }
 
-/// A quotient that comes out even.
+/// An exact quotient.
 fn quotient<N: Extent>(op: &'static str, dividend: &N, divisor: &N) -> Result<N, LayoutError> {
     dividend.divide(divisor).map(|(quotient, _)| quotient).fits_as::<N>(op)
 }
 
-/// The greatest common divisor, or the fact that would give it.
+/// The greatest common divisor, or an error with the fact that would determine it.
 fn common<N: Extent>(op: &'static str, a: &N, b: &N) -> Result<N, LayoutError> {
     a.greatest_divisor(b).ok_or_else(|| {
         let (divisor, other) = if a.known().is_some() { (a, b) } else { (b, a) };
@@ -119,10 +120,10 @@ pub fn common_refinement<N: Extent>(a: &Tree<N>, b: &Tree<N>) -> Result<Tree<N>,
     same_size(OP, &left, &right)?;
     let mut union: SmallVec<[N; 16]> = SmallVec::new();
     let (mut ours, mut theirs) = (left.iter().peekable(), right.iter().peekable());
-    // The sizes agree, so both chains end together.
+    // The sizes are equal, so both chains end together.
     while let (Some((p, leaf)), Some((q, _))) = (ours.peek().copied(), theirs.peek().copied()) {
-        // An order that holds, with the equality that it admits: where two products may be equal,
-        // either may come first.
+        // The order of two products is proved except for equality: if they may be equal, either may
+        // be first.
         let next = match (q.less(p), p.less(q)) {
             (Truth::Refuted, _) => p,
             (_, Truth::Refuted) => q,
@@ -164,7 +165,7 @@ pub fn common_coarsening<N: Extent>(a: &Tree<N>, b: &Tree<N>) -> Result<Tree<N>,
     let (left, right) = (chain(OP, a)?, chain(OP, b)?);
     same_size(OP, &left, &right)?;
     let mut shared: SmallVec<[N; 9]> = SmallVec::new();
-    // Products of one shape alone, which have not met one of the other yet.
+    // Products of one shape that have not been matched with one of the other shape yet.
     let (mut ours, mut theirs): (SmallVec<[&N; 9]>, SmallVec<[&N; 9]>) = (SmallVec::new(), SmallVec::new());
     let mut rest = right.as_slice();
     for (p, _) in &left {
@@ -176,12 +177,12 @@ pub fn common_coarsening<N: Extent>(a: &Tree<N>, b: &Tree<N>) -> Result<Tree<N>,
                 shared.push(p.clone());
                 rest = after;
             }
-            // No common product so far; skipped products may equal a later one.
+            // No common product so far; a product that was passed may equal a later one.
             _ => ours.push(p),
         }
     }
     theirs.extend(rest.iter().map(|(q, _)| q));
-    // Where two of these are equal for some values, they are in common there and nowhere else.
+    // If two of these are equal for some values, they are common for those values only.
     for p in ours {
         if let Some(q) = theirs.iter().find(|q| q.same(p) == Truth::Open) {
             return Err(LayoutError::open(OP, Condition::Equal, p, *q));
@@ -245,15 +246,15 @@ pub fn greatest_common_domain<N: Extent>(a: &Tree<N>, b: &Tree<N>) -> Result<Lay
     Layout::flat(modes)
 }
 
-/// The largest layout of indices of shape `a`, of a size that divides that of `b`, which takes from
-/// each mode of `a` a first part that divides it (CuTe `domain_distribute`): how `size(b)` workers
-/// share the coordinates of `a` evenly.
+/// The largest layout of indices of shape `a` whose size divides that of `b` and which consists, in
+/// each mode of `a`, of a first part that divides the mode (CuTe `domain_distribute`). It describes
+/// how `size(b)` workers share the coordinates of `a` evenly.
 ///
 /// `R` is coalesced and strictly increasing from 0, and its size is `gcd(size(a), size(b))`. Modes
-/// of `a` are used from the left: mode `i` gives `gcd(a[i], what is left of size(b))` of its
-/// positions. That is the largest in every case: a prime that is left over of `size(b)` after mode
-/// `i` has used up all of its kind in `a[i]`. So nothing is refused, and `1:0` is the answer where
-/// the sizes are coprime.
+/// of `a` are used from the left: mode `i` contributes `gcd(a[i], r)` positions, where `r` is
+/// `size(b)` divided by the contributions so far. The result is always the largest: a prime factor
+/// that remains in `r` after mode `i` does not divide the rest of `a[i]`. If the sizes are coprime,
+/// the result is `1:0`.
 ///
 /// Errors: an extent is not positive; a size is not representable; a divisor depends on numbers
 /// that are not known ([`LayoutError::Open`]).

@@ -1,17 +1,17 @@
 //! Equality of layouts, as functions and as written.
 //!
 //! Law: two layouts are the same function of an index exactly when they have the same size and the
-//! same value at every index. Where coalescing is settled, that is so exactly when their coalesced
-//! forms are the same (see [`super::coalesce`]). Of numbers that are not known a neighbour may
-//! merge for some values only; then equal forms prove equality all the same, and one index below
-//! the size at which the values are never equal refutes it.
+//! same value at every index. If it is known which modes coalesce, this is so exactly when the
+//! coalesced forms are equal (see [`super::coalesce`]). With numbers that are not known, two modes
+//! may coalesce for some values only. Then equal forms still prove equality, and an index below the
+//! size at which the values are never equal refutes it.
 
 use crate::algebra::coalesce::coalesced;
 use crate::value::layout::{Layout, Leaf, eval_leaves, index_steps};
 use crate::value::number::{Extent, Stride, Truth};
 use crate::value::shape::both;
 
-/// Whether leaves are the same ones in order, the strides of single positions aside.
+/// Whether the leaves are equal one by one; strides of extent-1 modes are ignored.
 fn leafwise<D: Stride>(a: &[Leaf<D>], b: &[Leaf<D>]) -> Truth {
     if a.len() != b.len() {
         return Truth::Refuted;
@@ -19,7 +19,7 @@ fn leafwise<D: Stride>(a: &[Leaf<D>], b: &[Leaf<D>]) -> Truth {
     a.iter().zip(b).fold(Truth::Proved, |truth, (a, b)| {
         let stride = match a.extent.is_one() {
             Truth::Proved => Truth::Proved,
-            // A difference counts only where it can be observed.
+            // A difference counts only if the extent is greater than 1.
             Truth::Open if !a.stride.same(&b.stride).proved() => Truth::Open,
             _ => a.stride.same(&b.stride),
         };
@@ -27,14 +27,14 @@ fn leafwise<D: Stride>(a: &[Leaf<D>], b: &[Leaf<D>]) -> Truth {
     })
 }
 
-/// Whether the coalesced form is the same for every value.
+/// Whether the coalesced form is the same for every value of the parameters.
 fn settled<D: Stride>(leaves: &[Leaf<D>]) -> bool {
     leaves.iter().all(|leaf| leaf.extent.is_one().refuted())
         && leaves.iter().zip(leaves.iter().skip(1)).all(|(a, b)| a.stride.continues(&a.extent, &b.stride).refuted())
 }
 
-/// Whether there is an index below both sizes at which the values are never equal, among those
-/// where a mode begins.
+/// Whether the layouts have, at some index below both sizes, values that are never equal; only
+/// indices at which a mode begins are tried.
 fn differ<D: Stride>(a: &Layout<D>, b: &Layout<D>) -> bool {
     let (size, other) = (a.size(), b.size());
     let begins = |layout: &Layout<D>| index_steps(layout.leaves()).unwrap_or_default();
@@ -46,8 +46,8 @@ fn differ<D: Stride>(a: &Layout<D>, b: &Layout<D>) -> bool {
 }
 
 impl<D: Stride> Layout<D> {
-    /// Whether two layouts are seen to be the same function of an index: equal size, and equal at
-    /// every index.
+    /// Whether two layouts are proved to be the same function of an index: equal size, and equal
+    /// values at every index.
     ///
     /// For sizes known at launch, `false` may also mean that the answer depends on them: see
     /// [`Layout::same_function`].
@@ -65,8 +65,8 @@ impl<D: Stride> Layout<D> {
         }
     }
 
-    /// Whether two layouts are the same function of an index, for every admissible value or for
-    /// none.
+    /// Whether two layouts are the same function of an index: `Proved` if they are for all
+    /// admissible values of the parameters, `Refuted` if for none.
     ///
     /// ```
     /// use tilewright_layout::Truth;
@@ -91,8 +91,8 @@ impl<D: Stride> Layout<D> {
         Truth::Open
     }
 
-    /// Whether two layouts are written with the same numbers, strides of single positions aside,
-    /// for every admissible value or for none.
+    /// Whether two layouts have equal extents and strides, ignoring strides of extent-1 modes:
+    /// `Proved` for all admissible values of the parameters, `Refuted` for none.
     ///
     /// ```
     /// use tilewright_layout::{Layout, Truth};

@@ -1,6 +1,6 @@
 //! Integers as a kind of stride and of extent.
 //!
-//! Law: this is the generic algebra, with shifts where an extent is a power of two.
+//! Law: the results are those of the generic algebra; shifts replace divisions by powers of two.
 
 use crate::algebra::compose::compose_integers;
 use crate::algebra::predicate;

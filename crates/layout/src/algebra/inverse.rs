@@ -13,18 +13,18 @@
 //!
 //! Sort the modes by stride and follow the chain: the first must have stride 1, and each next one
 //! the stride that the modes so far cover, `c`. When it breaks at a stride above `c` and no stride
-//! is negative, the offset `c` is not in the image at all: what lies below can add up to `c - 1` at
-//! the most, and everything else is larger. So nothing longer exists. Where a stride lies below
-//! `c`, modes overlap, and a longer one may go through several of them at once: `(4,2):(1,2)`
-//! covers 0..5, and `(3,2):(1,5)` is its right inverse. Then, and with negative strides, the
-//! candidates are searched ([`super::search`]).
+//! is negative, the offset `c` is not in the image at all: the modes so far reach at most `c - 1`,
+//! and every other stride is larger. So no longer right inverse exists. If a stride is less than
+//! `c`, modes overlap, and a longer right inverse may step in several modes at once: `(4,2):(1,2)`
+//! covers 0..5, and `(3,2):(1,5)` is its right inverse. In this case, and with negative strides,
+//! the candidates are searched ([`super::search`]).
 //!
 //! # Left
 //!
-//! With the moving modes sorted by `|d|`, all of one sign, and `d_k | d_(k+1)`,
-//! `s_k * d_k <= d_(k+1)`, the digits of an offset in the bases `d_1, d_2/d_1, ..` are the
-//! coordinates, and sending each digit to the index step of its mode is a left inverse. Otherwise
-//! candidates are searched.
+//! Sort the modes with nonzero strides by `|d|`. If all have one sign, and `d_k | d_(k+1)`, `s_k *
+//! d_k <= d_(k+1)`, then the digits of an offset in the bases `d_1, d_2/d_1, ..` are the
+//! coordinates. The layout that maps each digit to the index step of its mode is a left inverse.
+//! Otherwise candidates are searched.
 
 use smallvec::SmallVec;
 
@@ -38,17 +38,17 @@ use crate::refusal::interrupt;
 use crate::value::layout::{Layout, Leaf, index_steps};
 use crate::value::number::{Extent, Stride, Truth};
 
-/// A mode of a coalesced layout that reaches more than one offset.
+/// A mode of a coalesced layout with more than one offset.
 struct InvertedMode<N> {
     extent: N,
     /// The magnitude of the stride.
     stride: N,
-    /// The distance between the indices of two neighbours in it.
+    /// The index step of the mode: the difference between the indices of neighbours along it.
     step: N,
 }
 
-/// The moving modes of a layout by increasing stride, and whether all strides are positive, or all
-/// negative.
+/// The modes with nonzero strides, by increasing stride, and whether all strides are positive, or
+/// all negative.
 struct Sorted<N> {
     modes: SmallVec<[InvertedMode<N>; 8]>,
     positive: bool,
@@ -84,11 +84,11 @@ fn sorted<N: Extent>(op: &'static str, layout: &Layout<N>) -> Result<Sorted<N>, 
     Ok(sorted)
 }
 
-/// Refuses modes of which a search would need the numbers.
+/// Refuses modes with unknown numbers if a search would need them.
 fn known<N: Extent>(op: &'static str, sorted: &Sorted<N>) -> Result<(), LayoutError> {
     let numbers = || sorted.modes.iter().flat_map(|mode| [&mode.extent, &mode.stride, &mode.step]);
     let Some(unknown) = numbers().find(|number| number.known().is_none()) else { return Ok(()) };
-    // The stride that the chain needs here.
+    // The stride that the chain needs at this place.
     for pair in sorted.modes.windows(2) {
         let [inner, outer] = pair else { continue };
         if inner.stride.divides(&outer.stride) == Truth::Open {
@@ -107,11 +107,11 @@ impl<N: Extent> Layout<N> {
     /// The largest layout `R` with `L(R(i)) = i` for every `i` below its size (CuTe
     /// `right_inverse`).
     ///
-    /// It is `1:0` when offset 1 is not in the image. Where modes overlap or strides are negative
-    /// the candidates are searched; the result is never smaller than CuTe's.
+    /// It is `1:0` if offset 1 is not in the image. If modes overlap or strides are negative,
+    /// candidates are searched; the result is never smaller than CuTe's.
     ///
-    /// Errors: a number is not representable; the search does not show which one is the largest
-    /// within [`MAX_CANDIDATES`] ([`LayoutError::Undecided`]).
+    /// Errors: a number is not representable; the search tries [`MAX_CANDIDATES`] candidates
+    /// without proving which one is the largest ([`LayoutError::Undecided`]).
     ///
     /// ```
     /// use tilewright_layout::Layout;
@@ -134,8 +134,8 @@ impl<N: Extent> Layout<N> {
         Ok(result)
     }
 
-    /// A layout `R` with `L(R(L(k))) = L(k)` for every index `k`: it sends an offset of the layout
-    /// back to an index that has it (CuTe `left_inverse`).
+    /// A layout `R` with `L(R(L(k))) = L(k)` for every index `k`: it maps an offset of the layout
+    /// to an index with that offset (CuTe `left_inverse`).
     ///
     /// Errors: no layout does this ([`LayoutError::NoLeftInverse`]); the search for one, where
     /// strides do not divide each other, reached its limit ([`LayoutError::Undecided`]).
@@ -146,7 +146,7 @@ impl<N: Extent> Layout<N> {
     /// let left = |text: &str| text.parse::<Layout>().unwrap().left_inverse().unwrap().to_string();
     /// assert_eq!(left("(4,8):(1,5)"), "(5,8):(1,4)");
     /// assert_eq!(left("4:2"), "(2,4):(0,1)");
-    /// assert_eq!(left("(2,2):(2,3)"), "(2,3):(1,1)"); // 0, 2, 3, 5 go back to 0, 1, 2, 3
+    /// assert_eq!(left("(2,2):(2,3)"), "(2,3):(1,1)"); // maps 0, 2, 3, 5 to 0, 1, 2, 3
     /// ```
     pub fn left_inverse(&self) -> Result<Layout<N>, LayoutError> {
         let mut result = Layout::blank();
@@ -158,7 +158,7 @@ impl<N: Extent> Layout<N> {
     }
 }
 
-/// A right inverse, and whether it is known to be the largest, or to be at least `most` long.
+/// A right inverse, and whether it is known to be the largest or to have at least `most` indices.
 pub(crate) fn right_inverse_within<N: Extent>(layout: &Layout<N>, most: i64) -> Result<(Layout<N>, bool), LayoutError> {
     let mut result = Layout::blank();
     let (covered, overlaps) = right_chain(layout, &mut result)?;
@@ -166,7 +166,8 @@ pub(crate) fn right_inverse_within<N: Extent>(layout: &Layout<N>, most: i64) -> 
     if overlaps { searched(layout, result, &covered, most) } else { Ok((result, true)) }
 }
 
-/// The same if modes overlap, and the chain has reached `chain`, which covers `covered` offsets.
+/// The same by a search, for overlapping modes; the chain has reached `chain`, which covers
+/// `covered` offsets.
 #[cold]
 fn searched<N: Extent>(
     layout: &Layout<N>,
@@ -179,9 +180,9 @@ fn searched<N: Extent>(
     Ok((found.longer.unwrap_or(chain), found.complete))
 }
 
-/// Writes the modes of the right inverse that follows the chain of strides, and gives how many
-/// offsets it covers and whether a longer one may exist, because modes overlap or strides have both
-/// signs.
+/// Writes the modes of the right inverse that follows the chain of strides. Returns the number of
+/// offsets that it covers, and whether a longer one may exist because modes overlap or strides have
+/// both signs.
 #[inline(always)]
 pub(crate) fn right_chain<N: Extent>(layout: &Layout<N>, result: &mut Layout<N>) -> Result<(N, bool), LayoutError> {
     const OP: &str = "right_inverse";
@@ -223,8 +224,8 @@ pub(crate) fn right_chain<N: Extent>(layout: &Layout<N>, result: &mut Layout<N>)
     Ok((covered, overlaps))
 }
 
-/// As [`right_chain`], if the order of the strides is not known: a mode continues the chain if the
-/// others are certainly above the covered offsets. None if that is not known either.
+/// As [`right_chain`], if the order of the strides is not known: a mode continues the chain if all
+/// other modes are certainly above the covered offsets. None if that is not known either.
 #[cold]
 fn right_chain_unsorted<N: Extent>(layout: &Layout<N>, result: &mut Layout<N>) -> Option<(N, bool)> {
     let leaves = coalesced(layout.leaves())?;
@@ -244,8 +245,8 @@ fn right_chain_unsorted<N: Extent>(layout: &Layout<N>, result: &mut Layout<N>) -
     }
 }
 
-/// Writes the modes of the left inverse that takes the digits of an offset, where the strides form
-/// a chain; whether they do.
+/// Writes the modes of the left inverse that reads the digits of an offset. Returns whether the
+/// strides form the chain that this needs.
 #[inline(always)]
 pub(crate) fn left_chain<N: Extent>(layout: &Layout<N>, result: &mut Layout<N>) -> Result<bool, LayoutError> {
     const OP: &str = "left_inverse";
@@ -281,9 +282,10 @@ pub(crate) fn left_chain<N: Extent>(layout: &Layout<N>, result: &mut Layout<N>) 
 }
 
 impl<D: Stride> Layout<D> {
-    /// The layout of the indices that stride-0 modes run through: `L(K(i)) = 0` (CuTe `nullspace`).
+    /// The layout of the indices that the stride-0 modes generate: `L(K(i)) = 0` (CuTe
+    /// `nullspace`).
     ///
-    /// Offsets that modes with a stride cancel (`(2,2):(1,-1)`) are not part of it.
+    /// Indices at which nonzero strides cancel, as in `(2,2):(1,-1)`, are not part of it.
     ///
     /// Errors: a number is not representable.
     ///

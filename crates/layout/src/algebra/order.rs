@@ -4,8 +4,8 @@
 //! modes; so it is a bijection onto `0..size`. An order is a tree of keys: the mode with the least
 //! key is the fastest. A single key for a tuple mode orders the whole mode, first leaf fastest.
 //!
-//! Keys are positions, so a duplicate key is refused. Strides only compare two modes: equal strides
-//! of a given layout are ordered from left to right (CuTe `compact_order`, `make_ordered_layout`,
+//! A duplicate key is refused. If a given layout determines the order by its strides, modes of
+//! equal strides are ordered from left to right (CuTe `compact_order`, `make_ordered_layout`,
 //! `make_layout_like`, `make_fragment_like`).
 
 use alloc::vec::Vec;
@@ -61,8 +61,8 @@ pub fn compact_order<N: Extent>(shape: &Tree<N>, order: &Tree<i64>) -> Result<Tr
     Tree::new(shape.profile().duplicate(), running(shape.leaves(), keyed.into_iter().map(|(_, leaf)| leaf), N::one())?)
 }
 
-/// The running products of the extents in the order of `leaves`, starting at `step`; 0 if the
-/// extent is 1 or the leaf is not listed.
+/// The running products of the extents in the order of `leaves`, starting at `step`; 0 for extents
+/// of 1 and for leaves that are not listed.
 fn running<N: Extent>(
     extents: &[N],
     leaves: impl Iterator<Item = usize>,
@@ -97,9 +97,8 @@ impl<N: Extent> Layout<N> {
 }
 
 impl<N: Extent> Layout<N> {
-    /// The compact layout of the same shape that keeps which mode is faster than which, and where
-    /// modes repeat: the strides are in the order of the magnitudes of the given ones, ties from
-    /// left to right, and stride 0 stays 0 (CuTe `make_layout_like`).
+    /// The compact layout of the same shape whose modes are in the same order: by the magnitudes of
+    /// the given strides, ties from left to right. Stride 0 stays 0 (CuTe `make_layout_like`).
     ///
     /// Errors: it is not known which of two strides is the greater, or whether one is 0
     /// ([`LayoutError::Open`]).
@@ -116,10 +115,10 @@ impl<N: Extent> Layout<N> {
         self.with_strides(running(&extents(self), moving, N::one())?)
     }
 
-    /// The compact layout for a thread's own copy of what this layout shows: mode 0, the values of
-    /// one instruction, comes first, first leaf fastest and with its repetitions (stride 0) kept;
-    /// the other modes follow in the order of the magnitudes of their strides, ties from left to
-    /// right, and each gets room of its own (CuTe `make_fragment_like`).
+    /// The compact layout of the register fragment for this layout. Mode 0, the values of one
+    /// instruction, is the fastest; its leaves are in order, and its strides of 0 stay 0. The other
+    /// modes follow in the order of the magnitudes of their strides, ties from left to right; their
+    /// strides of 0 become nonzero (CuTe `make_fragment_like`).
     ///
     /// A layout of rank 1 becomes the compact layout of its shape.
     ///
@@ -159,7 +158,7 @@ fn still<N: Extent>(leaves: &[Leaf<N>], leaf: usize) -> bool {
 /// observed.
 fn by_stride<N: Extent>(op: &'static str, leaves: &[Leaf<N>], first: usize) -> Result<Vec<usize>, LayoutError> {
     let mut sorted: Vec<(usize, N, N)> = Vec::new();
-    // `i64::MIN` has no magnitude in i64, and is the greatest in that order.
+    // `i64::MIN` has no magnitude in i64; it is sorted as the greatest.
     let mut beyond: Vec<usize> = Vec::new();
     for (position, leaf) in leaves.iter().enumerate().skip(first).filter(|(_, leaf)| !leaf.extent.is_one().proved()) {
         let Some(stride) = leaf.stride.magnitude() else {

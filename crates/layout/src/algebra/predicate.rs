@@ -1,11 +1,11 @@
 //! Predicates of layouts: injective, bijective, compact and others.
 //!
-//! Law: each predicate says something about the values `L(0), .., L(size-1)` and is decided
-//! exactly, without a walk over them. With the modes of extent 1 left out and the others sorted by
-//! the magnitude of their strides, let `m_k` be the extent less one of mode `k`, `d_k` the
-//! magnitude of its stride, and `r_k = sum over j < k of m_j * d_j` the reach of the modes before
-//! it. (The sign of a stride mirrors and shifts the values; it changes neither how many there are
-//! nor the gaps between them.)
+//! Law: each predicate is a property of the values `L(0), .., L(size-1)`. It is decided exactly,
+//! without enumerating them. With the modes of extent 1 left out and the others sorted by the
+//! magnitude of their strides, let `m_k` be the extent less one of mode `k`, `d_k` the magnitude of
+//! its stride, and `r_k = sum over j < k of m_j * d_j` the reach of the modes before it. (The sign
+//! of a stride mirrors and shifts the values; it changes neither their number nor the gaps between
+//! them.)
 //!
 //! * The values are an interval exactly when `d_k <= r_k + 1` for every `k`. It suffices, since an
 //!   interval of length `r_k + 1` repeated at steps no longer than itself is an interval; and where
@@ -14,9 +14,9 @@
 //! * The values are distinct if `d_k > r_k` for every `k`: of two coordinates the last differing
 //!   mode decides. Otherwise they are distinct exactly when `sum x_k * d_k = 0` with `|x_k| <= m_k`
 //!   has no solution but 0. That is a knapsack problem, so it is decided by a search from the
-//!   largest stride down, in which the rest must stay within `r_k` and be a multiple of the
-//!   greatest common divisor of the strides below; and, where the search reaches its limit, by
-//!   listing the values of layouts up to [`MAX_IMAGE`].
+//!   largest stride down. In the search the rest must stay within `r_k` and be a multiple of the
+//!   greatest common divisor of the smaller strides. If the search reaches its limit, the values of
+//!   layouts of up to [`MAX_IMAGE`] coordinates are listed.
 //! * The values increase exactly if each stride, in the order of the modes, exceeds the reach of
 //!   the modes before it.
 
@@ -31,14 +31,14 @@ use crate::refusal::interrupt;
 use crate::value::layout::{Layout, index_steps};
 use crate::value::number::{Extent, Stride, gcd};
 
-/// One mode with more than one position.
+/// A mode with more than one position.
 #[derive(Clone, Copy)]
 struct SteppedMode {
     /// The magnitude of the stride.
     step: u64,
     /// The extent less one.
     most: i64,
-    /// The leaf of the layout.
+    /// The index of the leaf in the layout.
     leaf: usize,
 }
 
@@ -48,16 +48,16 @@ impl SteppedMode {
     }
 }
 
-/// A size is at most 2^63, so that there are at most 63 modes with more than one position.
+/// A size is at most 2^63, so at most 63 modes have more than one position.
 type SteppedModes = SmallVec<[SteppedMode; 8]>;
 
 impl<N: Extent> Layout<N> {
     /// Whether different coordinates have different values.
     ///
-    /// Decided at once where each stride exceeds the reach of the smaller ones; else by a search.
-    /// Of numbers that are not known, the answer is the one for every admissible value.
-    /// Errors: [`LayoutError::Undecided`] after [`MAX_CASES`] cases, for a layout of more than
-    /// [`MAX_IMAGE`] coordinates; the answer depends on numbers that are not known
+    /// If each stride exceeds the reach of the smaller ones, the answer is immediate; otherwise a
+    /// search decides. With numbers that are not known, the answer holds for every admissible
+    /// value. Errors: [`LayoutError::Undecided`] after [`MAX_CASES`] cases, for a layout of more
+    /// than [`MAX_IMAGE`] coordinates; the answer depends on numbers that are not known
     /// ([`LayoutError::Open`]).
     ///
     /// ```
@@ -65,7 +65,7 @@ impl<N: Extent> Layout<N> {
     /// use tilewright_layout::symbolic::Expr;
     ///
     /// let injective = |text: &str| text.parse::<Layout>().unwrap().is_injective().unwrap();
-    /// assert!(injective("(2,2):(2,3)")); // 0, 2, 3, 5: not a chain, and yet distinct
+    /// assert!(injective("(2,2):(2,3)")); // 0, 2, 3, 5: distinct, although 2 does not divide 3
     /// assert!(!injective("(4,4):(1,2)")); // 2 is reached twice
     /// assert!(injective("(4,2):(-1,4)"));
     ///
@@ -79,7 +79,7 @@ impl<N: Extent> Layout<N> {
     }
 }
 
-/// [`Layout::is_injective`] of numbers.
+/// [`Layout::is_injective`] for integer strides.
 pub(crate) fn injective(layout: &Layout) -> Result<bool, LayoutError> {
     let modes = layout.sorted_modes();
     let (mut reach, mut divisor, mut apart) = (0, 0, true);
@@ -91,7 +91,7 @@ pub(crate) fn injective(layout: &Layout) -> Result<bool, LayoutError> {
     if apart {
         return Ok(true);
     }
-    // More coordinates than there are multiples of the common divisor within reach.
+    // There are more coordinates than multiples of the common divisor within reach.
     if divisor == 0 || Wide::from(layout.size()) > reach / Wide::from(divisor) + 1 {
         return Ok(false);
     }
@@ -120,7 +120,7 @@ impl Layout {
         self.leaves().iter().any(|leaf| leaf.extent > 1 && leaf.stride < 0)
     }
 
-    /// Two different indices with the same value, the first of them less; none when the layout is
+    /// Two different indices with the same value, the lesser first; None if the layout is
     /// injective.
     ///
     /// Errors: as [`Layout::is_injective`].
@@ -148,13 +148,13 @@ impl Layout {
         if !found {
             return Ok(None);
         }
-        // The solution is the difference of two coordinates: its positive part and its negative
-        // part.
+        // The solution is the difference of two coordinates: the positive part is one, the negative
+        // part the other.
         let steps = index_steps(self.leaves()).fits("is_injective")?;
         let (mut up, mut down) = (0, 0);
         for (mode, x) in modes.iter().zip(&search.solution) {
             let (Some(step), Some(leaf)) = (steps.get(mode.leaf), self.leaves().get(mode.leaf)) else { continue };
-            // Within the extents, so within the size.
+            // Each index is within its extent, so their sum is within the size.
             let part = step.wrapping_mul(x.unsigned_abs() as i64);
             if (*x > 0) == (leaf.stride >= 0) {
                 up += part;
@@ -176,10 +176,10 @@ impl Layout {
         Ok(twice.map(|(a, b)| (a.1, b.1)))
     }
 
-    /// Whether the values are exactly `0, 1, .., cosize - 1`, each at least once: onto its
-    /// codomain.
+    /// Whether the layout is onto its codomain: the values are exactly `0, 1, .., cosize - 1`, each
+    /// at least once.
     ///
-    /// A layout that reaches below 0 is not.
+    /// A layout with a negative value is not surjective.
     ///
     /// ```
     /// use tilewright_layout::Layout;
@@ -203,21 +203,21 @@ impl Layout {
     /// assert!(!bijective("(4,4):(1,2)") && !bijective("(2,2):(2,3)"));
     /// ```
     pub fn is_bijective(&self) -> bool {
-        // Onto a set of as many elements is one to one.
+        // A map onto a set with as many elements as its domain is injective.
         let reach: Wide = self.sorted_modes().iter().map(SteppedMode::reach).sum();
         self.is_surjective() && reach + 1 == Wide::from(self.size())
     }
 
-    /// Whether the layout is a bijection onto `0..size`: the memory it needs has no hole and no
-    /// sharing.
+    /// Whether the layout is a bijection onto `0..size`: no offset is missing and none is shared.
     ///
-    /// The same as [`Layout::is_bijective`], because a bijection has as many values as coordinates.
+    /// This is the same as [`Layout::is_bijective`], because a bijection has as many values as
+    /// coordinates.
     pub fn is_compact(&self) -> bool {
         self.is_bijective()
     }
 
-    /// Whether the values form an interval: no hole between the least and the largest, repetitions
-    /// and any order allowed.
+    /// Whether the values form an interval: no hole between the least and the greatest. Repetitions
+    /// and any order are allowed.
     ///
     /// For strides that are not negative this is [`Layout::is_surjective`].
     ///
@@ -260,7 +260,7 @@ impl Layout {
     /// out and the others sorted by stride, `extent * stride` of each mode of positive stride
     /// divides the next stride (Carlisle, Shah, Stern, VanKoughnett, 2.1.8.1).
     ///
-    /// Negative strides are outside the theory, and not tractable.
+    /// Layouts with negative strides are outside the theory; the answer for them is false.
     ///
     /// ```
     /// use tilewright_layout::Layout;
@@ -309,29 +309,29 @@ pub(crate) fn distinct_values<D: Stride<Extent = i64> + Ord>(layout: &Layout<D>)
 }
 
 fn common(a: u64, b: u64) -> u64 {
-    // Magnitudes of i64, as negative numbers: 2^63 has no positive one.
+    // The magnitudes of i64 are written as negative numbers, because 2^63 is not an i64.
     gcd((a as i64).wrapping_neg(), (b as i64).wrapping_neg())
 }
 
 /// The search for `sum x_k * d_k = 0`.
 struct RelationSearch<'a> {
     modes: &'a [SteppedMode],
-    /// The modes below each mode.
+    /// The data about the modes below each mode.
     below: SmallVec<[Below; 8]>,
-    /// `x_k`, while the search succeeds.
+    /// `x_k` of the solution, filled in when the search succeeds.
     solution: SmallVec<[i64; 8]>,
     cases: usize,
 }
 
-/// The modes below one, as seen from it.
+/// Data about the modes below one mode.
 #[derive(Clone, Copy)]
 struct Below {
     /// `r_k`.
     reach: Wide,
     /// The greatest common divisor of this stride and those below.
     shared: Wide,
-    /// Candidates for `x_k` are this far apart: the divisor of the strides below over `shared`; 1
-    /// when nothing is below.
+    /// The distance between candidates for `x_k`: the divisor of the strides below over `shared`; 1
+    /// if no mode is below.
     apart: Wide,
     /// The inverse of `d_k / shared` modulo `apart`.
     inverse: Wide,
@@ -351,10 +351,11 @@ impl<'a> RelationSearch<'a> {
         RelationSearch { modes, below, solution: modes.iter().map(|_| 0).collect(), cases: 0 }
     }
 
-    /// Whether the first `count` modes can bring `rest` to 0, not all `x_k` being 0; none at the
-    /// limit.
+    /// Whether the first `count` modes can reduce `rest` to 0 with not all `x_k` equal to 0; None
+    /// at the limit.
     ///
-    /// Until a mode has moved, only `x_k >= 0` is tried: the negative of a solution is one.
+    /// Until some `x_k` is nonzero, only `x_k >= 0` is tried, because the negative of a solution is
+    /// a solution.
     fn run(&mut self, count: usize, rest: Wide, moved: bool) -> Option<bool> {
         let Some(at) = count.checked_sub(1) else { return Some(moved && rest == 0) };
         let (Some(mode), Some(below)) = (self.modes.get(at).copied(), self.below.get(at).copied()) else {
@@ -366,7 +367,8 @@ impl<'a> RelationSearch<'a> {
         }
         let (step, most) = (Wide::from(mode.step), Wide::from(mode.most));
         if step == 0 {
-            // Sorted, so all that is left has stride 0: any move is a repetition.
+            // The modes are sorted, so all remaining strides are 0, and any nonzero `x_k` is a
+            // repetition.
             if let Some(x) = self.solution.get_mut(at) {
                 *x = if rest == 0 && !moved { 1 } else { 0 };
             }
@@ -378,7 +380,7 @@ impl<'a> RelationSearch<'a> {
         let least = (-below.reach - rest).div_euclid(step) + Wide::from((-below.reach - rest).rem_euclid(step) != 0);
         let least = least.max(if moved { -most } else { 0 });
         let greatest = (below.reach - rest).div_euclid(step).min(most);
-        // rest + x * step must be a multiple of the divisor of what is below.
+        // `rest + x * step` must be a multiple of the divisor of the strides below.
         let residue = (-(rest / below.shared)).rem_euclid(below.apart) * below.inverse % below.apart;
         let mut x = least + (residue - least).rem_euclid(below.apart);
         while x <= greatest {

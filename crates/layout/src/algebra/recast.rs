@@ -1,4 +1,4 @@
-//! Recasting: the same memory, read in wider or narrower elements.
+//! Recasting: the same memory as wider or narrower elements.
 //!
 //! Element `x` of `w` bits occupies the bits `[x*w, (x+1)*w)`.
 //!
@@ -19,19 +19,20 @@
 //! that divides `n` and `f = min(s, n/d)`, which must divide `s`. There is no choice: the result is
 //! unique, or there is none.
 //!
-//! *Narrowing always succeeds*, since an element can be cut at will; only the place of the parts is
-//! free. They go where they keep the profile: into the first leaf of stride 1 (and extent above 1),
-//! else into the first leaf of extent 1, where a widening may have left its box; else the first
-//! leaf `s:d` that moves becomes the pair `(r,s):(1,r*d)`. So of numbers that are not known the
-//! result is that of their values, profile and all, wherever none of these makes an extent 1, or a
-//! stride 0 or 1: then other leaves may be the first. The law holds for those values too.
+//! *Narrowing always succeeds*, since every element can be cut into parts; only the leaf for the
+//! parts must be chosen. The choice keeps the profile if possible: the first leaf of stride 1 (and
+//! extent above 1), else the first leaf of extent 1, where a widening may have left its box; else
+//! the first leaf `s:d` of nonzero stride becomes the pair `(r,s):(1,r*d)`. With numbers that are
+//! not known, substituting values gives the same result and profile as narrowing after the
+//! substitution, unless a value makes an extent 1, or a stride 0 or 1: then the choice of the leaf
+//! may differ. The law holds for those values too.
 //!
-//! [`Layout::upcast`] and [`Layout::downcast`] are CuTe's formulas, leaf by leaf and without these
+//! [`Layout::upcast`] and [`Layout::downcast`] apply CuTe's formulas leaf by leaf, without these
 //! conditions.
 //!
-//! *Numbers that are not known* need facts where leaves are compared: whether `n` divides a stride,
-//! and `f` an extent. A leaf that may have one position takes its place all the same, for the
-//! stride of such a leaf is not observed.
+//! *Numbers that are not known* need facts: whether `n` divides a stride, and `f` an extent. A leaf
+//! that may have one position is treated as any other, because the stride of a leaf of extent 1 is
+//! not observed.
 
 use alloc::boxed::Box;
 
@@ -49,11 +50,11 @@ impl<N: Extent> Layout<N> {
     /// The layout in elements `n` times as wide, rounded up (CuTe `upcast<n>`).
     ///
     /// A leaf `s:d` becomes `ceil(s / ceil(n / |d|)) : ceil(|d| / n)` with the sign of `d`; a
-    /// stride 0 stays. The result *covers*: where elements do not fill a wide one, the wide one is
-    /// there all the same, and a stride that is not a multiple of `n` is rounded away from zero. So
-    /// it is a layout of the same memory only where [`Layout::recast`] agrees to it.
+    /// stride of 0 stays. The result *covers* the elements: a wide element that is only partly
+    /// filled is included, and a stride that is not a multiple of `n` is rounded away from zero. So
+    /// it is a layout of the same memory only if [`Layout::recast`] succeeds.
     ///
-    /// Errors: `n` is not positive; the sign of a stride is not known, or whether it is 0
+    /// Errors: `n` is not positive; it is not known whether a stride is negative, zero or positive
     /// ([`LayoutError::Open`]).
     ///
     /// ```
@@ -74,11 +75,11 @@ impl<N: Extent> Layout<N> {
     /// The layout in elements `n` times as narrow, by stride (CuTe `downcast<n>`).
     ///
     /// Every leaf of stride 1 has its extent multiplied by `n`, every other one its stride. This is
-    /// a layout of the same memory only where exactly one leaf has stride 1; [`Layout::recast`] is
-    /// right everywhere.
+    /// a layout of the same memory only if exactly one leaf has stride 1; [`Layout::recast`] is
+    /// always exact.
     ///
-    /// Errors: `n` is not positive; a leaf has stride -1, whose parts run the other way; it is not
-    /// known whether a stride is one of these ([`LayoutError::Open`]); a number does not fit.
+    /// Errors: `n` is not positive; a leaf has stride -1, whose parts would be in reverse order; it
+    /// is not known whether a stride is 1 or -1 ([`LayoutError::Open`]); a number does not fit.
     ///
     /// ```
     /// use tilewright_layout::Layout;
@@ -116,16 +117,16 @@ impl<N: Extent> Layout<N> {
     /// The layout of the same bits in elements of `new_bits`, where this one has elements of
     /// `old_bits`, exactly (CuTe `recast_layout`).
     ///
-    /// Only the ratio counts: with `g = gcd(new_bits, old_bits)` elements are cut into
-    /// `old_bits / g` parts, and `new_bits / g` parts are put together. Widening keeps the profile;
-    /// narrowing keeps it unless no leaf has stride 1 or extent 1: then one leaf becomes a pair.
-    /// The laws are at the head of this file.
+    /// Only the ratio of the widths matters: with `g = gcd(new_bits, old_bits)` elements are cut
+    /// into `old_bits / g` parts, and `new_bits / g` parts are put together. Widening keeps the
+    /// profile; narrowing keeps it unless no leaf has stride 1 or extent 1: then one leaf becomes a
+    /// pair. The laws are at the head of this file.
     ///
     /// Errors: a width is not positive; elements do not pack into wide ones: a stride or an extent
     /// does not divide ([`LayoutError::NotDivisible`], numbers in elements of `g` bits), a mode
-    /// runs backwards within a wide element ([`LayoutError::Negative`]), too few lie side by side
-    /// for a wide one ([`LayoutError::Apart`]), or modes overlap within one; it is not known
-    /// whether they do ([`LayoutError::Open`]); a number does not fit.
+    /// runs backwards within a wide element ([`LayoutError::Negative`]), too few are contiguous for
+    /// a wide one ([`LayoutError::Apart`]), or modes overlap within one; it is not known whether
+    /// they do ([`LayoutError::Open`]); a number does not fit.
     ///
     /// ```
     /// use tilewright_layout::Layout;
@@ -171,11 +172,11 @@ impl<N: Extent> Layout<N> {
     }
 
     /// The largest `n` such that the coalesced layout recasts exactly to elements `n` times as wide
-    /// (CuTe `max_alignment`): this many elements, aligned, always lie together and can move as
-    /// one.
+    /// (CuTe `max_alignment`): every aligned group of this many elements is contiguous, so that one
+    /// load or store can move it.
     ///
-    /// Of numbers that are not known, it is the largest for which the facts show this for every
-    /// admissible value; for single values a larger one may exist.
+    /// With numbers that are not known, it is the largest `n` for which the facts prove this for
+    /// every admissible value; for particular values a larger `n` may exist.
     ///
     /// ```
     /// use tilewright_layout::Layout;
@@ -194,11 +195,12 @@ impl<N: Extent> Layout<N> {
         self.alignment_within(&N::zero())
     }
 
-    /// The largest such `n` that divides `whole`; 0 is divided by all.
+    /// The largest such `n` that divides `whole`; every `n` divides 0.
     pub(crate) fn alignment_within(&self, whole: &N) -> N {
-        // The boxes of the law are made of whole leaves, in the order of their strides, and a
-        // divisor of one more; every other stride must be a multiple of their product. A next box
-        // would need more of the same, so the first leaf that is not whole ends it.
+        // The box of the law consists of whole leaves, in the order of their strides, and of a
+        // divisor of one more leaf. Every other stride must be a multiple of their product. A
+        // larger box would consist of the same leaves and more, so the first leaf that is not whole
+        // ends it.
         let Some(mut leaves) = crate::algebra::coalesce::coalesced(self.leaves()) else { return N::one() };
         leaves.retain(|leaf| !leaf.stride.is_zero().proved());
         let mut n = N::one();
@@ -241,7 +243,7 @@ fn widen<N: Extent>(leaf: &Leaf<N>, n: &N) -> Result<Leaf<N>, LayoutError> {
     if stride.is_zero() == Truth::Open {
         return Err(LayoutError::open(OP, Condition::Less, &N::zero(), stride));
     }
-    // The least number has no magnitude, but is wide enough.
+    // `i64::MIN` has no magnitude in i64, but it is large enough here.
     let wide = match negative {
         true => N::zero().minus(n).is_some_and(|end| end.less(stride).refuted()),
         false => stride.less(n).refuted(),
@@ -265,23 +267,23 @@ fn widen<N: Extent>(leaf: &Leaf<N>, n: &N) -> Result<Leaf<N>, LayoutError> {
     Ok(Leaf { extent, stride: stride.fits_as::<N>(OP)? })
 }
 
-/// How cutting changed the profile.
+/// How narrowing changed the profile.
 enum ProfileCut {
     Kept,
-    /// This leaf became two.
+    /// The leaf with this index became two leaves.
     Pair(usize),
-    /// The layout had no leaf; now it has one.
+    /// The layout had no leaf and now has one.
     Added,
 }
 
-/// The leaves of a layout with elements cut into parts.
+/// The leaves of a layout whose elements were cut into parts.
 struct CutLeaves<N: Extent> {
     leaves: Leaves<Leaf<N>>,
     run: ProfileCut,
 }
 
 impl<N: Extent> CutLeaves<N> {
-    /// The path of a leaf, in the layout as it was before it was cut.
+    /// The path of a leaf in the layout before it was cut.
     fn path(&self, profile: &Profile, leaf: usize) -> crate::Path {
         match self.run {
             ProfileCut::Pair(pair) if leaf > pair => profile.path(leaf - 1),
@@ -291,7 +293,7 @@ impl<N: Extent> CutLeaves<N> {
     }
 }
 
-/// Narrows by `r`; `None` when a number does not fit.
+/// Narrows by `r`; None if a number is not representable.
 fn cut<N: Extent>(leaves: &[Leaf<N>], r: i64) -> Option<CutLeaves<N>> {
     let canonical = |leaf: &Leaf<N>| match leaf.extent.is_one().proved() {
         true => Leaf { extent: N::one(), stride: N::zero() },
@@ -322,8 +324,8 @@ fn cut<N: Extent>(leaves: &[Leaf<N>], r: i64) -> Option<CutLeaves<N>> {
     Some(CutLeaves { leaves: out, run })
 }
 
-/// The leaf into which the parts of an element go. Any would do: this one keeps the profile, or is
-/// the first that moves.
+/// The leaf that receives the parts of an element: one that keeps the profile, or the first of
+/// nonzero stride. Any leaf would satisfy the law.
 fn run_leaf<N: Extent>(leaves: &[Leaf<N>]) -> Option<usize> {
     let one = |leaf: &Leaf<N>| leaf.extent.is_one().proved();
     let contiguous = leaves.iter().position(|leaf| !one(leaf) && leaf.stride.same(&N::one()).proved());
@@ -332,10 +334,10 @@ fn run_leaf<N: Extent>(leaves: &[Leaf<N>]) -> Option<usize> {
     contiguous.or_else(single).or_else(moving).or(if leaves.is_empty() { None } else { Some(0) })
 }
 
-/// The mode of a wide element at 0: extent, stride, leaf.
+/// A mode of the wide element at 0: extent, stride, leaf.
 type Inside = (i64, i64, usize);
 
-/// Widens by `n`, or says why the elements do not pack.
+/// Widens by `n`, or returns the reason why the elements do not pack.
 fn pack<N: Extent>(profile: &Profile, parts: &CutLeaves<N>, n: i64) -> Result<Leaves<Leaf<N>>, LayoutError> {
     let uneven =
         |leaf, value, divisor| LayoutError::NotDivisible { op: OP, path: parts.path(profile, leaf), value, divisor };
@@ -352,7 +354,7 @@ fn pack<N: Extent>(profile: &Profile, parts: &CutLeaves<N>, n: i64) -> Result<Le
             return Err(LayoutError::open(OP, Condition::Divides, &wide, &leaf.stride));
         };
         if stride < 0 || n % stride != 0 {
-            // Where the leaf has one position, its stride does not matter.
+            // If the leaf has one position, its stride does not matter.
             return Err(match N::one().less(&leaf.extent) {
                 Truth::Proved if stride < 0 => {
                     LayoutError::Negative { op: OP, path: parts.path(profile, position), stride }
@@ -393,7 +395,7 @@ fn pack<N: Extent>(profile: &Profile, parts: &CutLeaves<N>, n: i64) -> Result<Le
             let outer = (parts.path(profile, position), part, stride);
             return Err(LayoutError::Overlap(Box::new(Chain { op: OP, inner, covered, outer })));
         }
-        // At most n: the part is at most n / stride.
+        // The product is at most n, because the part is at most n / stride.
         covered *= part;
         last = Some(mode);
     }

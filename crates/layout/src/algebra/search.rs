@@ -1,9 +1,9 @@
 //! Searches for inverses where no closed form is known: layouts with overlapping, mixed or
 //! indivisible strides.
 //!
-//! Law of both: a result satisfies the law of its operation at every index, because each step is
-//! checked against it; and when a search ends before its limit, nothing better (right), or nothing
-//! at all (left), exists among the layouts it describes.
+//! Law of both searches: a result satisfies the law of its operation at every index, because each
+//! step is checked against it. If the search for a right inverse ends before its limit, no longer
+//! one exists; if the search for a left inverse does so without a result, none exists.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -19,10 +19,11 @@ use crate::value::layout::{Layout, Leaf, index_steps};
 use crate::value::number::Extent;
 use crate::value::tree::{Leaves, Tree};
 
-/// The largest layout whose table of values a search writes down.
+/// The largest size of a layout for which a search tabulates the values.
 pub(crate) const MAX_TABLE: i64 = 1 << 16;
 
-/// A mode as numbers: extent, stride, and the distance between the indices of two neighbours.
+/// A mode with known numbers: extent, stride, and the difference between the indices of neighbours
+/// along it.
 #[derive(Clone, Copy)]
 struct SearchedMode {
     extent: i64,
@@ -47,27 +48,27 @@ fn to_layout<N: Extent>(modes: impl Iterator<Item = (i64, i64)>) -> Result<Layou
     Layout::flat(leaves)
 }
 
-/// What a search for a right inverse has found.
+/// The result of a search for a right inverse.
 pub(crate) struct Found<N: Extent> {
-    /// A right inverse of more indices than were covered before; none if it met none.
+    /// A right inverse of more indices than were covered before; None if the search found none.
     pub(crate) longer: Option<Layout<N>>,
-    /// Whether it ended before its limits, so that there is none longer still, or none longer than
-    /// was asked for.
+    /// Whether the search ended before its limits, so that no longer right inverse exists, or none
+    /// longer than requested.
     pub(crate) complete: bool,
 }
 
-/// Searches for a right inverse of more than `covered` indices; one of `most` is long enough.
+/// Searches for a right inverse of more than `covered` indices; the search stops at `most`.
 ///
-/// A right inverse of `w` indices is extended by a mode `r:e` exactly when `e` is an index of
-/// offset `w` and `L` still adds up. Every layout can be split until its extents are prime, and a
+/// A mode `r:e` extends a right inverse of `w` indices exactly when `e` is an index of offset `w`
+/// and `L` is additive over the modes. Every layout can be split until its extents are prime, and a
 /// part of a right inverse that ends at a running product is one too, so trying all prime `r` and
-/// all `e` reaches the largest. All candidates share one limit of work, the compositions that test
-/// them included.
+/// all `e` reaches the largest. One work limit covers all candidates and the compositions that test
+/// them.
 pub(crate) fn right_inverse<N: Extent>(layout: &Layout<N>, covered: &N, most: i64) -> Found<N> {
     try_right_inverse(layout, covered, most).unwrap_or(Found { longer: None, complete: false })
 }
 
-/// As [`right_inverse`]; none if a number is not known, or does not fit.
+/// As [`right_inverse`]; None if a number is not known or not representable.
 fn try_right_inverse<N: Extent>(layout: &Layout<N>, covered: &N, most: i64) -> Option<Found<N>> {
     let modes = modes(layout)?;
     let size: i64 = modes.iter().try_fold(1_i64, |size, mode| size.checked_mul(mode.extent))?;
@@ -77,7 +78,7 @@ fn try_right_inverse<N: Extent>(layout: &Layout<N>, covered: &N, most: i64) -> O
     let mut by_size = modes;
     by_size.sort_by_key(|mode| core::cmp::Reverse(mode.stride.unsigned_abs()));
     let greatest = reach(&by_size)?.1;
-    // Every offset is a multiple of what divides all strides.
+    // Every offset is a multiple of the common divisor of all strides.
     let common = by_size.iter().fold(0_i64, |common, mode| common.shared_divisor(&mode.stride));
     let most = if common == 1 { most } else { 1 };
     let mut search = Right {
@@ -103,12 +104,13 @@ fn try_right_inverse<N: Extent>(layout: &Layout<N>, covered: &N, most: i64) -> O
 
 struct Right {
     outer: Outer<i64>,
-    /// The modes, largest stride first. Those of stride 0 count too: a carry may pass through one.
+    /// The modes, largest stride first. Modes of stride 0 are included, because a carry may pass
+    /// through one.
     modes: Vec<SearchedMode>,
     size: i64,
     bound: i64,
     left: usize,
-    /// Whether no limit has cut anything off.
+    /// Whether no limit has cut off a branch of the search.
     complete: bool,
     leaves: Leaves<Leaf>,
     best: (i64, Option<Leaves<Leaf>>),
@@ -144,7 +146,8 @@ impl Right {
         }
     }
 
-    /// Whether the candidate stays within the layout and gives back every offset below `covered`.
+    /// Whether the candidate stays within the layout and is a right inverse for every offset below
+    /// `covered`.
     fn fits(&mut self, covered: i64) -> bool {
         let reach = self
             .leaves
@@ -167,7 +170,7 @@ impl Right {
 
     /// All indices whose offset is `offset`: appended to `found`, each with `index` added.
     ///
-    /// The offset of what is left may lie outside 64 bits, although that of every index is within.
+    /// The remaining offset may exceed 64 bits, although the offset of every index fits.
     fn indices(&mut self, mode: usize, offset: Wide, index: i64, found: &mut Vec<i64>) {
         let Some((current, rest)) = self.modes.get(mode..).and_then(<[SearchedMode]>::split_first) else {
             if offset == 0 {
@@ -187,8 +190,8 @@ impl Right {
                 return;
             }
             let remaining = offset - digit * stride;
-            // Strides of one sign bound the digit from one side: skip to the first that can do,
-            // stop after the last.
+            // If all strides have one sign, they bound the digit from one side: start at the first
+            // digit that is possible, stop after the last.
             if remaining >= least && remaining <= greatest {
                 self.indices(mode + 1, remaining, index + digit as i64 * step, found);
             } else if (stride >= 0 && remaining < least) || (stride <= 0 && remaining > greatest) {
@@ -202,7 +205,7 @@ impl Right {
     }
 }
 
-/// The least and the largest offset of some modes.
+/// The least and the greatest offset of some modes.
 fn reach(modes: &[SearchedMode]) -> Option<(i64, i64)> {
     modes.iter().try_fold((0_i64, 0_i64), |(least, greatest), mode| {
         let reach = (mode.extent - 1).checked_mul(mode.stride)?;
@@ -217,8 +220,8 @@ fn primes() -> impl Iterator<Item = i64> {
 /// A left inverse, or the reason that there is none.
 ///
 /// `R` is built from its innermost mode. At an offset `u` of the layout its value must be an index
-/// of `u`; since layouts mirror, `u` may be taken positive. A mode `r:f` whose `f` no offset fixes
-/// yet is kept open until one does.
+/// of `u`; since `R(-u) = -R(u)`, only positive `u` are considered. The value `f` of a mode `r:f`
+/// stays open until an offset determines it.
 pub(crate) fn left_inverse<N: Extent>(layout: &Layout<N>) -> Result<Layout<N>, LayoutError> {
     const OP: &str = "left_inverse";
     let undecided = || LayoutError::Undecided { op: OP, limit: MAX_CANDIDATES };
@@ -255,8 +258,8 @@ pub(crate) fn left_inverse<N: Extent>(layout: &Layout<N>) -> Result<Layout<N>, L
     }
 }
 
-/// A layout that has at each offset, in increasing order above 0, one of the numbers that stand
-/// with it, each below `size` in magnitude; none if the search comes to none.
+/// A layout whose value at each of the offsets, in increasing order above 0, is one of the numbers
+/// listed with that offset, each below `size` in magnitude; None if the search finds none.
 pub(crate) fn through(points: Vec<(i64, Vec<i64>)>, size: i64) -> Option<Layout> {
     let mut search = Left::new(points, size);
     match search.grow(1, 0) {
@@ -271,8 +274,8 @@ enum SearchStep {
     Failed,
 }
 
-/// A mode of the candidate: it begins at offset `begin`; its value is open until an offset fixes
-/// it.
+/// A mode of the candidate. It begins at offset `begin`; its value is open until an offset
+/// determines it.
 struct CandidateMode {
     begin: i64,
     extent: i64,
@@ -285,7 +288,7 @@ struct Left {
     last: i64,
     size: i64,
     left: usize,
-    /// What may still be done to look at candidates.
+    /// The remaining work limit.
     work: Work,
     modes: Vec<CandidateMode>,
     /// Offsets that depend on more than one open value.
@@ -304,18 +307,19 @@ impl Left {
         self.modes.iter().map(|mode| (mode.extent, mode.value.unwrap_or(0)))
     }
 
-    /// Whether a limit is reached, or an interrupt requested: what is then not found may exist.
+    /// Whether a limit is reached or an interrupt was requested: a result that was not found may
+    /// exist.
     fn has_ended(&self) -> bool {
         self.left == 0 || self.work.is_spent()
     }
 
-    /// Adds modes that begin at `begin`; the points below number `placed` hold.
+    /// Adds modes that begin at `begin`; the points before number `placed` are satisfied.
     fn grow(&mut self, begin: i64, placed: usize) -> SearchStep {
         if placed == self.points.len() {
             return self.settle();
         }
         let most = (self.last / begin).saturating_add(1);
-        // A longer mode that fails at a point fails there for every length that includes it.
+        // If a mode fails at a point, every longer mode that includes the point fails.
         let mut extent = most;
         while extent > 1 {
             if self.has_ended() {
@@ -334,8 +338,8 @@ impl Left {
 
     /// Places the points from number `next` up to number `end`, then grows further.
     ///
-    /// Only a choice calls itself again, and it fixes the value of a mode: so the depth is at most
-    /// twice the number of modes.
+    /// The recursion happens only at a choice, which determines the value of a mode; so its depth
+    /// is at most twice the number of modes.
     fn place(&mut self, mut next: usize, end: usize, begin: i64, extent: i64) -> SearchStep {
         let waiting = self.waiting.len();
         let step = loop {
@@ -395,7 +399,7 @@ impl Left {
         SearchStep::Failed
     }
 
-    /// Fixes the values that are still open, through the points that wait for them.
+    /// Determines the values that are still open, from the points that depend on them.
     fn settle(&mut self) -> SearchStep {
         let waiting: Vec<usize> = self.waiting.clone();
         for point in waiting {
@@ -423,8 +427,8 @@ impl Left {
         SearchStep::Done
     }
 
-    /// Whether no waiting point is violated: neither one whose values are all fixed, nor one that
-    /// leaves no value for the last.
+    /// Whether no waiting point is violated: neither a point whose values are all determined, nor
+    /// one that leaves no value for its last open mode.
     fn consistent(&self) -> bool {
         self.waiting.iter().all(|point| {
             if self.work.is_spent() {
@@ -445,12 +449,12 @@ impl Left {
 
     fn allows(&self, point: usize, index: Wide) -> bool {
         let indices = self.points.get(point).map_or(&[][..], |(_, indices)| indices);
-        // What cannot be spent ends the search at its next step.
+        // If the work limit is exceeded here, the search ends at its next step.
         let _ = self.work.spend(indices.len() / 8);
         i64::try_from(index).is_ok_and(|index| indices.contains(&index))
     }
 
-    /// What the fixed modes give at a point, and the open ones with their digits there.
+    /// The value of the determined modes at a point, and the open modes with their digits there.
     ///
     /// The digits add up to less than 2^63, so the sum of their products is below 2^126.
     fn known(&self, point: usize) -> (Wide, Vec<(usize, i64)>) {

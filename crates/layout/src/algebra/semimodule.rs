@@ -1,10 +1,10 @@
-//! The algebra is generic: on strides that are pairs of integers it is what it is on each
-//! component, together.
+//! Tests that the algebra is generic: with pairs of integers as strides, each operation agrees with
+//! the same operation on each component.
 //!
-//! `Vector` is a kind of stride with the laws of a semimodule and nothing of its own. Every
-//! operation that takes any stride is compared with the two integer layouts of its components, at
-//! every index, on all layouts of a bounded set; and whether a composite or a sum exists, with the
-//! integer layout in which a pair `(x, y)` is the number `x + K*y`, for a `K` beyond every `x`.
+//! `Vector` is a kind of stride that has only the laws of a semimodule. On all layouts of a bounded
+//! set, every generic operation is compared at every index with the operation on the two integer
+//! layouts of the components. Whether a composite or a sum exists is compared with the integer
+//! layout in which the pair `(x, y)` is the number `x + K*y`, for a `K` greater than every `x`.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -19,7 +19,7 @@ use crate::{Coord, Layout, LayoutError, Leaf, Profile, Slot, Stride, Tiler, Tree
 #[path = "../../tests/oracle/mod.rs"]
 mod oracle;
 
-/// A step in the plane.
+/// A stride in the plane: a pair of integers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct Vector(i64, i64);
 
@@ -59,7 +59,7 @@ impl StrideKind for Vector {
     }
 }
 
-/// Beyond every first component that occurs.
+/// Greater than every first component that occurs.
 const K: i64 = 1_000_003;
 
 fn code(v: Vector) -> i64 {

@@ -5,9 +5,9 @@
 //!
 //! A coalesced layout of `n` indices changes step after every `p` indices, for `p` in its chain of
 //! running products below `n` (see (1) in [`crate::algebra::compose`]); so their sum changes step
-//! at the union of both chains, except at a common `p` where the two changes cancel. Let
-//! `p_1 < .. < p_m` be what is left. A layout with these changes exists if and only if each divides
-//! the next and the last divides `n`: the first mode must end at `p_1`, and if `p` is the least one
+//! at the union of both chains, except at a common `p` where the two changes cancel. Let `p_1 < ..
+//! < p_m` be the remaining ones. A layout with these changes exists if and only if each divides the
+//! next and the last divides `n`: the first mode must end at `p_1`, and if `p` is the least one
 //! that `p_1` does not divide, the change at `p` falls inside a block of `p_1` indices and is the
 //! only one there, so that this block differs from the first; go on above `p_1`.
 
@@ -39,7 +39,7 @@ impl<D: Stride> Layout<D> {
     }
 }
 
-/// The sum where counts act as integers do.
+/// The sum, for strides that are multiplied and compared as integers are.
 pub(crate) fn add_integers<D: Stride>(x: &Layout<D>, y: &Layout<D>) -> Result<Layout<D>, LayoutError> {
     let size = x.size();
     if !size.same(&y.size()).proved() {
@@ -73,13 +73,13 @@ pub(crate) fn add_integers<D: Stride>(x: &Layout<D>, y: &Layout<D>) -> Result<La
     }
     let sum = Layout::flat(leaves)?;
     match D::clash(sum.leaves()) {
-        // Strides of different modes, which only merge now.
+        // The strides are in different modes and coalesce only now.
         Some(_) => Layout::from_tree(sum.tree().clone()),
         None => Ok(sum),
     }
 }
 
-/// The increasing list of periods after which the sum changes its stride.
+/// The increasing list of indices after which the sum changes its step.
 fn common_changes<D: Stride>(a: &[Leaf<D>], b: &[Leaf<D>]) -> Result<SmallVec<[D::Extent; 8]>, LayoutError> {
     let (mut changes, mut x, mut y) = (SmallVec::new(), Changes::new(a), Changes::new(b));
     loop {
@@ -117,10 +117,10 @@ fn common_changes<D: Stride>(a: &[Leaf<D>], b: &[Leaf<D>]) -> Result<SmallVec<[D
     }
 }
 
-/// Walks along the changes of one layout.
+/// An iterator over the changes of step of one layout.
 struct Changes<'a, D: Stride> {
     modes: &'a [Leaf<D>],
-    /// Where the first of `modes` begins.
+    /// The index at which the first of `modes` begins.
     begin: D::Extent,
 }
 
@@ -129,7 +129,7 @@ impl<'a, D: Stride> Changes<'a, D> {
         Changes { modes, begin: D::Extent::one() }
     }
 
-    /// The next change, `Some(None)` when the last mode is reached.
+    /// The index of the next change; `Some(None)` in the last mode.
     fn end(&self) -> Option<Option<D::Extent>> {
         match self.modes {
             [first, _, ..] => Some(Some(self.begin.times(&first.extent)?)),
@@ -142,7 +142,7 @@ impl<'a, D: Stride> Changes<'a, D> {
         self.modes.get(1).map(|mode| mode.stride.clone())
     }
 
-    /// The value of that step without a change.
+    /// The step if there were no change.
     fn straight(&self) -> Option<D> {
         self.modes.first().and_then(|mode| mode.stride.times(&mode.extent))
     }

@@ -6,23 +6,23 @@
 //!
 //! *Where `a` (or `b`) is injective, this is the largest.* Then `R(i)` can only be the index at
 //! which `a` is `i`. Every common layout is a right inverse of `a`, so it agrees with the largest
-//! one, `A`, wherever it is defined: it is `A` cut short. A layout cut short is a layout exactly
-//! when the cut is after a multiple `q` of whole modes, `q` at most the extent of the next. How far
-//! `b` undoes a cut is read off the composition, coalesced: as far as its first mode reaches, if
-//! that has stride 1. Where a composition does not exist, a shorter cut may have one, and a shorter
-//! cut of what `b` undoes it undoes as well: so the longest is found by halving. Both hold within
-//! the limits of the searches: [`crate::limits::MAX_CANDIDATES`] for `A` and
-//! [`crate::limits::MAX_CASES`] for the composition.
+//! one, `A`, wherever it is defined: it is a prefix of `A`. A prefix of a layout is a layout
+//! exactly when it consists of whole modes and of the first `q` positions of the next mode. The
+//! coalesced composition of `b` with a prefix shows how much of it `b` inverts: the extent of its
+//! first mode, if that has stride 1. If a composition does not exist, one with a shorter prefix may
+//! exist; and `b` inverts every prefix of a prefix that it inverts. So the longest is found by
+//! bisection. Both hold within the limits of the searches: [`crate::limits::MAX_CANDIDATES`] for
+//! `A` and [`crate::limits::MAX_CASES`] for the composition.
 //!
-//! *Otherwise* an offset may be at several indices, and the two must choose the same one. Let `G`
-//! be the greatest common domain of the shapes; on it both layouts are linear mode by mode, with
-//! strides `d` and `d'`. With no value beyond `M` or `-M` and `K = 2*M + 1`, the layout of strides
-//! `d + K*(d - d')` has a value `i` in `0 ..= M` exactly where both layouts are `i`. So a right
-//! inverse of it, taken through `G` and cut, is common to both. The longest of the three results is
-//! returned; a longer common layout that runs across the modes of `G` may exist. This last way is
-//! taken with numbers that are known. With others, modes of `G` and diagonals of two of them are
-//! put together, as long as both layouts take the same steps in them; what results is returned
-//! where it is as long as a right inverse of one of the two can be.
+//! *Otherwise* several indices may have the same offset, and both layouts must use the same one.
+//! Let `G` be the greatest common domain of the shapes; on it both layouts are linear mode by mode,
+//! with strides `d` and `d'`. With no value beyond `M` or `-M` and `K = 2*M + 1`, the layout of
+//! strides `d + K*(d - d')` has a value `i` in `0 ..= M` exactly where both layouts are `i`. So a
+//! right inverse of it, composed with `G` and cut to a prefix, is common to both. The longest of
+//! the three results is returned; a longer common layout that steps across the modes of `G` may
+//! exist. This method needs known numbers. With numbers that are not known, the result consists of
+//! modes of `G`, and of diagonals of two of them, in which both layouts have the same step; it is
+//! returned if it is as long as a right inverse of one of the two can be.
 
 use alloc::vec::Vec;
 
@@ -42,12 +42,12 @@ const OP: &str = "max_common_layout";
 /// A layout of indices at which both layouts are 0, 1, 2, ..: the largest one, when one of them is
 /// injective (CuTe `max_common_layout`).
 ///
-/// It is flat, and `1:0` when the two have nothing but offset 0 in common. Beyond CuTe, it may go
-/// through several modes, and negative strides are right. Where neither is injective, or not known
-/// to be, the law holds all the same, but a larger layout may exist.
+/// The result is flat; it is `1:0` if the two have only offset 0 in common. Unlike in CuTe, it may
+/// step through several modes, and negative strides are handled. If neither layout is known to be
+/// injective, the law still holds, but a larger layout may exist.
 ///
-/// Errors: a number is not representable; how much they have in common depends on numbers that are
-/// not known ([`LayoutError::Open`]).
+/// Errors: a number is not representable; the result depends on numbers that are not known
+/// ([`LayoutError::Open`]).
 ///
 /// ```
 /// use tilewright_layout::Layout;
@@ -58,10 +58,10 @@ const OP: &str = "max_common_layout";
 ///     let (a, b): (Layout, Layout) = (a.parse().unwrap(), b.parse().unwrap());
 ///     max_common_layout(&a, &b).unwrap().to_string()
 /// };
-/// assert_eq!(common("(4,8):(8,1)", "(4,8):(16,1)"), "8:4"); // rows of eight in both
+/// assert_eq!(common("(4,8):(8,1)", "(4,8):(16,1)"), "8:4"); // both have contiguous rows of eight
 /// assert_eq!(common("(4,8):(1,4)", "(4,8):(8,1)"), "1:0");
 ///
-/// // A matrix, and the same with rows of more room than they need.
+/// // A matrix, and the same matrix with padded rows.
 /// let mut names = Declarations::new();
 /// names.gather("M,K").unwrap();
 /// let (a, b) = (names.layout("(M,K):(K,1)").unwrap(), names.layout("(M,K):(K+8,1)").unwrap());
@@ -83,7 +83,7 @@ pub fn max_common_layout<N: Extent>(a: &Layout<N>, b: &Layout<N>) -> Result<Layo
 /// As [`max_common_layout`], for two different layouts, by their right inverses.
 fn common<N: Extent>(a: &Layout<N>, b: &Layout<N>) -> Result<Layout<N>, LayoutError> {
     let work = Work::new();
-    // If injectivity is undecided, the slower method is right too.
+    // If injectivity is undecided, the slower method is correct, too.
     let (first, second) = (injective(a)?, injective(b)?);
     // A common layout is a right inverse of both, and no longer than both.
     let most = |layout: &Layout<N>| layout.size().known().unwrap_or(i64::MAX);
@@ -122,8 +122,8 @@ fn injective<N: Extent>(layout: &Layout<N>) -> Result<bool, LayoutError> {
     }
 }
 
-/// A common layout that is as long as a right inverse of one of the two can be, so that no longer
-/// one exists; otherwise the missing fact.
+/// Returns a common layout that is as long as a right inverse of one of the two can be, so that no
+/// longer one exists; otherwise the missing fact.
 fn as_long_as_any<N: Extent>(found: Layout<N>, a: &Layout<N>, b: &Layout<N>) -> Result<Layout<N>, LayoutError> {
     for layout in [a, b] {
         match right_inverse_within(layout, i64::MAX) {
@@ -159,8 +159,7 @@ pub fn max_common_vector<N: Extent>(a: &Layout<N>, b: &Layout<N>) -> Result<N, L
     Ok(max_common_layout(a, b)?.size())
 }
 
-/// The first `size` indices of whole modes of `r`, when they are those of a layout: `q` of the
-/// last.
+/// The first `size` indices of `r`: its first `whole` modes, and `q` positions of the next one.
 pub(crate) fn cut<N: Extent>(r: &Layout<N>, whole: usize, q: N) -> Result<Layout<N>, LayoutError> {
     let mut leaves: Leaves<Leaf<N>> = r.leaves().iter().take(whole + 1).cloned().collect();
     if q.is_one().proved() {
@@ -171,7 +170,7 @@ pub(crate) fn cut<N: Extent>(r: &Layout<N>, whole: usize, q: N) -> Result<Layout
     Layout::flat(leaves)
 }
 
-/// A layout that is asked repeatedly how much of a prefix it inverts.
+/// A layout, and whether its compositions with prefixes were all decided.
 struct Undoing<'a, N: Extent> {
     outer: Outer<N>,
     layout: &'a Layout<N>,
@@ -179,8 +178,8 @@ struct Undoing<'a, N: Extent> {
     exact: bool,
 }
 
-/// The number of first indices of `cut` that the layout inverts; None if the two have no
-/// composition.
+/// The number of first indices of `cut` that the layout inverts; None if the composition does not
+/// exist.
 fn undone<N: Extent>(by: &mut Undoing<'_, N>, cut: &Layout<N>) -> Result<Option<N>, LayoutError> {
     let within = cut.range().and_then(|range| stays_within(range, by.layout.size(), &[]));
     let composite = within.and_then(|()| compose_outer(&mut by.outer, cut)).and_then(|composite| composite.coalesce());
@@ -197,8 +196,8 @@ fn undone<N: Extent>(by: &mut Undoing<'_, N>, cut: &Layout<N>) -> Result<Option<
     let mut leaves = composite.leaves();
     while let Some((leaf, later)) = leaves.split_first() {
         leaves = later;
-        // Coalesced, so that contiguous modes are one; for sizes known at launch, if that can be
-        // proved.
+        // The composition is coalesced, so that contiguous modes are one mode; for sizes known at
+        // launch, if that can be proved.
         match leaf.stride.same(&covered) {
             Truth::Proved => covered = covered.times(&leaf.extent).fits_as::<N>(OP)?,
             _ if leaf.extent.is_one().proved() => {}
@@ -215,8 +214,8 @@ fn undone<N: Extent>(by: &mut Undoing<'_, N>, cut: &Layout<N>) -> Result<Option<
     Ok(Some(covered))
 }
 
-/// The longest cut of a right inverse that is one of `layout` too, and whether it surely is the
-/// longest.
+/// The longest prefix of a right inverse `r` that is also a right inverse of `layout`, and whether
+/// it is certainly the longest.
 fn longest_cut<N: Extent>(r: &Layout<N>, layout: &Layout<N>, work: &Work) -> Result<(Layout<N>, bool), LayoutError> {
     let mut by = Undoing { outer: Outer::blank(), layout, exact: true };
     by.outer.read(layout.leaves())?;
@@ -231,7 +230,7 @@ fn cut_undone<N: Extent>(r: &Layout<N>, by: &mut Undoing<'_, N>) -> Result<Layou
     let mut best = Layout::unit();
     let mut covered = N::one();
     for (whole, leaf) in r.leaves().iter().enumerate() {
-        // The whole mode first: most often it is all or nothing.
+        // The whole mode is tried first: usually it is inverted completely or not at all.
         let good = match undone(by, &cut(&r, whole, leaf.extent.clone())?)? {
             Some(count) => {
                 let (good, rest) = count.divide(&covered).fits_as::<N>(OP)?;
@@ -244,7 +243,7 @@ fn cut_undone<N: Extent>(r: &Layout<N>, by: &mut Undoing<'_, N>) -> Result<Layou
                 let Some(extent) = leaf.extent.known() else {
                     return Err(LayoutError::open(OP, Condition::Known, &leaf.extent, &N::zero()));
                 };
-                // Up to `good` it is undone, and from `bad` on it is not.
+                // A prefix of `good` positions is inverted, and one of `bad` is not.
                 let (mut good, mut bad) = (1, extent);
                 while bad - good > 1 {
                     let q = good + (bad - good) / 2;
@@ -262,7 +261,7 @@ fn cut_undone<N: Extent>(r: &Layout<N>, by: &mut Undoing<'_, N>) -> Result<Layou
             Truth::Proved => {}
             Truth::Refuted => break,
             Truth::Open => {
-                // The next mode may go on only where this one is whole.
+                // The next mode may follow only if this one is whole.
                 if whole + 1 < r.leaves().len() {
                     return Err(LayoutError::open(OP, Condition::Equal, &good, &leaf.extent));
                 }
@@ -273,16 +272,16 @@ fn cut_undone<N: Extent>(r: &Layout<N>, by: &mut Undoing<'_, N>) -> Result<Layou
     Ok(best)
 }
 
-/// A common layout of lines in the greatest common domain, where numbers are not known: modes of it
-/// in which both layouts take the same steps, and diagonals of two modes in which both do. No mode
-/// of the domain is in two lines.
+/// A common layout from lines in the greatest common domain, for numbers that are not known. A line
+/// is a mode of the domain in which both layouts have the same step, or a diagonal of two modes in
+/// which both have. No mode of the domain is in two lines.
 fn along_lines<N: Extent>(a: &Layout<N>, b: &Layout<N>) -> Result<Layout<N>, LayoutError> {
     let domain = greatest_common_domain(&a.shape(), &b.shape())?;
     let mut steps = Vec::new();
     for leaf in domain.leaves() {
         steps.push((leaf, a.eval(&leaf.stride)?, b.eval(&leaf.stride)?));
     }
-    // The modes of each line, what it is in the domain, and the step that both take.
+    // For each line: its modes, its layout in the domain, and the step of both layouts along it.
     let mut lines: Vec<(usize, usize, Leaf<N>, N)> = Vec::new();
     for (p, (first, d, e)) in steps.iter().enumerate() {
         if d.same(e).proved() {
@@ -314,7 +313,8 @@ fn along_lines<N: Extent>(a: &Layout<N>, b: &Layout<N>) -> Result<Layout<N>, Lay
     if leaves.is_empty() { Ok(Layout::unit()) } else { Layout::flat(leaves)?.coalesce() }
 }
 
-/// A common layout by the greatest common domain; None if a number is not known or does not fit.
+/// A common layout by the greatest common domain; None if a number is not known or not
+/// representable.
 fn joint<N: Extent>(a: &Layout<N>, b: &Layout<N>, work: &Work) -> Result<Option<Layout<N>>, LayoutError> {
     let known = |layout: &Layout<N>| {
         layout.leaves().iter().all(|leaf| leaf.extent.known().is_some() && leaf.stride.known().is_some())
@@ -338,8 +338,8 @@ fn joint<N: Extent>(a: &Layout<N>, b: &Layout<N>, work: &Work) -> Result<Option<
         leaves.push(Leaf { extent: leaf.extent.clone(), stride });
     }
     let Ok(inverse) = Layout::flat(leaves)?.right_inverse() else { return Ok(None) };
-    // If the indices in the domain do not compose to a layout of indices, there is no joint layout
-    // of this kind.
+    // If the composition of the domain with the indices does not exist, there is no common layout
+    // of this form.
     let Ok(indices) = domain.compose_within(&inverse) else { return Ok(None) };
     Ok(Some(longest_cut(&longest_cut(&indices, a, work)?.0, b, work)?.0))
 }

@@ -1,10 +1,10 @@
 //! The outer layout of a composition, and carries out of its modes.
 //!
-//! Law: with the modes, ends `P_k` and steps of [`crate::algebra::compose`], `A(i)` adds up
-//! `digit * D_k` over the digits of `i`, and goes on in steps of the last mode. The part of a step
+//! Law: with the modes, ends `P_k` and steps of [`crate::algebra::compose`], `A(i)` is the sum of
+//! `digit * D_k` over the digits of `i`; the last mode continues without end. The part of a step
 //! `e` at level `k` is `a_k = e mod P_k`, the value of its digits below the end of mode `k`. Runs
 //! `t_l : e_l` of one sign carry nowhere exactly when `sum (t_l - 1) * a_lk < P_k` for every `k`;
-//! so each level keeps that sum while the runs come one after another.
+//! so each level accumulates that sum over the runs.
 
 use core::mem::replace;
 
@@ -19,46 +19,47 @@ use crate::value::kind::ExtentKind;
 use crate::value::layout::Leaf;
 use crate::value::number::{Extent, Stride, Truth};
 
-/// The outer layout of a composition, as a function on all integers: `A(i)` adds up
-/// `digit * stride` over the levels and, for what is left of `i`, the step of the last mode.
+/// The outer layout of a composition, as a function on all integers: `A(i)` is the sum of `digit *
+/// stride` over the levels, plus the rest of `i` times the step of the last mode.
 pub(crate) struct Outer<D: Stride> {
-    /// The coalesced modes but the last.
+    /// The coalesced modes except the last.
     pub(crate) levels: ArrayVec<OuterLevel<D>, MAX_LEVELS>,
     /// The step of the last mode, which has no end.
     last: D,
-    /// The remaining work of its searches; only a carry that cancels needs a search.
+    /// The remaining work limit of its searches; only a carry that cancels needs a search.
     pub(crate) work: Work,
 }
 
-/// A mode of the outer layout that ends, and what is known about carries out of it.
+/// A mode of the outer layout except the last, and the sum from which carries out of it are
+/// decided.
 pub(crate) struct OuterLevel<D: Stride> {
     /// `M_k`
     pub(crate) extent: D::Extent,
     /// `D_k`
     pub(super) stride: D,
-    /// `P_k`: how many indices this mode and those before it cover.
+    /// `P_k`: the number of indices that this mode and those before it cover.
     pub(crate) end: D::Extent,
-    /// `a_k` of the run at hand: its step modulo `P_k`.
+    /// `a_k` of the current run: its step modulo `P_k`.
     pub(crate) part: D::Extent,
-    /// The sum of `(t_l - 1) * a_lk` over the runs so far, the one at hand included, as long as no
-    /// carry has set in.
+    /// The sum of `(t_l - 1) * a_lk` over the runs so far, the current one included, as long as no
+    /// carry has occurred.
     sum: D::Extent,
-    /// The same without the current run.
+    /// The same sum without the current run.
     before: D::Extent,
 }
 
-/// The most modes that the outer layout of a composition may have once it is coalesced. Sixty-two
-/// cover every size below 2^63.
+/// The largest number of modes of a coalesced outer layout. Sixty-two modes cover every size below
+/// 2^63.
 pub(crate) const MAX_LEVELS: usize = 64;
 
 impl<D: Stride> Outer<D> {
-    /// An outer layout that is about to be read.
+    /// An outer layout into which [`Outer::read`] writes.
     #[inline(always)]
     pub(crate) fn blank() -> Outer<D> {
         Outer { levels: ArrayVec::new(), last: D::zero(), work: Work::new() }
     }
 
-    /// Reads a layout.
+    /// Reads the modes of a layout.
     #[inline(always)]
     pub(crate) fn read(&mut self, leaves: &[Leaf<D>]) -> Result<(), LayoutError> {
         self.try_read(leaves).fits_as::<D::Extent>(OP)
@@ -80,7 +81,7 @@ impl<D: Stride> Outer<D> {
         Some(())
     }
 
-    /// The step of mode number `mode`.
+    /// The stride of mode number `mode`.
     pub(super) fn steps(&self, mode: usize) -> Option<&D> {
         match self.levels.get(mode) {
             Some(level) => Some(&level.stride),
@@ -88,12 +89,12 @@ impl<D: Stride> Outer<D> {
         }
     }
 
-    /// Takes up a run of `extent` steps of `step`, the last one number `last`, and gives `A(step)`
-    /// and whether no level carries with it. If so, its mode does not split here either: its own
+    /// Adds a run of `extent` steps of `step`, the last one number `last`. Returns `A(step)` and
+    /// whether no level carries. If none carries, the run does not split either, because its own
     /// part of a sum is no larger than the sum.
     ///
-    /// A run of one step is at 0 and its parts add nothing, whatever `A(step)` is; so it may be
-    /// taken for granted that there are more.
+    /// A run of extent 1 stays at 0 and adds nothing, whatever `A(step)` is; so the extent may be
+    /// assumed to be greater than 1.
     #[inline(always)]
     pub(super) fn walk(&mut self, step: &D::Extent, last: &D::Extent, extent: &D::Extent) -> Option<(D, bool)> {
         let (mut value, mut rest) = (D::zero(), step.clone());
@@ -111,28 +112,28 @@ impl<D: Stride> Outer<D> {
         Some((value, fits))
     }
 
-    /// The first level that carries, or may carry, if the run at hand makes `extent` steps, the
-    /// last one number `last`.
+    /// The first level that carries, or may carry, if the current run has extent `extent`, with the
+    /// last step number `last`.
     #[inline]
     pub(super) fn carrying(&mut self, last: &D::Extent, extent: &D::Extent) -> Option<usize> {
         self.levels.iter_mut().position(|level| !level.fits(last, extent))
     }
 
-    /// Forgets the run at hand.
+    /// Removes the current run from the sums.
     pub(super) fn forget_run(&mut self) {
         for level in &mut self.levels {
             level.sum = level.before.clone();
         }
     }
 
-    /// Forgets the runs so far.
+    /// Removes all runs from the sums.
     pub(super) fn restart(&mut self) {
         for level in &mut self.levels {
             level.sum = D::Extent::zero();
         }
     }
 
-    /// `A(step)` for a step of any sign, where A is a line.
+    /// `A(step)` for a step of any sign, if A has a single mode.
     #[inline]
     pub(super) fn straight(&self, step: &D::Extent) -> Option<D> {
         self.last.times(step)
@@ -153,8 +154,8 @@ impl<D: Stride> Outer<D> {
 }
 
 impl<D: Stride> OuterLevel<D> {
-    /// Adds the current run, whose part is known, with steps up to number `last`: whether they,
-    /// together with the previous runs, certainly stay below the end.
+    /// Adds the current run, whose part is known, with steps up to number `last`. Returns whether
+    /// all runs together certainly stay below the end.
     #[inline(always)]
     fn takes(&mut self, last: &D::Extent, extent: &D::Extent) -> bool {
         match last.times(&self.part).and_then(|reach| self.sum.plus(&reach)) {
@@ -169,8 +170,8 @@ impl<D: Stride> OuterLevel<D> {
         }
     }
 
-    /// The first step of the run that has been taken up, below `extent` and whatever the other runs
-    /// do, with which this level carries.
+    /// The first step of the current run, below `extent` and at any coordinate of the other runs,
+    /// at which this level carries.
     #[inline(always)]
     pub(super) fn carries(
         &self,
@@ -188,7 +189,7 @@ impl<D: Stride> OuterLevel<D> {
         self.end.divide_up(&self.part).map(Some).ok_or_else(overflow::<D::Extent>)
     }
 
-    /// The same with other steps of the added run.
+    /// Replaces the number of steps of the current run; returns the same as `takes`.
     #[inline(always)]
     fn fits(&mut self, last: &D::Extent, extent: &D::Extent) -> bool {
         match last.times(&self.part).and_then(|reach| self.before.plus(&reach)) {
@@ -201,7 +202,7 @@ impl<D: Stride> OuterLevel<D> {
     }
 }
 
-/// It is not known whether steps of a mode of B carry out of a mode of A at all.
+/// The error if it is not known whether steps of a mode of B carry out of a mode of A.
 #[cold]
 fn carrying_or_not<D: Stride>(level: &OuterLevel<D>, step: &D::Extent, extent: &D::Extent) -> LayoutError {
     let (zero, one) = (D::Extent::zero(), D::Extent::one());
@@ -211,7 +212,7 @@ fn carrying_or_not<D: Stride>(level: &OuterLevel<D>, step: &D::Extent, extent: &
     {
         return LayoutError::open(OP, Condition::Less, &reach, &level.end);
     }
-    // Most often it is not known whether the mode of A has more than one position.
+    // The usual reason is that the mode of A may have only one position.
     match (one.less(&level.extent), step.less(&level.end)) {
         (Truth::Open, _) => LayoutError::open(OP, Condition::Less, &one, &level.extent),
         (_, Truth::Open) => LayoutError::open(OP, Condition::Less, step, &level.end),

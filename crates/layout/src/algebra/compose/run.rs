@@ -2,8 +2,8 @@
 //!
 //! Law: any layout with the function of one mode `s:d` of B after A has as first extent, coalesced,
 //! the first `p` with `A(p*d) != p * A(d)`, or `s` when there is none; so `p` divides `s`, or no
-//! composite exists, and the mode goes on as `s/p : p*d`. Nothing can happen before the first carry
-//! ([`crate::algebra::compose`], (1)), which breaks the run there unless several carries cancel.
+//! composite exists, and the mode goes on as `s/p : p*d`. Before the first carry `A` is linear
+//! ([`crate::algebra::compose`], (1)). The first carry ends the run, unless several carries cancel.
 
 use alloc::boxed::Box;
 
@@ -25,8 +25,8 @@ pub(crate) struct LinearPiece<N> {
     pub(crate) negative: bool,
 }
 
-/// The extent of the first run of `extent:step`, the rest of mode `number` of B; then the extent of
-/// what remains, which is 1 at the end.
+/// The extent of the first run of `extent:step`, which is the rest of mode `number` of B; and the
+/// extent that remains after the run, which is 1 at the end.
 #[inline(always)]
 pub(super) fn first_run<D: Stride>(
     outer: &Outer<D>,
@@ -51,11 +51,12 @@ pub(super) fn first_run<D: Stride>(
     Ok((run, quotient))
 }
 
-/// If it is not known whether a step stays below the end of a mode of A: the run up to that end,
-/// the remaining extent, and the value of a step, provided that the step divides the end. If the
-/// step is the end, the run has one position, and its value is not observed.
+/// The run for the case that it is not known whether a step stays below the end of a mode of A,
+/// provided that the step divides the end: the run up to that end, the remaining extent, and the
+/// value of a step. If the step equals the end, the run has one position, and its value is not
+/// observed.
 ///
-/// Errors: `refusal`, where it has another reason, or no step divides an end.
+/// Errors: `refusal`, if its reason is another one or the step divides no end.
 #[cold]
 pub(super) fn run_to_end<D: Stride>(
     outer: &mut Outer<D>,
@@ -93,7 +94,7 @@ fn dividing_run<D: Stride>(
     None
 }
 
-/// Splits mode number `number` of B into runs, and passes on each.
+/// Splits mode number `number` of B into runs and passes on each run.
 pub(crate) fn split_mode<D: Stride>(
     outer: &mut Outer<D>,
     b: TreeRef<'_, Leaf<D::Extent>>,
@@ -119,11 +120,11 @@ pub(crate) fn split_mode<D: Stride>(
     }
 }
 
-/// The first index within a mode at which a carry sets in.
+/// The first index within a mode at which a level carries.
 struct FirstCarry<N> {
     at: N,
     level: usize,
-    /// Whether it is the only one there, so that it cannot be cancelled.
+    /// Whether only one level carries there, so that the carry cannot cancel.
     alone: bool,
 }
 
@@ -168,7 +169,7 @@ fn uneven<D: Stride>(
     if let (Some(broken), Some(next)) = (broken, outer.steps(level + 1))
         && !broken.stride.continues(&broken.extent, next).refuted()
     {
-        // For some values the modes of A merge here, and nothing breaks.
+        // For some values of the parameters the modes of A merge here, and the run does not end.
         let Some(end) = broken.stride.times(&broken.extent) else { return D::Extent::overflow(OP) };
         return LayoutError::Open { op: OP, question: Box::new(Question::plain(Condition::Equal, &end, next)) };
     }
@@ -177,7 +178,7 @@ fn uneven<D: Stride>(
             let uneven = Uneven { mode, left, run, stride, mode_of_a: level, extent_of_a };
             LayoutError::Uneven(Box::new(uneven))
         }
-        // Either the runs divide the mode, or it stays below the end.
+        // The condition is that the run divides the mode or that the mode stays below the end.
         (_, Some(_), ..) => LayoutError::open(OP, Condition::Divides, &run.extent, &left),
         _ => match broken.and_then(|level| Some((left.minus(&D::Extent::one())?.times(&level.part)?, &level.end))) {
             Some((reach, end)) => LayoutError::open(OP, Condition::Less, &reach, end),
@@ -186,7 +187,7 @@ fn uneven<D: Stride>(
     }
 }
 
-/// Mode number `number` of B, as an error shows it.
+/// Mode number `number` of B, as error messages show it.
 fn b_mode<N: Extent>(b: TreeRef<'_, Leaf<N>>, number: usize) -> Option<BMode> {
     let leaf = b.leaves.get(number)?;
     Some(BMode { path: b.profile.path(number), extent: leaf.extent.known()?, stride: leaf.stride.known()? })
