@@ -1,9 +1,9 @@
-//! Layouts, tuples and tilers whose kind of numbers is known only as the program runs.
+//! Layouts, tuples and tilers whose kind of numbers is known only at run time.
 //!
-//! Law: an operation on an [`AnyLayout`] is that of the layout that it holds, and nothing is
-//! computed in another way. A result has the **least kind** that holds it; operands of several
-//! kinds are taken to the least kind that holds them all ([`Kind::join`]), and a kind that does not
-//! have the operation refuses ([`LayoutError::Kind`]).
+//! Law: an operation on an [`AnyLayout`] is the operation on the layout that it contains. A result
+//! has the **least kind** that can represent it. Operands of different kinds are converted to the
+//! least kind that can represent them all ([`Kind::join`]). A kind that does not have the operation
+//! refuses ([`LayoutError::Kind`]).
 //!
 //! | kind | extents | strides | layout |
 //! |---|---|---|---|
@@ -15,16 +15,17 @@
 //! | composed, known at launch | [`Expr`] | | `S<3,0,3> o 0 o (8,M):(M,1)` |
 //! | composed of coordinates | [`Expr`] | | `(4,5):(1,4) o (0,0) o (2,3):(1@0,1@1)` |
 //!
-//! An expression that is known is an integer; a coordinate in a codomain that is no tuple is a
-//! number; XOR strides that are all 0 are integers; a composed layout whose map keeps every offset
-//! is the layout that it is composed with. XOR steps mix with no other; 0 is a step of every kind.
+//! Conversions to the least kind: an expression whose value is known becomes an integer; a
+//! coordinate in a codomain that is not a tuple becomes a number; XOR strides that are all 0 become
+//! integers; a composed layout whose outer map is the identity becomes its inner layout. XOR steps
+//! cannot be combined with other steps; 0 is a step of every kind.
 //!
-//! A new kind is a row of [`with_layout!`](crate::with_layout), of `convert`, and of
+//! To add a kind, add a row to [`with_layout!`](crate::with_layout), to `convert`, and to
 //! [`Kind::join`].
 //!
 //! * `convert`: from one kind of number to another
 //! * `kind`: the kinds and their joins
-//! * `layout`: what all kinds have in common
+//! * `layout`: operations that all kinds have
 //! * `tree`, `coordinate`, `tiler`: tuples, coordinates and tilers of any kind
 //! * `combine`: composition, division, product
 //! * `algebra`, `predicate`, `place`, `width`: the other operations
@@ -63,8 +64,8 @@ pub type CoordinateStep = Coordinate<Expr>;
 /// A layout of any kind: with integer strides, numbers known at launch, coordinate or XOR steps, or
 /// composed of several maps.
 ///
-/// Made with `From` it has the least kind that holds it, and so has every result;
-/// [`with_layout!`](crate::with_layout) looks inside.
+/// A value made with `From` has the least kind that can represent it, and so has every result. The
+/// macro [`with_layout!`](crate::with_layout) accesses the contained layout.
 ///
 /// ```
 /// use tilewright_layout::AnyLayout;
@@ -91,16 +92,17 @@ pub enum AnyLayout {
     Coordinate(Box<Layout<CoordinateStep>>),
     /// A layout whose value is an XOR of steps: `(8,8):(^1,^9)`.
     Xor(Layout<Xor>),
-    /// A layout seen through a swizzle or another map: `S<3,4,3> o 0 o (8,64):(64,1)`.
+    /// A layout whose offsets a swizzle or another map changes: `S<3,4,3> o 0 o (8,64):(64,1)`.
     Composed(Box<Composed>),
-    /// The same with sizes known at launch: `(M,8):(8,1) o K o 4:1`.
+    /// A composed layout with sizes known at launch: `(M,8):(8,1) o K o 4:1`.
     LaunchComposed(Box<Composed<Expr>>),
-    /// A map seen through coordinates: `(4,5):(1,4) o (0,0) o (2,3):(1@0,1@1)`.
+    /// A map of coordinates, given by an inner coordinate layout: `(4,5):(1,4) o (0,0) o
+    /// (2,3):(1@0,1@1)`.
     CoordinateComposed(Box<Composed<CoordinateStep>>),
 }
 
-/// The value of an expression for the layout in an [`AnyLayout`], for every kind: the only list of
-/// the kinds.
+/// Evaluates an expression for the layout in an [`AnyLayout`], whatever its kind. This macro has
+/// the only list of the kinds.
 ///
 /// ```
 /// use tilewright_layout::{AnyLayout, with_layout};
@@ -123,7 +125,8 @@ macro_rules! with_layout {
     };
 }
 
-/// Methods of a type of any kind that delegate to its contents: `$each!` matches on the kind.
+/// Methods of a type of any kind that call the method of its contents; `$each!` matches on the
+/// kind.
 macro_rules! of_every_kind {
     ($Any:ident, $each:ident: $($(#[$about:meta])* $name:ident($($argument:ident: $kind:ty),*);)*) => {
         impl $Any {
@@ -138,7 +141,7 @@ macro_rules! of_every_kind {
 }
 use of_every_kind;
 
-/// The parameters of a type of any kind, of which only some kinds have any.
+/// The methods about parameters of a type of any kind; only some kinds have parameters.
 macro_rules! with_parameters {
     ($(#[$example:meta])* $Any:ident: $($open:ident),+; $($known:ident),+) => {
         impl $Any {
@@ -150,7 +153,7 @@ macro_rules! with_parameters {
                 }
             }
 
-            /// The same with numbers substituted for the given parameters.
+            /// Replaces the given parameters by numbers.
             ///
             /// Errors: as [`Symbolic::substitute`].
             $(#[$example])*
@@ -165,8 +168,8 @@ macro_rules! with_parameters {
 }
 use with_parameters;
 
-/// The value of an expression for two layouts taken to the kind in which they meet; composed ones
-/// are refused.
+/// Evaluates an expression for two layouts after converting both to the join of their kinds;
+/// composed layouts are refused.
 macro_rules! paired {
     ($op:expr, $a:expr, $b:expr, ($x:ident, $y:ident) => $result:expr) => {{
         let (a, b, op): (&AnyLayout, &AnyLayout, &'static str) = ($a, $b, $op);
@@ -197,7 +200,7 @@ macro_rules! paired {
 }
 use paired;
 
-/// The refusal of two layouts that do not meet, or of a composed one.
+/// The refusal of two layouts whose kinds have no join, or of a composed one.
 #[cold]
 fn no_pair<T>(op: &'static str, a: &AnyLayout, b: &AnyLayout) -> Result<T, LayoutError> {
     let first = a.is_composed() || !b.is_composed() && !matches!(a, AnyLayout::Xor(_));

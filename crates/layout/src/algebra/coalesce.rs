@@ -102,7 +102,7 @@ impl<D: Stride> Layout<D> {
     ///
     /// let coalesce = |text: &str| text.parse::<Layout>().unwrap().coalesce().unwrap().to_string();
     /// assert_eq!(coalesce("(2,(1,6)):(1,(6,2))"), "12:1");
-    /// assert_eq!(coalesce("(2,4):(4,1)"), "(2,4):(4,1)"); // the offset of index 1 is 4, so that 8:1 would be wrong
+    /// assert_eq!(coalesce("(2,4):(4,1)"), "(2,4):(4,1)"); // 8:1 differs at index 1
     /// ```
     #[inline]
     pub fn coalesce(&self) -> Result<Layout<D>, LayoutError> {
@@ -143,8 +143,8 @@ impl<D: Stride> Layout<D> {
     /// use tilewright_layout::Layout;
     ///
     /// let layout: Layout = "(4,1):(1,0)".parse().unwrap();
-    /// assert_eq!(layout.coalesce().unwrap().to_string(), "4:1"); // the value of 4:1 at index 4 is 4
-    /// assert_eq!(layout.coalesce_z().unwrap().to_string(), "(4,1):(1,0)"); // the value at index 4 is 0
+    /// assert_eq!(layout.coalesce().unwrap().to_string(), "4:1"); // 4:1 is 4 at index 4
+    /// assert_eq!(layout.coalesce_z().unwrap().to_string(), "(4,1):(1,0)"); // it is 0 at index 4
     /// ```
     pub fn coalesce_z(&self) -> Result<Layout<D>, LayoutError> {
         if self.leaves().is_empty() {

@@ -1,13 +1,14 @@
 //! Accesses: which threads read or write which elements of a tile.
 //!
 //! Law: an access is a thread-value layout, from (thread, value) to the index of an element in the
-//! tile, first mode fastest; a width of elements, which is this many of its values in a row; and a
-//! number of lanes that one instruction serves. Load or store `j` of a thread takes its values `j*v
-//! .. (j+1)*v`.
+//! tile, first mode fastest; the vector width `v`, the number of consecutive values of one load or
+//! store; and the number of lanes that one instruction serves. Load or store `j` of a thread
+//! accesses its values `j*v .. (j+1)*v`.
 //!
-//! `ldmatrix` and `stmatrix` are such accesses: each lane gives the address of one row of 16 bytes
-//! of a matrix of eight rows, 8, 16 or 32 lanes for one, two or four matrices. That the values of a
-//! row go to other lanes, transposed or not, does not concern the memory.
+//! `ldmatrix` and `stmatrix` are such accesses: each lane provides the address of one 16-byte row
+//! of a matrix of eight rows, with 8, 16 or 32 lanes for one, two or four matrices. The instruction
+//! then distributes the values of a row over the lanes, transposed or not, which does not affect
+//! the memory access.
 
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -17,10 +18,10 @@ use alloc::string::ToString;
 use crate::analysis::error::AnalysisError;
 use crate::{Evaluator, Layout, LayoutError, Tree};
 
-/// How many elements the accesses of one analysis may take.
+/// The most elements that the accesses of one analysis may have together.
 pub const MAX_ELEMENTS: i64 = 1 << 22;
 
-/// The lanes of a warp.
+/// The number of lanes of a warp.
 const WARP: i64 = 32;
 
 /// The elements of a tile that each thread accesses, and the width of its loads or stores.
@@ -44,14 +45,14 @@ impl Access {
     /// Mode 0 of `pattern` is the thread, the others are its values; its values are indices of the
     /// tile, first mode fastest.
     ///
-    /// Errors: `vector` elements are not 1, 2, 4, 8, 16 or 32 bytes ([`AnalysisError::Width`]); a
-    /// thread's values are no whole number of vectors ([`AnalysisError::Shape`]); more than
-    /// [`MAX_ELEMENTS`].
+    /// Errors: `vector` elements are not 1, 2, 4, 8, 16 or 32 bytes ([`AnalysisError::Width`]); the
+    /// number of values of a thread is not a multiple of the vector width
+    /// ([`AnalysisError::Shape`]); more than [`MAX_ELEMENTS`].
     ///
     /// ```
     /// use tilewright_layout::analysis::Access;
     ///
-    /// // The operand A of an instruction for 16 x 16 halves: pairs of values lie along mode 1.
+    /// // Operand A of an instruction, 16 x 16 of f16: pairs of values are contiguous along mode 1.
     /// let a = "((4,8),(2,2,2)):((32,1),(16,8,128))".parse().unwrap();
     /// let access = Access::new("A", &a, 16, 2).unwrap();
     /// assert_eq!((access.threads(), access.instructions(), access.groups()), (32, 4, 1));
@@ -85,17 +86,18 @@ impl Access {
         Ok(access)
     }
 
-    /// The access that the tile itself describes: its mode 0 is the thread, the others are its
-    /// values.
+    /// The access in which mode 0 of the tile is the thread and the other modes are its values.
     ///
     /// Errors: as [`Access::new`].
     pub fn thread_values(shape: &Tree<i64>, bits: i64, vector: i64) -> Result<Access, AnalysisError> {
         Access::new("threads and values", &Layout::compact(shape)?, bits, vector)
     }
 
-    /// Row by row: lanes go along mode 1, each with `vector` elements there, then to the next row.
+    /// Row by row: consecutive lanes access consecutive vectors of `vector` elements along mode 1,
+    /// then continue with the next row.
     ///
-    /// Errors: as [`Access::new`]; a row is no whole number of vectors ([`AnalysisError::Shape`]).
+    /// Errors: as [`Access::new`]; the length of a row is not a multiple of the vector width
+    /// ([`AnalysisError::Shape`]).
     ///
     /// ```
     /// use tilewright_layout::analysis::Access;
@@ -110,10 +112,10 @@ impl Access {
         Access::new("rows", &pattern, bits, vector)
     }
 
-    /// Column by column: lanes go along mode 0, each with `vector` elements there, then to the next
-    /// column.
+    /// Column by column: consecutive lanes access consecutive vectors of `vector` elements along
+    /// mode 0, then continue with the next column.
     ///
-    /// Errors: as [`Access::new`]; a column is no whole number of vectors
+    /// Errors: as [`Access::new`]; the length of a column is not a multiple of the vector width
     /// ([`AnalysisError::Shape`]).
     pub fn columns(shape: &Tree<i64>, bits: i64, vector: i64) -> Result<Access, AnalysisError> {
         let (rows, columns) = sides(shape)?;
@@ -122,11 +124,12 @@ impl Access {
         Access::new("columns", &pattern, bits, vector)
     }
 
-    /// `ldmatrix` or `stmatrix` of `count` matrices, 1, 2 or 4, over the whole tile. Their rows of
-    /// 16 bytes lie along mode 1; with `transposed` along mode 0.
+    /// `ldmatrix` or `stmatrix` of `count` matrices, 1, 2 or 4, over the whole tile. Their 16-byte
+    /// rows are along mode 1, or with `transposed` along mode 0.
     ///
-    /// Two matrices are stacked across their rows, four are a square of two by two, as operands of
-    /// MMA are loaded; if the tile is only eight wide, they follow each other along the rows.
+    /// Two matrices are stacked in the direction across their rows. Four form a square of two by
+    /// two, as for operands of an MMA. If the tile has only eight rows, the matrices are arranged
+    /// along the rows.
     ///
     /// Errors: the tile is not a whole number of them, or `count` is not 1, 2 or 4
     /// ([`AnalysisError::Shape`]); as [`Access::new`].
@@ -147,7 +150,8 @@ impl Access {
             1..=128 if 128 % bits == 0 => 128 / bits,
             _ => return Err(AnalysisError::Width { bits, vector: 1 }),
         };
-        // Across the rows of a matrix, and along them: extent of the tile, and step of its index.
+        // Across the rows of a matrix, and along them: the extent of the tile, and the step of its
+        // index.
         let ((across, step), (along, run)) =
             if transposed { ((columns, rows), (rows, 1)) } else { ((rows, 1), (columns, rows)) };
         let high = part(shape, "the extent across the rows of matrices", across, 8)?;
@@ -167,13 +171,13 @@ impl Access {
         Ok(Access { lanes: 8 * count, fixed: true, ..Access::new(&name, &pattern, bits, unit)? })
     }
 
-    /// The names of accesses, each of which may be followed by `:` and the elements of one load:
+    /// The names of accesses. A name may be followed by `:` and the vector width in elements:
     /// `rows:8`. `ldmatrix` and `stmatrix` may be followed by `.x1`, `.x2` or `.x4`, then `.trans`.
     pub const NAMES: [&'static str; 5] = ["threads", "rows", "columns", "ldmatrix", "stmatrix"];
 
-    /// The access of a name to a tile of a shape; none if there is no such access.
+    /// The access with this name to a tile of this shape; None if there is no access of this name.
     ///
-    /// Errors: as those that make it.
+    /// Errors: as the constructor of that access.
     ///
     /// ```
     /// use tilewright_layout::analysis::Access;
@@ -209,7 +213,7 @@ impl Access {
         Ok(Some(if wide == vector && !spec.contains(':') { access } else { access.named(spec) }))
     }
 
-    /// The same under another name.
+    /// The same access with another name.
     #[must_use]
     pub fn named(self, name: &str) -> Access {
         Access { name: name.to_owned(), ..self }
@@ -221,7 +225,8 @@ impl Access {
         Ok(Access { lanes: self.lanes, ..changed })
     }
 
-    /// The name of the access to matrices along the other mode; none of other accesses.
+    /// The name of the access to matrices along the other mode; None if this is not an access to
+    /// matrices.
     pub(crate) fn along_the_other(&self) -> Option<String> {
         let matrices = self.name.starts_with("ldmatrix") || self.name.starts_with("stmatrix");
         match self.name.strip_suffix(".trans") {
@@ -230,7 +235,7 @@ impl Access {
         }
     }
 
-    /// Whether the instruction says which lane takes what.
+    /// Whether the instruction determines which lane accesses which elements.
     pub fn is_fixed(&self) -> bool {
         self.fixed
     }
@@ -257,7 +262,7 @@ impl Access {
 
     /// The bytes of one load or store.
     pub fn bytes(&self) -> i64 {
-        // Checked when it was made.
+        // The constructor has checked that it is a whole number of bytes.
         self.bits * self.vector / 8
     }
 
@@ -271,29 +276,30 @@ impl Access {
         self.threads
     }
 
-    /// The values of a thread.
+    /// The number of values of a thread.
     pub fn values(&self) -> i64 {
         self.values
     }
 
-    /// The loads or stores of a thread.
+    /// The number of loads or stores of a thread.
     pub fn instructions(&self) -> i64 {
         self.values() / self.vector
     }
 
-    /// The groups of lanes.
+    /// The number of groups of lanes.
     pub fn groups(&self) -> i64 {
         (self.threads() + self.lanes - 1) / self.lanes
     }
 
-    /// The index, in the tile, of a value of a thread.
+    /// The index, in the tile, of one value of one thread.
     #[inline]
     pub(crate) fn index(&self, thread: i64, value: i64) -> Result<i64, LayoutError> {
         self.evaluator.eval(thread + self.threads() * value)
     }
 }
 
-/// Rows and columns of a tile: mode 0, and all other modes. A single mode is one row.
+/// The numbers of rows and columns of a tile: the size of mode 0, and that of all other modes. A
+/// single mode is one row.
 fn sides(shape: &Tree<i64>) -> Result<(i64, i64), AnalysisError> {
     let size = shape.product()?;
     let rows = match shape.mode(0) {
@@ -303,7 +309,7 @@ fn sides(shape: &Tree<i64>) -> Result<(i64, i64), AnalysisError> {
     Ok((rows, size / rows.max(1)))
 }
 
-/// How many parts of `by` an extent has.
+/// The number of parts of size `by` in an extent.
 fn part(shape: &Tree<i64>, what: &str, extent: i64, by: i64) -> Result<i64, AnalysisError> {
     match extent.checked_rem(by) {
         Some(0) if by > 0 => Ok(extent / by),
@@ -318,7 +324,7 @@ fn times(a: i64, b: i64) -> Result<i64, AnalysisError> {
     a.checked_mul(b).ok_or(AnalysisError::Layout(LayoutError::Overflow { op: "access" }))
 }
 
-/// Threads in two modes, and `vector` values `run` apart.
+/// A thread-value layout with threads in two modes, and `vector` values with stride `run`.
 fn line(extents: (i64, i64), steps: (i64, i64), vector: i64, run: i64) -> Result<Layout, AnalysisError> {
     let threads = Layout::new(&Tree::flat([extents.0, extents.1])?, &Tree::flat([steps.0, steps.1])?)?;
     Ok(Layout::tuple([&threads, &Layout::mode_of(vector, run)?])?)

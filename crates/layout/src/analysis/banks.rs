@@ -1,11 +1,12 @@
 //! Bank conflicts of shared memory.
 //!
 //! Law: the word at byte `a` is in bank `floor(a / w) mod n`, for `n` banks of `w` bytes. Lanes are
-//! served in phases of `n * w / bytes`, at most all of them, where `bytes` is what each takes; in a
-//! phase, a bank gives one word after another, each to all lanes that want it. So a phase takes
+//! served in phases of `n * w / bytes`, at most all of them, where each lane accesses `bytes`
+//! bytes. In a phase, a bank serves one word after another, each to all lanes that access it. So
+//! for a phase
 //!
 //! ```text
-//! degree = max over banks of the number of different words wanted of it        (wavefronts)
+//! degree = max over banks of the number of different words accessed in it      (wavefronts)
 //! ideal  = ceil(number of different words / n)
 //! ```
 
@@ -26,12 +27,13 @@ pub struct Banks {
 }
 
 impl Banks {
-    /// 32 banks of 4 bytes, as NVIDIA's GPUs have them.
+    /// 32 banks of 4 bytes, as in NVIDIA GPUs.
     pub const NVIDIA: Banks = Banks { count: 32, bytes: 4 };
 
     /// `count` banks, each `width` bytes wide.
     ///
-    /// Errors: one of them is no power of two between 1 and 1024 ([`AnalysisError::Memory`]).
+    /// Errors: one of the numbers is not a power of two between 1 and 1024
+    /// ([`AnalysisError::Memory`]).
     pub fn new(count: i64, bytes: i64) -> Result<Banks, AnalysisError> {
         for (what, value) in [("the number of banks", count), ("the bytes of a bank", bytes)] {
             if !(1..=1024).contains(&value) || value.count_ones() != 1 {
@@ -41,7 +43,7 @@ impl Banks {
         Ok(Banks { count, bytes })
     }
 
-    /// How many banks there are.
+    /// The number of banks.
     pub fn count(self) -> i64 {
         self.count
     }
@@ -56,7 +58,7 @@ impl Banks {
         self.count * self.bytes
     }
 
-    /// The lanes of a phase, where each takes `bytes`.
+    /// The number of lanes of a phase, if each lane accesses `bytes` bytes.
     ///
     /// ```
     /// use tilewright_layout::analysis::Banks;
@@ -68,16 +70,16 @@ impl Banks {
     }
 }
 
-/// The cost of one phase.
+/// The cost of one phase of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Phase {
-    /// The group of lanes: the warp.
+    /// The number of the group of lanes, which is a warp.
     pub group: i64,
     /// The index of the load or store of its threads.
     pub instruction: i64,
     /// The first lane, counted within the group.
     pub first: i64,
-    /// How many lanes there are.
+    /// The number of lanes.
     pub lanes: i64,
     /// The number of different words that are accessed.
     pub words: i64,
@@ -94,38 +96,39 @@ pub struct BankReport {
 }
 
 impl BankReport {
-    /// The phases, group by group, in each instruction by instruction.
+    /// The phases, sorted by group, then by instruction.
     pub fn phases(&self) -> &[Phase] {
         &self.phases
     }
 
-    /// The wavefronts of all phases.
+    /// The number of wavefronts of all phases.
     pub fn wavefronts(&self) -> i64 {
         self.phases.iter().map(|phase| phase.degree).sum()
     }
 
-    /// The wavefronts that as many words would take if each phase had them in different banks.
+    /// The number of wavefronts if each phase had the same number of words spread evenly over the
+    /// banks.
     pub fn ideal(&self) -> i64 {
         self.phases.iter().map(|phase| phase.ideal).sum()
     }
 
-    /// The degree of the worst phase: 1 if no two lanes ever wait for each other.
+    /// The degree of the worst phase: 1 if there is no bank conflict.
     pub fn degree(&self) -> i64 {
         self.phases.iter().map(|phase| phase.degree).max().unwrap_or(0)
     }
 
-    /// Whether no phase takes more wavefronts than it must.
+    /// Whether no phase takes more wavefronts than its number of words requires.
     pub fn is_conflict_free(&self) -> bool {
         self.phases.iter().all(|phase| phase.degree <= phase.ideal)
     }
 
-    /// The number of the phase with the most wavefronts, the first of them.
+    /// The index of the first phase with the most wavefronts.
     pub fn worst(&self) -> usize {
         let worse = |a: &(usize, &Phase), b: &(usize, &Phase)| a.1.degree.cmp(&b.1.degree).then(b.0.cmp(&a.0));
         self.phases.iter().enumerate().max_by(worse).map_or(0, |(number, _)| number)
     }
 
-    /// The number of phases of each degree, in increasing order.
+    /// The number of phases for each degree, in increasing order of the degree.
     pub fn degrees(&self) -> Vec<(i64, usize)> {
         let mut degrees: Vec<i64> = self.phases.iter().map(|phase| phase.degree).collect();
         degrees.sort_unstable();
@@ -134,7 +137,7 @@ impl BankReport {
     }
 }
 
-/// An access of a lane to a word of a bank.
+/// An access of a lane to one word of a bank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Hit {
     /// The bank.
@@ -150,23 +153,24 @@ pub struct Hit {
 pub struct PhaseHits {
     /// The phase.
     pub phase: Phase,
-    /// The lines of memory that are touched, each as its first byte; numbers in order.
+    /// The lines of memory that are accessed, each as the address of its first byte; known
+    /// addresses in increasing order.
     pub lines: Vec<Box<str>>,
-    /// The accessed words, by bank, line and lane.
+    /// The accessed words, sorted by bank, line and lane.
     pub hits: Vec<Hit>,
 }
 
-/// Lanes that want different words of one bank.
+/// A bank conflict: lanes that access different words of one bank.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BankConflict {
     /// The bank.
     pub bank: i64,
-    /// For each word the line that it is in, and the lanes that want it.
+    /// For each word, the index of its line and the lanes that access it.
     pub words: Vec<(usize, Vec<i64>)>,
 }
 
 impl PhaseHits {
-    /// The banks in which several words are accessed.
+    /// The banks in which more than one word is accessed.
     pub fn collisions(&self) -> Vec<BankConflict> {
         let banks = self.hits.chunk_by(|a, b| a.bank == b.bank);
         let collisions = banks.filter_map(|hits| {
@@ -182,16 +186,16 @@ impl PhaseHits {
 
 /// The cost of an access to a tile in shared memory, phase by phase.
 ///
-/// Errors: a lane's elements do not lie side by side ([`AnalysisError::Split`]) or not at a
-/// multiple of their number ([`AnalysisError::Misaligned`]); a lane takes more than 16 bytes, or
-/// more than a line of all banks ([`AnalysisError::Memory`]); an index outside the tile; a bank
-/// that is not known before launch ([`AnalysisError::Open`]).
+/// Errors: the elements of a lane are not contiguous ([`AnalysisError::Split`]) or not aligned
+/// ([`AnalysisError::Misaligned`]); a lane accesses more than 16 bytes, or more than one word of
+/// every bank ([`AnalysisError::Memory`]); an index outside the tile; a bank that is not known
+/// before launch ([`AnalysisError::Open`]).
 ///
 /// ```
 /// use tilewright_layout::analysis::{Access, Banks, Storage, bank_conflicts};
 /// use tilewright_layout::Layout;
 ///
-/// // A column of a row-major matrix of floats: 32 rows of 128 bytes, one bank.
+/// // A column of a row-major matrix of f32: 32 rows of 128 bytes, so all elements are in one bank.
 /// let tile: Layout = "(32,32):(32,1)".parse().unwrap();
 /// let columns = Access::columns(&tile.shape(), 32, 1).unwrap();
 /// let report = bank_conflicts(&Storage::from(&tile), &columns, Banks::NVIDIA).unwrap();
@@ -202,7 +206,7 @@ pub fn bank_conflicts(storage: &Storage, access: &Access, banks: Banks) -> Resul
     with_units(storage, access, banks.line(), BankCount { banks })
 }
 
-/// The accesses in one phase: phase `number` of [`BankReport::phases`].
+/// The accesses in phase `number` of [`BankReport::phases`].
 ///
 /// Errors: as [`bank_conflicts`]; there is no such phase.
 ///
@@ -230,7 +234,7 @@ fn check(access: &Access, banks: Banks) -> Result<(), AnalysisError> {
     Ok(())
 }
 
-/// The phases of an access, without what they cost.
+/// The phases of an access, without their costs.
 fn phases(access: &Access, banks: Banks) -> impl Iterator<Item = Phase> {
     let (lanes, threads, step) = (access.lanes(), access.threads(), banks.phase(access.bytes(), access.lanes()));
     let instructions = access.instructions();
@@ -246,7 +250,7 @@ fn phases(access: &Access, banks: Banks) -> impl Iterator<Item = Phase> {
     })
 }
 
-/// The words that each bank is asked for in a phase, by their lines.
+/// The words that are accessed in each bank during a phase, as the lines that contain them.
 struct Words<N> {
     banks: Vec<Vec<N>>,
 }
@@ -256,7 +260,8 @@ impl<N: Number> Words<N> {
         Words { banks: (0..banks.count).map(|_| Vec::new()).collect() }
     }
 
-    /// Hands each word that lanes of a phase want to `take`: lane, bank, line.
+    /// Calls `take` for each word that lanes of a phase access, with the lane, the bank and the
+    /// line.
     fn each<F: Fn(i64) -> Result<N, LayoutError>>(
         units: &Units<'_, F>,
         banks: Banks,

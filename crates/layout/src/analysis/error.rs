@@ -1,7 +1,7 @@
-//! Why there is no answer.
+//! The errors of the analyses.
 //!
-//! As in the algebra, errors are data with a stable [code](AnalysisError::code); the sentence is
-//! made when one is printed.
+//! As in the algebra, an error is data with a stable [code](AnalysisError::code); the message is
+//! formatted when it is printed.
 
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
@@ -11,53 +11,53 @@ use core::fmt;
 
 use crate::{Condition, Extent, LayoutError, Question};
 
-/// Why there is no answer.
+/// The reason why an analysis has no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AnalysisError {
-    /// E0601: an access of a width that no load or store has.
+    /// E0601: the width of an access is not one of a load or store.
     Width {
         /// The bits of an element.
         bits: i64,
-        /// How many there are.
+        /// The number of elements of the vector.
         vector: i64,
     },
-    /// E0602: the elements of a load or store do not lie side by side.
+    /// E0602: the elements of a load or store are not contiguous.
     Split {
         /// The thread.
         thread: i64,
-        /// The value that does not follow.
+        /// The value that is not contiguous with the one before.
         value: i64,
         /// The offset of the first element.
         start: Box<str>,
         /// The offset of that value.
         offset: Box<str>,
-        /// The elements of one vector.
+        /// The number of elements of one vector.
         vector: i64,
-        /// The access of the other direction, where elements do lie side by side along it.
+        /// The name of the access along the other mode, if elements are contiguous along that.
         other: Option<Box<str>>,
     },
-    /// E0603: a load or store does not begin at a multiple of its width.
+    /// E0603: a load or store is not aligned to its width.
     Misaligned {
         /// The thread.
         thread: i64,
-        /// Its first value.
+        /// The first value of the load or store.
         value: i64,
-        /// The offset of it.
+        /// The offset of that value.
         offset: Box<str>,
-        /// The elements of one vector.
+        /// The number of elements of one vector.
         vector: i64,
     },
-    /// E0604: an access or a search that is too large.
+    /// E0604: an access or a search is too large.
     TooLarge {
-        /// The quantity that is too large.
+        /// The name of the quantity that is too large.
         what: &'static str,
-        /// How large it is.
+        /// The quantity.
         value: i64,
-        /// The most.
+        /// The limit.
         limit: i64,
     },
-    /// E0605: an access to an element that the tile does not have.
+    /// E0605: an access is to an element outside the tile.
     Outside {
         /// The thread.
         thread: i64,
@@ -65,26 +65,26 @@ pub enum AnalysisError {
         value: i64,
         /// The index.
         index: i64,
-        /// How many elements the tile has.
+        /// The number of elements of the tile.
         size: i64,
     },
-    /// E0606: a shape that an access, or an analysis, does not fit.
+    /// E0606: an access or an analysis does not fit a shape.
     Shape {
         /// The shape.
         shape: Box<str>,
-        /// The defect.
+        /// The reason, in words.
         what: Box<str>,
     },
-    /// E0607: a number that this memory does not have.
+    /// E0607: the memory does not support a number.
     Memory {
-        /// The object.
+        /// The name of the quantity.
         what: &'static str,
         /// The number.
         value: i64,
-        /// The values that are possible.
+        /// The supported values, in words.
         wanted: &'static str,
     },
-    /// E0608: an answer that depends on a number that becomes known at launch.
+    /// E0608: the answer depends on a number that becomes known at launch.
     Open {
         /// The thread whose address is unknown.
         thread: i64,
@@ -93,20 +93,20 @@ pub enum AnalysisError {
         /// The unproved condition.
         question: Box<Question>,
     },
-    /// E0608: an offset that becomes known at launch.
+    /// E0608: an offset becomes known only at launch.
     Later {
-        /// The index whose offset it is.
+        /// The index with that offset.
         index: i64,
         /// The unproved condition.
         question: Box<Question>,
     },
-    /// E0609: a layout that is no permutation of its indices.
+    /// E0609: a layout is not a permutation of its indices.
     NotPermutation {
         /// The layout.
         layout: Box<str>,
-        /// The defect, in words.
+        /// The reason, in words.
         what: &'static str,
-        /// At which offset.
+        /// The offset at which it fails.
         offset: i64,
     },
     /// An operation of the algebra refused.
@@ -114,7 +114,7 @@ pub enum AnalysisError {
 }
 
 impl AnalysisError {
-    /// It is not known whether `by` divides a number, or the number itself if `by` is 0.
+    /// It is not known whether `by` divides a number, or, if `by` is 0, what the number is.
     pub(crate) fn of_question<N: Extent>(by: &N, number: &N, thread: i64, value: i64) -> AnalysisError {
         let condition = if by.is_zero().proved() { Condition::Known } else { Condition::Divides };
         let (left, right) = if by.is_zero().proved() { (number, by) } else { (by, number) };
@@ -140,7 +140,7 @@ impl AnalysisError {
             AnalysisError::Shape { .. } | AnalysisError::Memory { .. } | AnalysisError::NotPermutation { .. } => {
                 return None;
             }
-            // The question says what to declare.
+            // The question itself names the fact to declare.
             AnalysisError::Open { question, .. } | AnalysisError::Later { question, .. }
                 if question.declaration.is_some() =>
             {

@@ -8,10 +8,10 @@
 //! ```
 //!
 //! If no offset repeats and there are no gaps, `i -> L(i) - a` is a permutation of the indices: its
-//! cycles describe how elements move when they are put in order in place. A cycle of `k` elements
+//! cycles describe how the elements move when they are sorted in place. A cycle of `k` elements
 //! takes `k - 1` swaps, so all of them take `n` minus the number of cycles, and the permutation is
-//! even or odd like this number. Applied `order` times, the least common multiple of the cycle
-//! lengths, it is the identity.
+//! even or odd like this number. Its order is the least common multiple of the cycle lengths:
+//! applied so often, it is the identity.
 //!
 //! From layout `A` to layout `B` of the same elements, element `i` moves from `A(i)` to `B(i)`.
 
@@ -35,17 +35,17 @@ pub struct Footprint {
     pub least: i64,
     /// The greatest offset.
     pub greatest: i64,
-    /// How many indices share the offset that most have.
+    /// The largest number of indices that share one offset.
     pub shared: i64,
-    /// Two indices with the same offset, if there are such: the first pair, by the offset.
+    /// Two indices with the same offset; the pair of least offset, or None if no offset repeats.
     pub alias: Option<(i64, i64)>,
     /// The gaps between the smallest and the largest offset: the first offset of each gap, and its
     /// length.
     pub gaps: Vec<(i64, i64)>,
-    /// The most consecutive indices, a divisor of all, that have consecutive offsets in every block
-    /// of this many.
+    /// The largest divisor `n` of the number of indices such that every aligned block of `n`
+    /// indices has consecutive offsets.
     pub contiguity: i64,
-    /// Whether greater indices have greater offsets.
+    /// Whether the offsets increase strictly with the index.
     pub ascending: bool,
 }
 
@@ -55,12 +55,12 @@ impl Footprint {
         self.greatest.saturating_sub(self.least).saturating_add(1)
     }
 
-    /// The offsets of the span that no index has.
+    /// The number of offsets within the span that no index has.
     pub fn holes(&self) -> i64 {
         self.span() - self.offsets
     }
 
-    /// How many indices an offset has on average.
+    /// The average number of indices per offset.
     pub fn reuse(&self) -> f64 {
         self.indices as f64 / self.offsets.max(1) as f64
     }
@@ -125,8 +125,8 @@ pub fn footprint(storage: &Storage) -> Result<Footprint, AnalysisError> {
     })
 }
 
-/// The largest block that divides the indices and is one run everywhere: breaks between consecutive
-/// indices are at multiples of it.
+/// The largest divisor of the number of indices such that every aligned block of this size has
+/// consecutive offsets.
 fn contiguity(all: &[i64]) -> i64 {
     let breaks = all.iter().zip(all.iter().skip(1)).zip(1_i64..);
     breaks.filter(|((a, b), _)| a.checked_add(1) != Some(**b)).fold(all.len() as i64, |block, (_, at)| gcd(block, at))
@@ -148,8 +148,8 @@ pub struct Permutation {
 }
 
 impl Permutation {
-    /// The cycles, each from its least index on, in the order of these; an index that stays is a
-    /// cycle of one.
+    /// The cycles, each beginning with its least index, sorted by it. A fixed index is a cycle of
+    /// length 1.
     pub fn cycles(&self) -> &[Vec<i64>] {
         &self.cycles
     }
@@ -159,18 +159,18 @@ impl Permutation {
         self.cycles.iter().filter(|cycle| cycle.len() == 1).count() as i64
     }
 
-    /// The least number of swaps that make it.
+    /// The least number of swaps that produce the permutation.
     pub fn swaps(&self) -> i64 {
         self.size - self.cycles.len() as i64
     }
 
-    /// Whether it takes an even number of swaps.
+    /// Whether the number of swaps is even.
     pub fn is_even(&self) -> bool {
         self.swaps() % 2 == 0
     }
 
-    /// How often it is done until all indices are where they were; none if that is more than 64
-    /// bits hold.
+    /// The number of times that the permutation must be applied to become the identity; None if
+    /// that exceeds 64 bits.
     pub fn order(&self) -> Option<i64> {
         self.cycles.iter().try_fold(1_i64, |order, cycle| {
             let len = cycle.len() as i64;
@@ -179,10 +179,10 @@ impl Permutation {
     }
 }
 
-/// The permutation of indices that a layout without holes and repeats is, counted from its least
-/// offset.
+/// The permutation `i -> L(i) - a` of the indices, where `a` is the least offset, for a layout
+/// without holes and repeats.
 ///
-/// Errors: an offset comes twice, or none is somewhere in between
+/// Errors: an offset repeats, or an offset in between is missing
 /// ([`AnalysisError::NotPermutation`]); as [`footprint`].
 ///
 /// ```
@@ -230,26 +230,25 @@ pub fn permutation(storage: &Storage) -> Result<Permutation, AnalysisError> {
     Ok(Permutation { cycles, size: storage.size() })
 }
 
-/// How far one layout is from another of the same elements.
+/// The differences between two layouts of the same elements.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Distance {
     /// The number of elements.
     pub indices: i64,
     /// The number of elements whose offsets differ.
     pub moved: i64,
-    /// The number of runs of consecutive indices that move together: each run keeps its order and
-    /// spacing, and moves by one distance.
+    /// The number of runs that move: consecutive indices that all move by the same distance.
     pub runs: i64,
-    /// The first element that lies elsewhere.
+    /// The first element whose offset differs.
     pub first: Option<i64>,
-    /// The largest distance of an element between the two layouts.
+    /// The largest distance between the offsets of an element in the two layouts.
     pub farthest: i64,
-    /// The swaps that turn one into the other in place; None unless both cover the same offsets,
-    /// each once.
+    /// The number of swaps that turn one layout into the other in place; None unless both cover the
+    /// same offsets, each once.
     pub swaps: Option<i64>,
 }
 
-/// How much must move to get from a layout to another.
+/// Counts the elements that move when data is converted from one layout to another.
 ///
 /// Errors: they differ in size ([`AnalysisError::Shape`]); as [`footprint`].
 ///
@@ -282,8 +281,8 @@ pub fn distance(from: &Storage, to: &Storage) -> Result<Distance, AnalysisError>
     Ok(Distance { indices: from.size(), moved, runs, first, farthest, swaps: swaps(&old, &new) })
 }
 
-/// The swaps that take the elements from their old to their new offsets, where both are the same,
-/// each once.
+/// The number of swaps that move the elements from their old to their new offsets; None unless both
+/// cover the same offsets, each once.
 fn swaps(old: &[i64], new: &[i64]) -> Option<i64> {
     let ranked = |offsets: &[i64]| {
         let mut order: Vec<(i64, usize)> = offsets.iter().copied().zip(0..).collect();

@@ -1,15 +1,15 @@
 //! The cost of accesses to global memory.
 //!
-//! Law: a request moves the sectors of 32 bytes that its lanes touch, in lines of 128; its
+//! Law: a request transfers the 32-byte sectors that its lanes access, in lines of 128 bytes. Its
 //! efficiency is
 //!
 //! ```text
-//! efficiency = different bytes asked for / (32 * sectors)
+//! efficiency = different bytes accessed / (32 * sectors)
 //! ```
 //!
-//! That many different bytes need at least `ceil(bytes / 32)` sectors. The widest load or store of
-//! a thread is the largest power of two of its values, up to 16 bytes, such that all of its vectors
-//! are contiguous and aligned.
+//! A request of this many different bytes needs at least `ceil(bytes / 32)` sectors. The widest
+//! load or store of a thread has the largest power of two of values, up to 16 bytes, such that all
+//! of its vectors are contiguous and aligned.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -28,22 +28,22 @@ pub const LINE_BYTES: i64 = 128;
 /// The cost of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Request {
-    /// The group of lanes: the warp.
+    /// The number of the group of lanes, which is a warp.
     pub group: i64,
     /// The index of the load or store of its threads.
     pub instruction: i64,
-    /// How many lanes there are.
+    /// The number of lanes.
     pub lanes: i64,
     /// The number of different bytes that are accessed.
     pub bytes: i64,
-    /// How many sectors are touched.
+    /// The number of sectors that are accessed.
     pub sectors: i64,
-    /// How many lines are touched.
+    /// The number of lines that are accessed.
     pub lines: i64,
 }
 
 impl Request {
-    /// The bytes that all lanes access; shared bytes count for each lane.
+    /// The sum of the bytes that the lanes access; bytes that several lanes access count for each.
     pub fn asked(&self, access: &Access) -> i64 {
         self.lanes * access.bytes()
     }
@@ -53,7 +53,7 @@ impl Request {
         (self.bytes + SECTOR_BYTES - 1) / SECTOR_BYTES
     }
 
-    /// The part of the moved bytes that was asked for, from 0 to 1.
+    /// The fraction of the transferred bytes that is accessed, from 0 to 1.
     pub fn efficiency(&self) -> f64 {
         ratio(self.bytes, self.sectors * SECTOR_BYTES)
     }
@@ -70,39 +70,39 @@ pub struct GlobalReport {
 }
 
 impl GlobalReport {
-    /// The requests, group by group, in each instruction by instruction.
+    /// The requests, sorted by group, then by instruction.
     pub fn requests(&self) -> &[Request] {
         &self.requests
     }
 
-    /// The sectors of all requests.
+    /// The number of sectors of all requests.
     pub fn sectors(&self) -> i64 {
         self.requests.iter().map(|request| request.sectors).sum()
     }
 
-    /// The least number of sectors for this number of bytes.
+    /// The least number of sectors for the accessed bytes.
     pub fn ideal(&self) -> i64 {
         self.requests.iter().map(Request::ideal).sum()
     }
 
-    /// The lines of all requests.
+    /// The number of lines of all requests.
     pub fn lines(&self) -> i64 {
         self.requests.iter().map(|request| request.lines).sum()
     }
 
-    /// The different bytes of each request, added up.
+    /// The sum over the requests of their different bytes.
     pub fn bytes(&self) -> i64 {
         self.requests.iter().map(|request| request.bytes).sum()
     }
 
-    /// The part of the moved bytes that was asked for, from 0 to 1.
+    /// The fraction of the transferred bytes that is accessed, from 0 to 1.
     pub fn efficiency(&self) -> f64 {
         ratio(self.bytes(), self.sectors() * SECTOR_BYTES)
     }
 
-    /// The number of the request with the least efficiency, the first of them.
+    /// The index of the first request with the least efficiency.
     pub fn worst(&self) -> usize {
-        // Compared as fractions: exact.
+        // The efficiencies are compared as fractions, so the comparison is exact.
         let worse = |a: &Request, b: &Request| (a.bytes * b.sectors).cmp(&(b.bytes * a.sectors));
         let numbered = self.requests.iter().enumerate();
         numbered.min_by(|a, b| worse(a.1, b.1).then(a.0.cmp(&b.0))).map_or(0, |(number, _)| number)
@@ -111,7 +111,7 @@ impl GlobalReport {
 
 /// The cost of an access to a tile in global memory, request by request.
 ///
-/// Errors: as [`crate::analysis::bank_conflicts`], but for banks.
+/// Errors: as [`crate::analysis::bank_conflicts`], except those about banks.
 ///
 /// ```
 /// use tilewright_layout::analysis::{Access, Storage, global_access};
@@ -147,7 +147,7 @@ impl Visit for GlobalCount {
                 lines.clear();
                 for thread in first..first + here {
                     let add = |all: &mut Vec<N>, new: N| {
-                        // Neighbours are often the same.
+                        // A unit is often the same as the one before.
                         for known in all.iter().rev() {
                             if units.same(known, &new, thread, instruction)? {
                                 return Ok::<_, AnalysisError>(());
@@ -177,7 +177,7 @@ impl Visit for GlobalCount {
     }
 }
 
-/// The bytes that a lane accesses.
+/// The bytes that one lane accesses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Taken {
     /// The lane, counted within its group.
@@ -191,13 +191,14 @@ pub struct Taken {
 /// The accesses of one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestUnits {
-    /// The lines of 128 bytes that are touched, each as its first byte; numbers in order.
+    /// The lines of 128 bytes that are accessed, each as the address of its first byte; known
+    /// addresses in increasing order.
     pub lines: Vec<Box<str>>,
-    /// The bytes of each lane, in the order of lanes.
+    /// The bytes that each lane accesses, in the order of lanes.
     pub units: Vec<Taken>,
 }
 
-/// The accesses in one request: request `number` of [`GlobalReport::requests`].
+/// The accesses in request `number` of [`GlobalReport::requests`].
 ///
 /// Errors: as [`global_access`]; there is no such request.
 ///
@@ -246,27 +247,27 @@ impl Visit for ListedBytes {
     }
 }
 
-/// How wide the loads and stores of threads can be.
+/// The widest loads and stores that are possible.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Widths {
-    /// For each thread the elements of its widest load or store.
+    /// For each thread, the number of elements of its widest load or store.
     pub threads: Vec<i64>,
-    /// The largest power of two that divides the byte address of each access. None if all begin
-    /// at byte 0.
+    /// The largest power of two that divides the byte address of each access; None if all addresses
+    /// are 0.
     pub alignment: Option<i64>,
 }
 
 impl Widths {
-    /// The elements of the widest load or store that all threads can do.
+    /// The number of elements of the widest load or store that is possible for all threads.
     pub fn all(&self) -> i64 {
         self.threads.iter().copied().min().unwrap_or(1)
     }
 }
 
-/// The widest loads or stores with which threads can take their values, up to 16 bytes; the width
-/// of `access` itself does not matter.
+/// The widest loads or stores with which threads can access their values, up to 16 bytes. The
+/// vector width of `access` itself is ignored.
 ///
-/// For numbers known at launch, what is proved for all their values.
+/// With numbers known at launch, the result holds for all their values.
 ///
 /// Errors: as the layout's own; an index outside the tile.
 ///
@@ -292,7 +293,7 @@ impl Visit for Widest {
         let access = units.access;
         let most = lowest_bit(access.values()).min(floor_power(128 / access.bits()));
         let mut threads = Vec::new();
-        // A divisor of all offsets at which vectors begin.
+        // The greatest common divisor of the offsets at which vectors begin.
         let mut common = 0_i64;
         for thread in 0..access.threads() {
             let mut widest = most;
@@ -322,12 +323,12 @@ impl Visit for Widest {
     }
 }
 
-/// The greatest power of two that divides a number; more than any width for 0.
+/// The greatest power of two that divides a number. For 0 the result is larger than any width.
 fn lowest_bit(number: i64) -> i64 {
     1_i64.checked_shl(number.trailing_zeros()).filter(|bit| *bit > 0).unwrap_or(1 << 62)
 }
 
-/// The greatest power of two up to a number; 1 below.
+/// The greatest power of two that is at most a number; 1 for numbers below 1.
 fn floor_power(number: i64) -> i64 {
     1 << number.max(1).ilog2()
 }

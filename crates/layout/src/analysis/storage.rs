@@ -1,8 +1,7 @@
 //! The offsets of the elements of a tile.
 //!
-//! Law: the analyses need no more of a layout than its shape and its offset at each index, so
-//! layouts of every kind of stride, swizzled or not, become one [`Storage`]. Offsets count
-//! elements.
+//! Law: the analyses need only the shape of a layout and its offset at each index. So a layout of
+//! any kind of stride, swizzled or not, becomes a [`Storage`]. Offsets count elements.
 
 use alloc::format;
 use alloc::string::String;
@@ -19,15 +18,14 @@ pub struct Storage {
     size: i64,
     text: String,
     layout: AnyLayout,
-    /// An evaluator for integer strides, for many values.
+    /// An evaluator for integer strides that is fast for many indices.
     evaluator: Option<Evaluator>,
 }
 
 impl Storage {
-    /// A layout of any kind, whose strides may become known at launch.
+    /// The storage of a layout of any kind. Strides may become known at launch, but not extents.
     ///
-    /// Errors: an extent is not known, so that it is not said which elements there are, or the
-    /// values are coordinates ([`AnalysisError::Shape`]).
+    /// Errors: an extent is not known, or the values are coordinates ([`AnalysisError::Shape`]).
     ///
     /// ```
     /// use tilewright_layout::analysis::Storage;
@@ -50,7 +48,7 @@ impl Storage {
     }
 
     fn of(shape: Tree<i64>, text: String, layout: AnyLayout) -> Storage {
-        // The shape is that of a layout, whose size is representable.
+        // The shape belongs to a layout, whose size is representable.
         let size = shape.leaves().iter().fold(1, |size: i64, extent| size.saturating_mul(*extent));
         let evaluator = layout.integer().map(Layout::evaluator);
         Storage { shape, size, text, layout, evaluator }
@@ -66,12 +64,12 @@ impl Storage {
         self.size
     }
 
-    /// The layout as it is written.
+    /// The layout as text.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The offset at an index, where it is known.
+    /// The offset at an index.
     ///
     /// Errors: as the layout's own; the offset becomes known at launch.
     ///
@@ -109,7 +107,7 @@ fn known_shape(shape: &Tree<Expr>) -> Result<Tree<i64>, AnalysisError> {
     })
 }
 
-/// Layouts of which all numbers are known.
+/// Layouts all of whose numbers are known.
 macro_rules! known {
     ($($kind:ty),+) => {
         $(

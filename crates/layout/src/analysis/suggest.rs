@@ -1,25 +1,26 @@
-//! Suggestions: swizzles, paddings and thread orders that cost less.
+//! Suggestions: swizzles, paddings and thread orders that reduce bank conflicts.
 //!
-//! Law: the accesses do not change, and the layout of the tile changes in one way only. Of all
-//! changes of a kind, the best one is suggested: with the fewest wavefronts of all accesses
-//! together, then with the least memory, then the simplest. Wavefronts are counted as in
-//! [`crate::analysis::bank_conflicts`].
+//! Law: a suggestion makes one change to the layout of the tile, or to the thread order of one
+//! access. Of all changes of a kind, the best one is suggested: the one with the fewest wavefronts
+//! of all accesses together; of these, the one with the least memory; of these, the simplest.
+//! Wavefronts are counted as in [`crate::analysis::bank_conflicts`].
 //!
-//! * **A swizzle** `S<b,m,s>` after the layout; it replaces the swizzle of the tile, if that one
-//!   keeps vectors whole and is its own inverse. It must keep vectors whole: `2^m >= vector`. It
-//!   must flip bits that decide a bank, or it changes nothing; and it must read a bit of an offset.
-//!   That leaves a few hundred, and each is counted. Swizzles that read below the bits they flip,
-//!   `s < 0`, either split vectors or permute the banks.
-//! * **A linear map over bits** after the layout, where layout and accesses are linear: of all that
-//!   keep vectors and words whole, by search with a bound ([`mod@linear`]).
+//! * **A swizzle** `S<b,m,s>` after the layout. It replaces the swizzle of the tile, if that one
+//!   keeps vectors whole. The new swizzle must keep vectors whole, `2^m >= vector`. It must flip
+//!   bits that select a bank, or it changes nothing; and it must read a bit that offsets have.
+//!   These conditions leave a few hundred swizzles, and the wavefronts of each are counted.
+//!   Swizzles that read below the bits they flip, `s < 0`, either split vectors or only permute the
+//!   banks.
+//! * **A linear map over bits** after the layout, if layout and accesses are linear over bits. The
+//!   best map that keeps vectors and words whole is found by branch and bound ([`mod@linear`]).
 //! * **A padding** of a layout without a swizzle: the offset grows by `p` at each multiple of a
-//!   stride `d`, for each `d` that all greater strides are multiples of. Banks repeat after a line
-//!   of all banks, so each `p` up to that is counted.
-//! * **Another order of threads** for one access: which thread takes which vector, the bits of its
-//!   number permuted.
+//!   stride `d`, for each `d` that divides all greater strides. Banks repeat after one word of
+//!   every bank, so only `p` up to that are counted.
+//! * **Another order of threads** for one access: the bits of the thread index are permuted, so
+//!   that a thread accesses another vector.
 //!
-//! A result that takes no more wavefronts than the words wanted in each phase need is the best that
-//! any rearrangement of words can do: [`Proof::Bound`].
+//! If a result takes no more wavefronts than the number of words in each phase requires, no
+//! rearrangement of words is better: [`Proof::Bound`].
 
 use alloc::string::String;
 use alloc::string::ToString;
@@ -40,7 +41,7 @@ pub const MAX_SEARCHED: i64 = 1 << 17;
 /// The most elements of a composed tile, all of whose offsets are enumerated.
 pub const MAX_COMPOSED: i64 = 1 << 20;
 
-/// A change that costs less.
+/// A change that reduces the cost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Remedy {
@@ -48,11 +49,11 @@ pub enum Remedy {
     Swizzle(Swizzle),
     /// A linear map over the bits of the offsets.
     Linear(BitMatrix),
-    /// More elements at each multiple of a stride.
+    /// Padding: more elements at each multiple of a stride.
     Padding {
         /// The stride.
         stride: i64,
-        /// The elements.
+        /// The number of elements added at each multiple.
         elements: i64,
     },
     /// Another order of the threads of one access.
@@ -64,41 +65,41 @@ pub enum Remedy {
     },
 }
 
-/// Why nothing of its kind is better.
+/// The reason why no other change of the same kind is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Proof {
-    /// In each phase of each access, it takes the minimum of wavefronts for the accessed words: no
-    /// rearrangement of words does better.
+    /// In each phase of each access, the number of wavefronts is the minimum for the accessed
+    /// words: no rearrangement of words is better.
     Bound,
-    /// No other of its kind is better: all were tried or, of the orders of threads of one access,
-    /// this one reaches the bound of that access. A change of another kind may do better.
+    /// No other change of this kind is better: all were tried or, for thread orders, this one
+    /// reaches the bound of its access. A change of another kind may be better.
     Exhausted,
-    /// The search was cut off, or its choice is a good one and no more.
+    /// The search was cut off or is not exhaustive, so a better change may exist.
     Open,
 }
 
-/// A change, and what accesses cost after it.
+/// A change, and the costs after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Suggestion {
     /// The change.
     pub remedy: Remedy,
-    /// The tile after it.
+    /// The tile after the change.
     pub layout: Composed,
     /// The cost of each access after the change.
     pub reports: Vec<BankReport>,
-    /// How many elements more the tile takes.
+    /// The number of elements that the tile grows by.
     pub extra: i64,
-    /// Why nothing of its kind is better.
+    /// The reason why no other change of the same kind is better.
     pub proof: Proof,
 }
 
 impl Suggestion {
-    /// The wavefronts of all accesses.
+    /// The number of wavefronts of all accesses.
     pub fn wavefronts(&self) -> i64 {
         total(&self.reports)
     }
 
-    /// The tile after the change as it is written: a layout where it is one.
+    /// The tile after the change as text: a plain layout if it is one.
     pub fn text(&self) -> String {
         match self.layout.as_layout() {
             Some(layout) => layout.to_string(),
@@ -107,22 +108,22 @@ impl Suggestion {
     }
 }
 
-/// The cost of accesses, and what would cost less.
+/// The cost of accesses, and changes that reduce it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Advice {
     /// The cost of each access before the change.
     pub before: Vec<BankReport>,
-    /// Changes that cost less, each the best of its kind. None if there is nothing to gain.
+    /// Changes that reduce the cost, each the best of its kind. Empty if nothing can be gained.
     pub suggestions: Vec<Suggestion>,
 }
 
 impl Advice {
-    /// The wavefronts of all accesses as the tile is.
+    /// The number of wavefronts of all accesses before a change.
     pub fn wavefronts(&self) -> i64 {
         total(&self.before)
     }
 
-    /// The wavefronts that all accesses take at least.
+    /// The least number of wavefronts that all accesses need.
     pub fn ideal(&self) -> i64 {
         self.before.iter().map(BankReport::ideal).sum()
     }
@@ -132,11 +133,12 @@ fn total(reports: &[BankReport]) -> i64 {
     reports.iter().map(BankReport::wavefronts).sum()
 }
 
-/// The changes that make accesses to a tile in shared memory cost less.
+/// Suggests changes that reduce the wavefronts of accesses to a tile in shared memory.
 ///
-/// A tile is a layout, `&layout`, or a composed layout, whose result is then changed.
+/// The tile is a layout, `&layout`, or a composed layout; of a composed layout the values are
+/// changed.
 ///
-/// Errors: as [`bank_conflicts`], of the layout as it is; an offset below 0, or accesses of
+/// Errors: as [`bank_conflicts`] for the unchanged layout; an offset below 0, or accesses of
 /// elements of different widths ([`AnalysisError::Memory`]); more than [`MAX_SEARCHED`] loads and
 /// stores, or a composed tile of more than [`MAX_COMPOSED`] elements ([`AnalysisError::TooLarge`]).
 ///
@@ -144,7 +146,7 @@ fn total(reports: &[BankReport]) -> i64 {
 /// use tilewright_layout::analysis::{Access, Banks, Remedy, suggest};
 /// use tilewright_layout::Layout;
 ///
-/// // A K-major tile of 128 x 64 halves, written row by row and read by ldmatrix.
+/// // A K-major tile, 128 x 64 of f16, written row by row and read by ldmatrix.
 /// let tile: Layout = "(128,64):(64,1)".parse().unwrap();
 /// let write = Access::rows(&tile.shape(), 16, 8).unwrap();
 /// let read = Access::matrices(&tile.shape(), 16, 4, false).unwrap();
@@ -153,7 +155,7 @@ fn total(reports: &[BankReport]) -> i64 {
 /// assert_eq!(best.remedy, Remedy::Swizzle("S<3,3,3>".parse().unwrap())); // S<3,4,3> in bytes
 /// assert_eq!((best.wavefronts(), advice.wavefronts()), (advice.ideal(), 9 * 128));
 ///
-/// // A swizzle that does too little gives way to another.
+/// // An insufficient swizzle is replaced by another one.
 /// let swizzled: Composed = "S<1,3,3> o 0 o (128,64):(64,1)".parse().unwrap();
 /// let read = Access::matrices(&tile.shape(), 16, 4, false).unwrap();
 /// let advice = suggest(swizzled, &[read], Banks::NVIDIA).unwrap();
@@ -178,17 +180,17 @@ pub fn suggest(tile: impl Into<Composed>, accesses: &[Access], banks: Banks) -> 
     Ok(Advice { before: problem.reports, suggestions })
 }
 
-/// Accesses to a layout, and where the lanes of their phases are.
+/// Accesses to a layout, with the offsets of the lanes of their phases.
 struct Problem<'a> {
     tile: Composed,
-    /// The tile as a layout, where it is one.
+    /// The tile as a layout, if it is one.
     plain: Option<Layout>,
     storage: Storage,
     accesses: &'a [Access],
     banks: Banks,
-    /// The bits of an element.
+    /// The number of bits of an element.
     bits: i64,
-    /// The elements of the widest vector.
+    /// The number of elements of the widest vector.
     vector: i64,
     /// The number of bits of an offset.
     width: u32,
@@ -198,10 +200,10 @@ struct Problem<'a> {
     bound: i64,
 }
 
-/// The first elements that the lanes of a phase take.
+/// The offsets of the first elements of the lanes of a phase.
 struct Lanes {
-    /// The width of an access, or a word of a bank if that is wider, in elements: a power of two,
-    /// as an exponent.
+    /// The width of an access, or a word of a bank if that is wider: the base-2 logarithm of the
+    /// number of elements.
     slot: u32,
     starts: Vec<i64>,
 }
@@ -257,7 +259,7 @@ impl<'a> Problem<'a> {
         Ok(problem)
     }
 
-    /// The smallest and the largest offset.
+    /// The least and the greatest offset.
     fn range(&self) -> Result<(i64, i64), AnalysisError> {
         if let Some(layout) = &self.plain {
             return Ok(layout.range()?);
@@ -275,7 +277,7 @@ impl<'a> Problem<'a> {
         Ok(range)
     }
 
-    /// The tile after a map of its offsets.
+    /// The tile with a map applied to its offsets.
     fn after(&self, map: impl Into<OuterMap>) -> Result<Composed, AnalysisError> {
         Ok(match &self.plain {
             Some(layout) => Composed::new(map, 0, layout.clone())?,
@@ -283,27 +285,27 @@ impl<'a> Problem<'a> {
         })
     }
 
-    /// The swizzle of the tile that may be replaced: without it, vectors are still whole.
+    /// The swizzle of the tile if it may be replaced, because vectors are whole without it.
     fn replaced(&self) -> Option<Swizzle> {
         let OuterMap::Swizzle(old) = self.tile.outer() else { return None };
         let whole = old.base() >= i64::from(self.vector.trailing_zeros());
         (whole && old.shift().abs() >= old.bits()).then_some(*old)
     }
 
-    /// The number of low bits of an offset that decide a bank or lie below.
+    /// The number of low bits of an offset that select a bank or are below those.
     fn line(&self) -> u32 {
         (self.banks.line() * 8 / self.bits).max(1).trailing_zeros()
     }
 
-    /// The wavefronts of all phases where offset `x` has become `map(x)`, which keeps vectors
-    /// whole; none if they are more than `most`.
+    /// The number of wavefronts of all phases after each offset `x` is changed to `map(x)`, which
+    /// keeps vectors whole; None if it exceeds `most`.
     fn wavefronts(&self, most: i64, map: impl Fn(i64) -> i64) -> Option<i64> {
         let line = self.line();
         let mut sum = 0;
         let mut seen: Vec<(i64, i64)> = Vec::new();
         for phase in &self.phases {
             seen.clear();
-            // Slots at most; the lanes of a phase are few.
+            // The comparison is with each earlier lane; the lanes of a phase are few.
             let mut degree = 0;
             for start in &phase.starts {
                 let place = map(*start);
@@ -324,7 +326,7 @@ impl<'a> Problem<'a> {
         Some(sum)
     }
 
-    /// The best swizzle, if one is better than none.
+    /// The best swizzle, if it is better than none.
     fn swizzle(&self) -> Result<Option<Suggestion>, AnalysisError> {
         let (line, width) = (i64::from(self.line()), i64::from(self.width));
         let first = i64::from(self.vector.trailing_zeros());
@@ -354,7 +356,7 @@ impl<'a> Problem<'a> {
         self.suggestion(Remedy::Swizzle(swizzle), layout, proof).map(Some)
     }
 
-    /// The cost of a changed tile, counted again.
+    /// The suggestion with the wavefronts of the changed tile, counted anew.
     fn suggestion(&self, remedy: Remedy, layout: Composed, proof: Proof) -> Result<Suggestion, AnalysisError> {
         let storage = Storage::from(&layout);
         let reports = self.accesses.iter().map(|access| bank_conflicts(&storage, access, self.banks));

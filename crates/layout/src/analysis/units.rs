@@ -1,9 +1,9 @@
 //! Units: the bytes that a lane accesses at once.
 //!
-//! Law: a load or store of `v` elements takes offsets `o, o+1, .., o+v-1` with `v` dividing `o`:
-//! the unit `o / v`. Memory is made of units of each width, so everything that is counted, words of
-//! banks and sectors, is a quotient of the number of a unit. Numbers may become known at launch;
-//! then quotient and remainder are proved, or the question is handed back.
+//! Law: a load or store of `v` elements accesses offsets `o, o+1, .., o+v-1` with `v` dividing `o`:
+//! this is the unit with number `o / v`. Everything that is counted, words of banks and sectors, is
+//! a quotient of the number of a unit. If numbers become known at launch, quotient and remainder
+//! are proved, or the error has the open question.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -17,10 +17,10 @@ use crate::analysis::storage::Storage;
 use crate::symbolic::Expr;
 use crate::{AnyLayout, Condition, Extent, Layout, LayoutError, Question, Truth, Xor};
 
-/// A number of units or elements.
+/// The number of a unit or an element.
 pub(crate) trait Number: Extent {
-    /// A stride of the storage that is not proved to be divisible by `by`: the reason why an offset
-    /// is unknown.
+    /// A stride of the storage that is not proved to be divisible by `by`, which is the reason why
+    /// an offset is unknown; None if there is no such stride.
     fn culprit(storage: &Storage, by: i64) -> Option<Self>;
 }
 
@@ -49,16 +49,16 @@ pub(crate) trait Visit {
     fn visit<N: Number>(self, units: Units<'_, impl Fn(i64) -> Result<N, LayoutError>>) -> Self::Output;
 }
 
-/// The units that an access takes of a storage.
+/// The units of a storage that an access touches.
 pub(crate) struct Units<'a, F> {
     pub storage: &'a Storage,
     pub access: &'a Access,
-    /// The bytes of a line: what must be known of every stride.
+    /// The number of bytes of a line; every stride must be known modulo a line.
     bytes: i64,
     offset: F,
 }
 
-/// Hands the units of a storage to an analysis; `bytes` are those of a line.
+/// Calls an analysis with the units of a storage; `bytes` is the number of bytes of a line.
 pub(crate) fn with_units<V: Visit>(storage: &Storage, access: &Access, bytes: i64, analysis: V) -> V::Output {
     if let Some(evaluator) = storage.evaluator() {
         return analysis.visit::<i64>(Units { storage, access, bytes, offset: |i| evaluator.eval(i) });
@@ -72,13 +72,13 @@ pub(crate) fn with_units<V: Visit>(storage: &Storage, access: &Access, bytes: i6
     }
 }
 
-/// The offset of an XOR layout at an index.
+/// The offset of a layout with XOR strides at an index.
 fn xor_at(layout: &Layout<Xor>, index: i64) -> Result<i64, LayoutError> {
-    // A step has 63 bits.
+    // An XOR value has 63 bits.
     Ok(i64::try_from(layout.eval(&index)?.bits()).unwrap_or(i64::MAX))
 }
 
-/// The offset of a layout of numbers known at launch at an index.
+/// The offset at an index of a layout with numbers known at launch.
 fn launch_at(layout: &AnyLayout, index: i64) -> Result<Expr, LayoutError> {
     match layout {
         AnyLayout::Launch(layout) => layout.eval(&Expr::from(index)),
@@ -87,7 +87,7 @@ fn launch_at(layout: &AnyLayout, index: i64) -> Result<Expr, LayoutError> {
 }
 
 impl<N: Number, F: Fn(i64) -> Result<N, LayoutError>> Units<'_, F> {
-    /// The offset of a value of a thread.
+    /// The offset of one value of one thread.
     pub(crate) fn offset(&self, thread: i64, value: i64) -> Result<N, AnalysisError> {
         let index = self.access.index(thread, value)?;
         if !(0..self.storage.size()).contains(&index) {
@@ -96,7 +96,7 @@ impl<N: Number, F: Fn(i64) -> Result<N, LayoutError>> Units<'_, F> {
         Ok((self.offset)(index)?)
     }
 
-    /// The unit that an instruction of a thread takes.
+    /// The number of the unit that one instruction of a thread accesses.
     pub(crate) fn unit(&self, thread: i64, instruction: i64) -> Result<N, AnalysisError> {
         let vector = self.access.vector();
         let first = instruction * vector;
@@ -109,7 +109,7 @@ impl<N: Number, F: Fn(i64) -> Result<N, LayoutError>> Units<'_, F> {
                 Truth::Refuted => {
                     let (base, start) = (start.clone(), start.to_string().into());
                     let offset = offset.to_string().into();
-                    // Lanes are neighbours across the rows of a matrix.
+                    // Along the other direction, lane `thread + 1` is contiguous.
                     let across = || Some(self.offset(thread + 1, first).ok()?.minus(&base)? == N::from(1));
                     let other = self.access.along_the_other().filter(|_| across() == Some(true)).map(String::into);
                     return Err(AnalysisError::Split { thread, value: first + value, start, offset, vector, other });
@@ -133,14 +133,15 @@ impl<N: Number, F: Fn(i64) -> Result<N, LayoutError>> Units<'_, F> {
         }
     }
 
-    /// The line of `per` units that contains a unit, and the position of the unit in it.
+    /// The number of the line of `per` units that contains a unit, and the position of the unit in
+    /// it.
     pub(crate) fn line(&self, unit: &N, per: i64, thread: i64, instruction: i64) -> Result<(N, i64), AnalysisError> {
         let value = instruction * self.access.vector();
         let open = || self.open(thread, value, per * self.access.vector(), unit);
         let (line, rest) = unit.divide(&N::from(per)).ok_or_else(open)?;
         match rest.known() {
             Some(rest) if rest >= 0 => Ok((line, rest)),
-            // Division truncates; lines below zero begin below.
+            // Division truncates, so a unit with a negative number is in the line below.
             Some(rest) => {
                 let below = line.minus(&N::one()).ok_or(LayoutError::Overflow { op: "access" })?;
                 Ok((below, rest + per))
@@ -149,7 +150,7 @@ impl<N: Number, F: Fn(i64) -> Result<N, LayoutError>> Units<'_, F> {
         }
     }
 
-    /// Whether two lines are one.
+    /// Whether two lines are the same.
     pub(crate) fn same(&self, a: &N, b: &N, thread: i64, instruction: i64) -> Result<bool, AnalysisError> {
         match a.same(b) {
             Truth::Proved => Ok(true),
@@ -161,9 +162,10 @@ impl<N: Number, F: Fn(i64) -> Result<N, LayoutError>> Units<'_, F> {
         }
     }
 
-    /// The address of a thread is unknown, because of a stride that may not be divisible by `by`.
+    /// The error for an address that is unknown because of a stride that may not be divisible by
+    /// `by`.
     fn open(&self, thread: i64, value: i64, by: i64, number: &N) -> AnalysisError {
-        // Of the two, the error about a line is complete.
+        // Of the two conditions, the one about a whole line implies the other.
         let whole = (self.bytes * 8 / self.access.bits()).max(by);
         match N::culprit(self.storage, whole) {
             Some(stride) => AnalysisError::of_question(&N::from(whole), &stride, thread, value),
@@ -172,7 +174,7 @@ impl<N: Number, F: Fn(i64) -> Result<N, LayoutError>> Units<'_, F> {
     }
 }
 
-/// Lines as they are met.
+/// The lines that were accessed, in the order of their first access.
 pub(crate) struct Lines<N>(Vec<N>);
 
 impl<N: Number> Lines<N> {
@@ -180,7 +182,7 @@ impl<N: Number> Lines<N> {
         Lines(Vec::new())
     }
 
-    /// The number of a line.
+    /// The index of a line in this list; a new line is appended.
     pub(crate) fn number(
         &mut self,
         line: N,
@@ -195,8 +197,8 @@ impl<N: Number> Lines<N> {
         Ok(self.0.len() - 1)
     }
 
-    /// The rank of each line, and the first byte of each in order of rank. What becomes known at
-    /// launch stays as it was met.
+    /// The rank of each line by address, and the first byte of each line in order of rank. Lines
+    /// whose addresses become known at launch stay in the order of first access.
     pub(crate) fn in_order(&self, bytes: i64) -> (Vec<usize>, Vec<Box<str>>) {
         let mut order: Vec<(usize, &N)> = self.0.iter().enumerate().collect();
         if self.0.iter().all(|line| line.known().is_some()) {

@@ -1,7 +1,7 @@
 //! Complements, inverses, sums and equality of layouts of any kind.
 //!
-//! Law: each method is that of the layout itself. What is seen through coordinates is asked as the
-//! map of indices that it is.
+//! Law: each method is that of the layout itself. A composed layout of coordinates is first
+//! converted to the equal map of indices.
 
 use super::{AnyLayout, AnyTree, wrong_kind};
 use crate::algebra::vector::{max_common_layout, max_common_vector};
@@ -12,7 +12,7 @@ use crate::value::layout::{Layout, Leaf};
 use crate::value::number::{Stride, Truth};
 use crate::value::tree::Tree;
 
-/// The expected operand, if an operation has no meaning for a kind.
+/// The operand that is expected by operations that are not defined for all kinds.
 const OTHER: &str = "a layout whose values are numbers, all known";
 
 macro_rules! of_map_of_indices {
@@ -32,15 +32,16 @@ macro_rules! of_map_of_indices {
 }
 
 of_map_of_indices! {
-    /// The next copies of the whole, without an end: [`Layout::complement_open`].
+    /// The complement without a target: [`Layout::complement_open`].
     complement_open: Integer | Launch | Coordinate | Xor | Composed;
-    /// The same where there may be holes: [`Layout::weak_complement_open`].
+    /// The weak complement, which may leave holes, without a target:
+    /// [`Layout::weak_complement_open`].
     weak_complement_open: Integer | Launch | Coordinate | Xor | Composed;
-    /// The largest layout after which this one is the identity: [`Layout::right_inverse`].
+    /// The largest layout `R` with `L(R(i)) = i`: [`Layout::right_inverse`].
     right_inverse: Integer | Launch | Coordinate | Xor | Composed | LaunchComposed;
-    /// A layout that sends a value back to an index that has it: [`Layout::left_inverse`].
+    /// A layout that maps a value to an index with this value: [`Layout::left_inverse`].
     left_inverse: Integer | Launch | Coordinate | Xor | Composed | LaunchComposed;
-    /// The indices at which modes of stride 0 run: [`Layout::nullspace`].
+    /// The layout of indices that the modes of stride 0 generate: [`Layout::nullspace`].
     nullspace: Integer | Launch | Coordinate | Xor | Composed | LaunchComposed;
 }
 
@@ -76,13 +77,14 @@ macro_rules! complements {
 }
 
 complements! {
-    /// The layout that together with this one fills `[0, target)` exactly: [`Layout::complement`].
-    /// The target is a number, or a shape.
+    /// The layout that together with this one covers each offset of `[0, target)` once:
+    /// [`Layout::complement`]. The target is a number, or a shape.
     ///
     /// Errors: as [`Layout::complement`]; a composed layout whose numbers are not known
     /// ([`LayoutError::Kind`]).
     complement, complement_open;
-    /// The layout that fills the gaps as far as whole copies fit: [`Layout::weak_complement`].
+    /// The layout that fills the gaps with as many whole copies as fit:
+    /// [`Layout::weak_complement`].
     ///
     /// Errors: as [`AnyLayout::complement`].
     weak_complement, weak_complement_open;
@@ -111,16 +113,18 @@ compact_like! {
     ///
     /// Errors: as [`Layout::layout_like`]; coordinates or bit vectors ([`LayoutError::Kind`]).
     layout_like, "make_layout_like";
-    /// The compact layout for a thread's own copy: [`Layout::fragment_like`].
+    /// The compact layout of the register fragment for this layout: [`Layout::fragment_like`].
     ///
     /// Errors: as [`AnyLayout::layout_like`].
     fragment_like, "make_fragment_like";
 }
 
-/// A complement with the extents of its target, where one of them has no name to be multiplied by.
+/// A complement that keeps the extents of its target, for targets with an anonymous extent, whose
+/// product is no expression.
 ///
-/// `whole` is the complement in the product of the target, `open` the one without an end, whose
-/// last mode begins at the next copy: the rest of the target there is divided among its extents.
+/// `whole` is the complement in the product of the target. `open` is the complement without a
+/// target, whose last mode begins at the next copy; the rest of the target is divided among its
+/// extents.
 fn shaped_like(target: &Tree<Expr>, whole: Layout<Expr>, open: &Layout<Expr>) -> Result<Layout<Expr>, LayoutError> {
     let unnamed = target.parameters().iter().any(|parameter| parameter.name().is_none());
     let Some((last, gaps)) = open.leaves().split_last().filter(|_| unnamed && target.leaves().len() > 1) else {
@@ -138,9 +142,9 @@ fn shaped_like(target: &Tree<Expr>, whole: Layout<Expr>, open: &Layout<Expr>) ->
 }
 
 impl AnyLayout {
-    /// The layout of `A(i) + B(i)`: [`Layout::add`].
+    /// The layout with value `A(i) + B(i)` at index `i`: [`Layout::add`].
     ///
-    /// Errors: as [`Layout::add`]; kinds that do not meet ([`LayoutError::Kind`]).
+    /// Errors: as [`Layout::add`]; the kinds have no join ([`LayoutError::Kind`]).
     pub fn add(&self, other: &AnyLayout) -> Result<AnyLayout, LayoutError> {
         const OP: &str = "layout_add";
         if self.is_composed() || other.is_composed() {
@@ -153,8 +157,8 @@ impl AnyLayout {
     /// Whether both are the same function of an index: [`Layout::same_function`],
     /// [`Composed::equivalent`](crate::Composed::equivalent).
     ///
-    /// Errors: kinds that do not meet ([`LayoutError::Kind`]); too many indices of composed layouts
-    /// would have to be looked at.
+    /// Errors: the kinds have no join ([`LayoutError::Kind`]); too many indices of composed layouts
+    /// would have to be compared.
     pub fn same_function(&self, other: &AnyLayout) -> Result<Truth, LayoutError> {
         const OP: &str = "equivalent";
         let bits_and_integers = matches!(
@@ -171,8 +175,8 @@ impl AnyLayout {
         super::paired!(OP, self, other, (a, b) => Ok(a.same_function(b)))
     }
 
-    /// Whether both have the same modes, strides of extents 1 aside; composed layouts are compared
-    /// as they are written.
+    /// Whether both have the same modes, ignoring the strides of extent-1 modes. Composed layouts
+    /// are compared as written.
     pub fn same_modes(&self, other: &AnyLayout) -> Truth {
         match (self, other) {
             (AnyLayout::Integer(a), AnyLayout::Integer(b)) => a.same_modes(b),
@@ -185,7 +189,8 @@ impl AnyLayout {
         }
     }
 
-    /// The tile, and the layout from (thread, value) to the index in it: [`make_layout_tv`].
+    /// The shape of the tile, and the layout from (thread, value) to the index in the tile:
+    /// [`make_layout_tv`].
     ///
     /// Errors: as [`make_layout_tv`]; kinds other than integers and numbers known at launch
     /// ([`LayoutError::Kind`]).
@@ -200,7 +205,7 @@ impl AnyLayout {
         Ok((tile.into(), layout.into()))
     }
 
-    /// A layout of indices whose elements are contiguous in both: [`max_common_layout`].
+    /// A layout of indices of elements that are contiguous in both layouts: [`max_common_layout`].
     ///
     /// Errors: as [`max_common_layout`]; coordinates ([`LayoutError::Kind`]).
     pub fn max_common_layout(&self, other: &AnyLayout) -> Result<AnyLayout, LayoutError> {
@@ -216,7 +221,7 @@ impl AnyLayout {
         Ok(max_common_layout(&a, &b)?.into())
     }
 
-    /// The number of elements that are contiguous in both: [`max_common_vector`].
+    /// The number of elements that are contiguous in both layouts: [`max_common_vector`].
     ///
     /// Errors: as [`AnyLayout::max_common_layout`].
     pub fn max_common_vector(&self, other: &AnyLayout) -> Result<Expr, LayoutError> {
@@ -232,7 +237,7 @@ impl AnyLayout {
         max_common_vector(&a, &b)
     }
 
-    /// Both as layouts of numbers that may become known at launch.
+    /// Both layouts with expressions as numbers.
     fn numbers(&self, op: &'static str, other: &AnyLayout) -> Result<(Layout<Expr>, Layout<Expr>), LayoutError> {
         let (a, b) = (self.launch_in(op, RefusedOperand::First)?, other.launch_in(op, RefusedOperand::Second)?);
         Ok((a.into_owned(), b.into_owned()))
@@ -240,8 +245,8 @@ impl AnyLayout {
 
     /// The largest value plus one: [`Layout::cosize`].
     ///
-    /// Errors: as [`Layout::cosize`]; a composed layout of numbers that are not known, unless it is
-    /// a layout with an offset ([`LayoutError::Kind`]).
+    /// Errors: as [`Layout::cosize`]; a composed layout with numbers that are not known, unless it
+    /// equals a layout plus an offset ([`LayoutError::Kind`]).
     pub fn cosize(&self) -> Result<Expr, LayoutError> {
         match &*self.by_index()? {
             AnyLayout::Integer(layout) => Ok(layout.cosize()?.into()),
@@ -254,7 +259,7 @@ impl AnyLayout {
         }
     }
 
-    /// The shape of the codomain: the cosize, or an extent for each mode of a coordinate.
+    /// The shape of the codomain: the cosize or, for coordinate values, an extent for each mode.
     ///
     /// Errors: as [`AnyLayout::cosize`].
     pub fn coshape(&self) -> Result<AnyTree, LayoutError> {

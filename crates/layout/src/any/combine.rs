@@ -1,9 +1,9 @@
 //! Composition, division and product of layouts of any kind.
 //!
 //! Law: `R(c) = A(B(c))`, where the values of `B` are indices or coordinates of `A`, for every
-//! combination of kinds. A division is a composition with a tiler and the layout over the tiles; a
-//! product combines a block with its copies. A map of bits, composed or of XOR strides, may be the
-//! inner map of any layout whose indices it produces.
+//! combination of kinds. A division is a composition with the tiler and the layout over the tiles;
+//! a product combines a block with its copies. A composed layout or a layout with XOR strides may
+//! be the inner layout of any layout whose indices are its values.
 
 use super::{AnyLayout, AnyTiler, AnyTree, convert, wrong_kind};
 use crate::composed::Composed;
@@ -15,11 +15,11 @@ use crate::value::layout::Layout;
 use crate::value::tree::Tree;
 use crate::xor::Xor;
 
-/// The value of an expression for a layout and an operand on its indices, a layout or a tiler
-/// (`$Any` says which), converted to kinds that match.
+/// Evaluates an expression for a layout and an operand, which is a layout or a tiler (`$Any` is its
+/// type), after converting both to kinds that match.
 ///
-/// `picked` is for a composed layout and coordinates of its domain, `seen` for one that is itself
-/// seen through coordinates.
+/// `picked` handles a composed layout and an operand of coordinates; `seen` handles a composed
+/// layout of coordinates and an operand of coordinates.
 macro_rules! combined {
     (
         $Any:ident, $op:expr, $whole:expr, $by:expr,
@@ -73,11 +73,10 @@ macro_rules! combined {
 }
 
 impl AnyLayout {
-    /// `A o B`: the layout of `A(B(c))` over the coordinates of `B`, which may be a layout of
-    /// indices of `A`, of its coordinates, or a map of bits.
+    /// `A o B`: the layout with value `A(B(c))` at each coordinate `c` of `B`. The values of `B`
+    /// are indices or coordinates of `A`; `B` may be composed or have XOR strides.
     ///
-    /// Errors: as [`Layout::compose`]; a kind that has no composite with the other
-    /// ([`LayoutError::Kind`]).
+    /// Errors: as [`Layout::compose`]; the two kinds have no composition ([`LayoutError::Kind`]).
     ///
     /// ```
     /// use tilewright_layout::AnyLayout;
@@ -108,7 +107,7 @@ impl AnyLayout {
         }
     }
 
-    /// `A o B` for a map of bits `B`.
+    /// `A o B` for a composed `B` or one with XOR strides.
     fn after_map(&self, b: &AnyLayout) -> Result<AnyLayout, LayoutError> {
         const OP: &str = "composition";
         let (a, b) = (self.by_index()?, b.by_index()?);
@@ -123,8 +122,8 @@ impl AnyLayout {
                 Ok(numbers(a.composed_in(OP, RefusedOperand::First)?.compose_composed(&right.composed()?)?))
             }
             (AnyLayout::Coordinate(left), AnyLayout::Composed(_) | AnyLayout::Xor(_)) => {
-                // Values of a composed layout are numbers, so that this is a layout of indices or
-                // else has no composite.
+                // The values of a composed layout are numbers, so it must equal a layout of
+                // indices, or there is no composite.
                 match b.composed_in(OP, RefusedOperand::Second)?.to_layout()? {
                     (indices, 0) => Ok(left.compose(&Layout::<Expr>::from(&indices))?.into()),
                     _ => wrong_kind(
@@ -144,10 +143,9 @@ impl AnyLayout {
         }
     }
 
-    /// `A o B` where `B` stays within the domain of `A`.
+    /// `A o B`, refused unless the values of `B` stay within the domain of `A`.
     ///
-    /// Errors: as [`Layout::compose_within`]; a composed layout, which has no end of its own
-    /// ([`LayoutError::Kind`]).
+    /// Errors: as [`Layout::compose_within`]; `A` is a composed layout ([`LayoutError::Kind`]).
     pub fn compose_within(&self, b: &AnyLayout) -> Result<AnyLayout, LayoutError> {
         const OP: &str = "composition_within";
         if let (AnyLayout::Integer(a), AnyLayout::Integer(b)) = (self, b) {
@@ -170,10 +168,10 @@ impl AnyLayout {
         }
     }
 
-    /// The part that a tiler names: [`Layout::compose_tiler`].
+    /// The composition with a tiler, mode by mode: [`Layout::compose_tiler`].
     ///
-    /// Errors: as [`Layout::compose_tiler`]; coordinates by mode, of a composed layout
-    /// ([`LayoutError::Kind`]).
+    /// Errors: as [`Layout::compose_tiler`]; a tiler by mode with coordinates, for a composed
+    /// layout ([`LayoutError::Kind`]).
     pub fn compose_tiler(&self, tiler: &AnyTiler) -> Result<AnyLayout, LayoutError> {
         const OP: &str = "composition";
         const WANTED: &str = "a layout, or a tiler of numbers";
@@ -194,9 +192,10 @@ impl AnyLayout {
         }
     }
 
-    /// The layout as tiles, and what runs over them, in one of the forms: [`Layout::divide`].
+    /// The layout divided into tiles and the layout over the tiles, in one of the forms:
+    /// [`Layout::divide`].
     ///
-    /// Errors: as [`Layout::divide`]; a tiler of a kind that the layout is not divided by
+    /// Errors: as [`Layout::divide`]; a tiler of a kind for which there is no division
     /// ([`LayoutError::Kind`]).
     ///
     /// ```
@@ -212,7 +211,7 @@ impl AnyLayout {
         if let AnyTiler::Map(tile) = tiler {
             let tile = tile.composed_in(op, RefusedOperand::Second)?;
             return match self {
-                // First the layout of its indices, then the map.
+                // The layout of indices is divided, then the XOR layout is applied.
                 AnyLayout::Xor(whole) => {
                     let indices = Composed::from(Layout::compact(&whole.shape())?);
                     Ok(vectors(indices.divide_composed(form, &tile)?.then_xor(whole)?))
@@ -230,14 +229,14 @@ impl AnyLayout {
 
     /// Copies of this block, arranged by a tiler, in one of the forms: [`Layout::product`].
     ///
-    /// Errors: as [`Layout::product`]; a tiler of a kind that does not arrange the block
+    /// Errors: as [`Layout::product`]; a tiler of a kind for which there is no product
     /// ([`LayoutError::Kind`]).
     pub fn product(&self, form: DivideForm, tiler: &AnyTiler) -> Result<AnyLayout, LayoutError> {
         let op = form.product();
         if let AnyTiler::Map(by) = tiler {
             let by = by.composed_in(op, RefusedOperand::Second)?;
             return match self {
-                // Copies of vectors are added by XOR, which numbers are not.
+                // The offsets of copies are added by XOR, so the arrangement has XOR strides.
                 AnyLayout::Xor(whole) => Ok(whole.product(form, &Tiler::from(indices(&by)?))?.into()),
                 whole => Ok(whole.composed_in(op, RefusedOperand::First)?.product_composed(form, &by)?.into()),
             };
@@ -252,8 +251,8 @@ impl AnyLayout {
 
     /// The block repeated until it covers a shape: [`Layout::tile_to_shape`].
     ///
-    /// Errors: as [`Layout::tile_to_shape`]; the target is no tuple of numbers, or of numbers known
-    /// at launch for XOR strides ([`LayoutError::Kind`]).
+    /// Errors: as [`Layout::tile_to_shape`]; the target is not a tuple of numbers; for XOR strides,
+    /// it has numbers that are not known ([`LayoutError::Kind`]).
     pub fn tile_to_shape(&self, target: &AnyTree, order: Option<&Tree<i64>>) -> Result<AnyLayout, LayoutError> {
         const OP: &str = "tile_to_shape";
         match (self, target.integer()) {
@@ -279,7 +278,7 @@ impl AnyLayout {
     }
 }
 
-/// Products whose modes are paired one by one.
+/// Products that pair the modes of block and arrangement one by one.
 macro_rules! paired_products {
     ($($(#[$about:meta])* $name:ident, $composed:ident;)*) => {
         impl AnyLayout {
@@ -309,8 +308,8 @@ macro_rules! paired_products {
 paired_products! {
     /// Copies side by side in every mode, `((block,copies),..)`: [`Layout::blocked_product`].
     ///
-    /// Errors: as [`Layout::blocked_product`]; a layout of a kind that does not arrange the block
-    /// ([`LayoutError::Kind`]).
+    /// Errors: as [`Layout::blocked_product`]; an arrangement of a kind for which there is no
+    /// product ([`LayoutError::Kind`]).
     blocked_product, blocked_product_composed;
     /// Copies interleaved in every mode, `((copies,block),..)`: [`Layout::raked_product`].
     ///
@@ -318,7 +317,7 @@ paired_products! {
     raked_product, raked_product_composed;
 }
 
-/// A map of bit vectors: a layout with XOR strides, where one is it.
+/// A map whose values are bit vectors, as a layout with XOR strides if it equals one.
 pub(super) fn vectors(map: Composed) -> AnyLayout {
     match map.to_xor() {
         Ok(layout) => layout.into(),
@@ -326,7 +325,7 @@ pub(super) fn vectors(map: Composed) -> AnyLayout {
     }
 }
 
-/// A map of numbers that came of bit vectors: a layout, where one is it.
+/// A map of numbers that was made from bit vectors, as a layout if it equals one.
 fn numbers(map: Composed) -> AnyLayout {
     match map.to_layout() {
         Ok((layout, 0)) => layout.into(),
@@ -334,7 +333,7 @@ fn numbers(map: Composed) -> AnyLayout {
     }
 }
 
-/// The layout that a map of indices is.
+/// The layout that equals a map of indices.
 fn indices(map: &Composed) -> Result<Layout, LayoutError> {
     match map.to_layout()? {
         (layout, 0) => Ok(layout),
@@ -348,11 +347,11 @@ fn indices(map: &Composed) -> Result<Layout, LayoutError> {
 }
 
 impl AnyLayout {
-    /// The composed layout that a map after this layout is: `outer o 0 o A`, seen as a layout of
-    /// XOR steps where it was one.
+    /// The composed layout `outer o 0 o A` of a map after this layout; a layout with XOR strides
+    /// stays one if the result equals one.
     ///
-    /// Errors: it is a chain of more than [`MAX_CHAIN`](crate::limits::MAX_CHAIN) maps; the values
-    /// are coordinates ([`LayoutError::Kind`]).
+    /// Errors: the result is a chain of more than [`MAX_CHAIN`](crate::limits::MAX_CHAIN) maps; the
+    /// values are coordinates ([`LayoutError::Kind`]).
     pub fn then(&self, outer: &crate::OuterMap) -> Result<AnyLayout, LayoutError> {
         const OP: &str = "composition";
         match &*self.by_index()? {
@@ -362,9 +361,9 @@ impl AnyLayout {
         }
     }
 
-    /// This layout with its indices mapped first: `A o map`, over the shape of `A`.
+    /// This layout after a map of its indices: `A o map`, over the shape of `A`.
     ///
-    /// Errors: as [`AnyLayout::then`]; coordinates do not add up after the map
+    /// Errors: as [`AnyLayout::then`]; this is a coordinate layout, and the result is not one
     /// ([`LayoutError::Kind`]).
     pub fn after(&self, map: &crate::OuterMap) -> Result<AnyLayout, LayoutError> {
         const OP: &str = "composition";
@@ -388,7 +387,7 @@ impl AnyLayout {
         }
     }
 
-    /// The layout of XOR steps that is the same function.
+    /// The layout with XOR strides that is the same function.
     ///
     /// Errors: as [`Layout::of_integers`] and [`Composed::to_xor`]; the numbers are not known
     /// ([`LayoutError::Kind`]).

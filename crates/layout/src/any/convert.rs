@@ -1,8 +1,9 @@
-//! From one kind of number to another, for every structure of them.
+//! Conversions from one kind of number to another, for layouts, tuples and tilers.
 //!
-//! Law: a conversion changes no value. A conversion upwards (a constant to an expression, an
-//! expression to a step in a codomain that is no tuple) always exists; one downwards gives None if
-//! a number has no counterpart. The conversion of a number is written once, for tuples and layouts.
+//! Law: a conversion changes no value. A conversion to a greater kind (a constant to an expression,
+//! an expression to a step in a codomain that is not a tuple) always exists. A conversion to a
+//! lesser kind returns None if a number has no counterpart. The conversion of a number is written
+//! once, for tuples and layouts.
 
 use alloc::vec::Vec;
 
@@ -18,7 +19,7 @@ use crate::value::number::{Extent, Stride};
 use crate::value::tree::Tree;
 use crate::xor::Xor;
 
-/// A layout with its numbers replaced; none if one has no counterpart.
+/// A layout with its numbers converted; None if one has no counterpart.
 fn renumbered<D: Stride, E: Stride>(
     layout: &Layout<D>,
     extent: impl Fn(&D::Extent) -> Option<E::Extent>,
@@ -30,22 +31,22 @@ fn renumbered<D: Stride, E: Stride>(
     Layout::from_tree(Tree::new(layout.profile().clone(), leaves).ok()?).ok()
 }
 
-/// A tuple with its numbers replaced; none if one has no counterpart.
+/// A tuple with its numbers converted; None if one has no counterpart.
 pub(crate) fn renumbered_tree<T, U>(tree: &Tree<T>, number: impl Fn(&T) -> Option<U>) -> Option<Tree<U>> {
     tree.try_map(|leaf| number(leaf).ok_or(())).ok()
 }
 
-/// The XOR step that a number is: 0 alone is one.
+/// The XOR step that equals a number; only 0 has one.
 pub(crate) fn no_step(number: &i64) -> Option<Xor> {
     number.is_zero().proved().then(Xor::zero)
 }
 
-/// The number that an XOR step is.
+/// The number that equals an XOR step; only 0 has one.
 pub(crate) fn no_bits(step: &Xor) -> Option<i64> {
     step.is_zero().proved().then_some(0)
 }
 
-/// The step whose numbers are known.
+/// The step with known numbers; None if a number is not known.
 fn known_step(step: &CoordinateStep) -> Option<Coordinate> {
     let terms = step.terms().map(|(path, scale)| Some(Coordinate::step(scale.known()?, path)));
     terms.collect::<Option<Vec<Coordinate>>>()?.iter().try_fold(Coordinate::zero(), |sum, term| sum.plus(term))
@@ -78,8 +79,7 @@ pub(crate) fn known_layout(layout: &Layout<Expr>) -> Option<Layout> {
     renumbered(layout, Extent::known, Extent::known)
 }
 
-/// Coordinate strides of which each is a plain number: a coordinate in a codomain that is not a
-/// tuple.
+/// The number that equals a coordinate stride in a codomain that is not a tuple; None otherwise.
 fn plain(step: &CoordinateStep) -> Option<Expr> {
     step.terms().all(|(path, _)| path.is_empty()).then(|| step.scale_at(ModePath::ROOT))
 }
@@ -100,29 +100,29 @@ pub(crate) fn plain_layout(layout: &Layout<CoordinateStep>) -> Option<Layout<Exp
     renumbered(layout, |extent| Some(extent.clone()), plain)
 }
 
-/// A coordinate layout with known numbers.
+/// The coordinate layout with known numbers; None if a number is not known.
 pub(crate) fn known_steps(layout: &Layout<CoordinateStep>) -> Option<Layout<Coordinate>> {
     renumbered(layout, Extent::known, known_step)
 }
 
-/// A coordinate layout whose numbers may become known at launch.
+/// The coordinate layout with expressions as numbers.
 pub(crate) fn launch_steps(layout: &Layout<Coordinate>) -> Layout<CoordinateStep> {
     let leaf =
         |leaf: &Leaf<Coordinate>| Leaf { extent: Expr::from(leaf.extent), stride: CoordinateStep::from(&leaf.stride) };
     Layout::from_valid(layout.tree().map(leaf))
 }
 
-/// The layout with XOR strides, where its strides are 0.
+/// The layout with XOR strides; None unless all strides are 0.
 pub(crate) fn xor_layout(layout: &Layout) -> Option<Layout<Xor>> {
     renumbered(layout, |extent| Some(*extent), no_step)
 }
 
-/// The layout with integer strides, where its strides are 0.
+/// The layout with integer strides; None unless all XOR strides are 0.
 pub(crate) fn without_bits(layout: &Layout<Xor>) -> Option<Layout> {
     renumbered(layout, |extent| Some(*extent), no_bits)
 }
 
-/// A tiler with its layouts replaced; none if one has no counterpart.
+/// A tiler with its layouts converted; None if one has no counterpart.
 pub(crate) fn retiled<D: Stride, E: Stride>(
     tiler: &Tiler<D>,
     layout: &impl Fn(&Layout<D>) -> Option<Layout<E>>,
@@ -137,7 +137,7 @@ pub(crate) fn retiled<D: Stride, E: Stride>(
     }
 }
 
-/// The map on offsets with symbolic numbers.
+/// The outer map with expressions as numbers.
 pub(crate) fn symbolic_map(map: &OuterMap) -> Result<OuterMap<Expr>, LayoutError> {
     Ok(match map {
         OuterMap::Layout(layout) => OuterMap::Layout(Layout::from(layout)),
@@ -150,7 +150,7 @@ pub(crate) fn symbolic_map(map: &OuterMap) -> Result<OuterMap<Expr>, LayoutError
 }
 
 impl OuterMap {
-    /// The same map, with sizes known at launch.
+    /// The same map, with expressions as numbers.
     ///
     /// Errors: an offset is not representable.
     pub fn at_launch(&self) -> Result<OuterMap<Expr>, LayoutError> {
@@ -162,7 +162,7 @@ pub(crate) fn symbolic_composed(map: &Composed) -> Result<Composed<Expr>, Layout
     Composed::new(symbolic_map(map.outer())?, Expr::from(*map.offset()), Layout::from(map.inner()))
 }
 
-/// The map on offsets with known numbers; none if one is not known.
+/// The outer map with known numbers; None if a number is not known.
 fn known_map(map: &OuterMap<Expr>) -> Option<OuterMap> {
     Some(match map {
         OuterMap::Layout(layout) => OuterMap::Layout(known_layout(layout)?),

@@ -1,4 +1,4 @@
-//! Coordinates with places left open, of known indices or of indices known at launch.
+//! Coordinates with open modes (`_`), whose indices are known or become known at launch.
 //!
 //! Law: an [`AnyCoord`] made with `From` has known indices if all of them are.
 
@@ -22,17 +22,17 @@ pub enum AnyCoord {
 }
 
 impl AnyCoord {
-    /// The place left open: `_`.
+    /// The open mode: `_`.
     pub fn open() -> AnyCoord {
         AnyCoord::Integer(Tree::leaf(Slot::All))
     }
 
-    /// The coordinate of known indices, where it is one.
+    /// The coordinate with known indices; None if an index becomes known at launch.
     pub fn integer(&self) -> Option<&Coord> {
         if let AnyCoord::Integer(coord) = self { Some(coord) } else { None }
     }
 
-    /// The coordinate as one of indices that may become known at launch.
+    /// The coordinate with expressions as indices.
     pub fn launch(&self) -> Cow<'_, Coord<Expr>> {
         match self {
             AnyCoord::Integer(coord) => Cow::Owned(convert::symbolic_coord(coord)),
@@ -40,7 +40,7 @@ impl AnyCoord {
         }
     }
 
-    /// The coordinate of these modes.
+    /// The coordinate that consists of these modes.
     ///
     /// Errors: it is larger or nests deeper than a tree may ([`LayoutError::TooLarge`]).
     pub fn tuple(modes: &[AnyCoord]) -> Result<AnyCoord, LayoutError> {
@@ -51,7 +51,7 @@ impl AnyCoord {
         Ok(Tree::tuple(modes.iter().map(|mode| &**mode))?.into())
     }
 
-    /// The number of places.
+    /// The number of leaves, open or not.
     pub fn len(&self) -> usize {
         match self {
             AnyCoord::Integer(coord) => coord.leaves().len(),

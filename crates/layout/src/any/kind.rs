@@ -1,7 +1,7 @@
-//! The kinds of layouts, and the kind in which two meet.
+//! The kinds of layouts, and their joins.
 //!
-//! Law: [`Kind::join`] is commutative, associative and idempotent. A layout that is taken to the
-//! join of its kind and another has the same values.
+//! Law: [`Kind::join`] is commutative, associative and idempotent. Converting a layout to the join
+//! of its kind and another one keeps its values.
 
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
@@ -36,25 +36,26 @@ words! {
         Coordinate = "coordinate layout",
         /// XOR steps.
         Xor = "XOR layout",
-        /// Composed of several maps.
+        /// An outer map, an offset and an inner layout of integers.
         Composed = "composed layout",
-        /// The same with sizes known at launch.
+        /// A composed layout with sizes known at launch.
         LaunchComposed = "composed layout known at launch",
-        /// The same, seen through coordinates.
+        /// A composed layout whose inner layout has coordinates as values.
         CoordinateComposed = "composed layout of coordinates",
     }
 }
 
 impl Kind {
-    /// The kind in which layouts of both meet; none if numbers would meet coordinates.
+    /// The least kind to which layouts of both kinds can be converted; None if numbers would be
+    /// combined with coordinates.
     ///
-    /// Integers meet XOR steps as such, which only strides of 0 are. A layout that has no
-    /// counterpart there is refused when it is taken to it.
+    /// The join of integers and XOR steps is XOR steps, to which only strides of 0 can be
+    /// converted. A layout without a counterpart is refused when it is converted.
     pub fn join(self, other: Kind) -> Option<Kind> {
         use Kind::{Composed, Coordinate, CoordinateComposed, Integer, Launch, LaunchComposed, Xor};
         match (self.min(other), self.max(other)) {
             (low, high) if low == high => Some(high),
-            // A layout seen through coordinates is combined with others as a map of indices.
+            // A composed layout of coordinates is combined with others as a map of indices.
             (low, CoordinateComposed) => low.join(LaunchComposed),
             (Coordinate, Xor | Composed | LaunchComposed) => None,
             (Launch, Xor | Composed) => Some(LaunchComposed),
@@ -78,17 +79,17 @@ impl AnyLayout {
         }
     }
 
-    /// Whether it is composed of several maps.
+    /// Whether it is a composed layout, of any kind.
     pub fn is_composed(&self) -> bool {
         matches!(self, AnyLayout::Composed(_) | AnyLayout::LaunchComposed(_) | AnyLayout::CoordinateComposed(_))
     }
 
-    /// Whether it is composed, or of XOR steps: such a layout acts on indices as a map of bits.
+    /// Whether it is composed or has XOR steps: such a layout is a map of the bits of an index.
     pub fn is_map_of_bits(&self) -> bool {
         self.is_composed() || matches!(self, AnyLayout::Xor(_))
     }
 
-    /// The layout with integer strides, where it is one.
+    /// The layout with integer strides; None if it is of another kind.
     pub fn integer(&self) -> Option<&Layout> {
         if let AnyLayout::Integer(layout) = self { Some(layout) } else { None }
     }
@@ -100,7 +101,7 @@ impl AnyLayout {
         self.integer_in("layout", RefusedOperand::First)
     }
 
-    /// The layout of numbers that may become known at launch, where it is one.
+    /// The layout with expressions as numbers; None if it has none.
     pub fn launch(&self) -> Option<Cow<'_, Layout<Expr>>> {
         match self {
             AnyLayout::Integer(layout) => Some(Cow::Owned(Layout::from(layout))),
@@ -109,8 +110,8 @@ impl AnyLayout {
         }
     }
 
-    /// The layout of coordinates, where it is one; a number is a step in a codomain that is no
-    /// tuple.
+    /// The layout with coordinates as values, or None. A number is a step in a codomain that is not
+    /// a tuple.
     pub fn coordinate(&self) -> Option<Cow<'_, Layout<CoordinateStep>>> {
         match self {
             AnyLayout::Coordinate(layout) => Some(Cow::Borrowed(layout)),
@@ -118,12 +119,12 @@ impl AnyLayout {
         }
     }
 
-    /// The layout of coordinates of known numbers, where it is one.
+    /// The coordinate layout with known numbers; None if it is not one.
     pub fn known_coordinate(&self) -> Option<Layout<Coordinate>> {
         convert::known_steps(&*self.coordinate()?)
     }
 
-    /// The layout of XOR steps, where it is one; strides of 0 are such.
+    /// The layout with XOR strides, or None. Strides of 0 are XOR strides.
     pub fn xor(&self) -> Option<Cow<'_, Layout<Xor>>> {
         match self {
             AnyLayout::Xor(layout) => Some(Cow::Borrowed(layout)),
@@ -132,7 +133,7 @@ impl AnyLayout {
         }
     }
 
-    /// The same function of an index, from coordinates of the domain if it was seen through them.
+    /// The same function as a map of indices; only a composed layout of coordinates changes.
     ///
     /// Errors: the map of indices is not representable.
     pub fn by_index(&self) -> Result<Cow<'_, AnyLayout>, LayoutError> {
@@ -142,7 +143,7 @@ impl AnyLayout {
         }
     }
 
-    /// The composed layout of known numbers that has these values.
+    /// The composed layout with known numbers that is the same function.
     ///
     /// Errors: its values are coordinates, or numbers that become known at launch
     /// ([`LayoutError::Kind`]); it is not representable.
@@ -168,10 +169,10 @@ impl AnyLayout {
         }
     }
 
-    /// The composed layout, of numbers that may become known at launch, that has these values.
+    /// The composed layout with expressions as numbers that is the same function.
     ///
-    /// Errors: its values are coordinates or bit vectors, which a map of bits is only from index 0
-    /// on ([`LayoutError::Kind`]); it is not representable.
+    /// Errors: its values are coordinates, or bit vectors, which equal a map of bits only for
+    /// nonnegative indices ([`LayoutError::Kind`]); it is not representable.
     pub fn launch_composed(&self) -> Result<Cow<'_, Composed<Expr>>, LayoutError> {
         self.launch_composed_in("composed layout", RefusedOperand::First)
     }
@@ -189,7 +190,7 @@ impl AnyLayout {
         }
     }
 
-    /// The expected operand of an operation on integers, for a layout of another kind.
+    /// The expected operand of an operation on integers, given a layout of another kind.
     pub(super) fn not_integer(&self) -> &'static str {
         match self {
             AnyLayout::Launch(_) => "a layout whose numbers are known",

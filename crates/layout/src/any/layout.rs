@@ -1,4 +1,4 @@
-//! Operations on layouts of all kinds: shape, modes, and operations that move or merge modes.
+//! Operations on layouts of all kinds: shape, modes, and operations that rearrange or merge modes.
 //!
 //! Law: each method is that of the layout itself, of the same name.
 
@@ -17,15 +17,16 @@ use crate::with_layout;
 
 of_every_kind! {
     AnyLayout, with_layout:
-    /// The same function with the fewest modes: [`Layout::coalesce`].
+    /// The layout with the fewest modes that is the same function: [`Layout::coalesce`].
     coalesce();
-    /// The same function on all integers with the fewest modes: [`Layout::coalesce_z`].
+    /// The layout with the fewest modes that is the same function on all integers:
+    /// [`Layout::coalesce_z`].
     coalesce_z();
     /// Coalesced within each leaf of a profile: [`Layout::coalesce_by`].
     coalesce_by(profile: &Profile);
-    /// Without modes of stride 0, coalesced: [`Layout::filter`].
+    /// The coalesced layout without modes of stride 0: [`Layout::filter`].
     filter();
-    /// The same within each leaf of a profile: [`Layout::filter_by`].
+    /// [`Layout::filter`] within each leaf of a profile: [`Layout::filter_by`].
     filter_by(profile: &Profile);
     /// The same leaves in one flat tuple: [`Layout::flatten`].
     flatten();
@@ -37,18 +38,17 @@ of_every_kind! {
     take(range: Range<usize>);
     /// The modes with these numbers: [`Layout::select`].
     select(modes: &[usize]);
-    /// Without one mode: [`Layout::remove`].
+    /// The layout without one mode: [`Layout::remove`].
     remove(mode: usize);
-    /// The modes in reverse order, at every level: [`Layout::reverse`].
+    /// The modes in reverse order, at every level of nesting: [`Layout::reverse`].
     reverse();
-    /// Modes of modes transposed: [`Layout::zip`].
+    /// Transposes modes of modes, `((a,b),(c,d))` to `((a,c),(b,d))`: [`Layout::zip`].
     zip();
-    /// Pairs taken apart: [`Layout::unzip`].
+    /// Separates pairs, `((a,b),(c,d))` to `((a,c),(b,d))`, as a profile guides: [`Layout::unzip`].
     unzip(guide: &Profile);
 }
 
-/// Operations on a layout and another of its kind: on the inner layout, where the first is
-/// composed.
+/// Operations on a layout and another one of its kind; of a composed layout, on its inner layout.
 macro_rules! with_another {
     ($($(#[$about:meta])* $name:ident($($argument:ident: $kind:ty),*);)*) => {
         impl AnyLayout {
@@ -75,15 +75,17 @@ macro_rules! with_another {
 }
 
 with_another! {
-    /// The modes of this layout, then the other as one mode: [`Layout::append`].
+    /// The modes of this layout, followed by the other layout as one mode: [`Layout::append`].
     append();
-    /// The other as one mode, then the modes of this layout: [`Layout::prepend`].
+    /// The other layout as one mode, followed by the modes of this one: [`Layout::prepend`].
     prepend();
-    /// Followed by copies of the other until there are `rank` modes: [`Layout::append_to_rank`].
+    /// The layout followed by copies of the other until there are `rank` modes:
+    /// [`Layout::append_to_rank`].
     append_to_rank(rank: usize);
-    /// Preceded by copies of the other until there are `rank` modes: [`Layout::prepend_to_rank`].
+    /// The layout preceded by copies of the other until there are `rank` modes:
+    /// [`Layout::prepend_to_rank`].
     prepend_to_rank(rank: usize);
-    /// The other in the place of a mode: [`Layout::replace`].
+    /// The layout with one mode replaced by the other: [`Layout::replace`].
     replace(mode: usize);
 }
 
@@ -97,7 +99,7 @@ impl AnyLayout {
 
     /// Modes of stride 0 become extent 1, in place: [`Layout::filter_zeros`].
     ///
-    /// Errors: of a composed layout, that it is not representable.
+    /// Errors: the result for a composed layout is not representable.
     pub fn filter_zeros(&self) -> Result<AnyLayout, LayoutError> {
         Ok(match self {
             AnyLayout::Integer(layout) => layout.filter_zeros().into(),
@@ -110,7 +112,7 @@ impl AnyLayout {
         })
     }
 
-    /// The layout with this shape and these strides, of the kind of the strides.
+    /// The layout with this shape and these strides. The strides determine its kind.
     ///
     /// Errors: they nest differently ([`LayoutError::NotCongruent`]); an extent is not positive;
     /// strides of one kind cannot have extents of another ([`LayoutError::Kind`]).
@@ -143,11 +145,11 @@ impl AnyLayout {
         }
     }
 
-    /// The layout whose modes are these, in the kind in which they meet: [`Layout::tuple`],
+    /// The layout that consists of these modes, in the join of their kinds: [`Layout::tuple`],
     /// [`Composed::tuple`].
     ///
-    /// Errors: there is no such kind ([`LayoutError::Kind`], about the operand by number where
-    /// there are two); as those.
+    /// Errors: the kinds have no join ([`LayoutError::Kind`], with the number of the operand); as
+    /// these two functions.
     ///
     /// ```
     /// use tilewright_layout::AnyLayout;
@@ -191,7 +193,7 @@ impl AnyLayout {
         with_layout!(self, layout => layout.rank())
     }
 
-    /// How deeply the modes nest.
+    /// The depth of the nesting.
     pub fn depth(&self) -> usize {
         with_layout!(self, layout => layout.depth())
     }
@@ -216,18 +218,18 @@ impl AnyLayout {
         with_layout!(self, layout => layout.shape().into())
     }
 
-    /// The extents, where all are known.
+    /// The extents; None if one is not known.
     pub fn known_shape(&self) -> Option<Tree<i64>> {
         self.shape().integer().cloned()
     }
 
-    /// The extents as numbers that may become known at launch.
+    /// The extents as expressions.
     pub fn launch_shape(&self) -> Tree<Expr> {
-        // Extents are numbers.
+        // Extents are always numbers, so the default is never used.
         self.shape().launch().unwrap_or(Tree::leaf(Expr::from(1)))
     }
 
-    /// The strides; none for composed layouts.
+    /// The strides; None for composed layouts.
     pub fn stride(&self) -> Option<AnyTree> {
         match self {
             AnyLayout::Integer(layout) => Some(layout.stride().into()),
@@ -251,8 +253,8 @@ impl AnyLayout {
         }
     }
 
-    /// The number of leaves of the layout and of the maps that it is composed of, for limits on
-    /// copies and text.
+    /// The number of leaves of the layout and of the maps that it is composed of; limits on copies
+    /// and text use it.
     pub fn leaves(&self) -> usize {
         match self {
             AnyLayout::Integer(layout) => layout.leaves().len(),
@@ -265,7 +267,8 @@ impl AnyLayout {
         }
     }
 
-    /// The same in its least kind; results of `From` and of every operation have it already.
+    /// The same layout in its least kind. Values made with `From` and results of operations have it
+    /// already.
     pub fn reduced(self) -> AnyLayout {
         match self {
             AnyLayout::Integer(_) | AnyLayout::CoordinateComposed(_) => self,
@@ -277,9 +280,10 @@ impl AnyLayout {
         }
     }
 
-    /// The layout taken to the kind in which it meets layouts of another kind.
+    /// The layout converted to the join of its kind and another kind.
     ///
-    /// Errors: there is none, or its strides have no counterpart there ([`LayoutError::Kind`]).
+    /// Errors: the kinds have no join, or its strides have no counterpart there
+    /// ([`LayoutError::Kind`]).
     pub fn joined(&self, with: Kind) -> Result<AnyLayout, LayoutError> {
         const OP: &str = "join";
         match self.kind().join(with) {

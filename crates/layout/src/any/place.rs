@@ -1,8 +1,8 @@
 //! Values of layouts of any kind, and slices.
 //!
-//! Law: a value is a number, or a coordinate in the shape of the codomain where strides are steps
-//! of one; an XOR value is the number of its bits. A slice and what it leaves out add up:
-//! `A(c) = offset + R(d)`.
+//! Law: a value is a number, or a coordinate of the codomain if the strides are coordinate steps.
+//! An XOR value is the number with its bits. A slice `R` at its offset has the values of the
+//! layout: `A(c) = offset + R(d)`.
 
 use super::{AnyCoord, AnyLayout, AnyTree, CoordinateStep, wrong_kind};
 use crate::refusal::error::{LayoutError, RefusedOperand};
@@ -14,18 +14,18 @@ use crate::xor::Xor;
 
 const KNOWN: &str = "a coordinate whose indices are known";
 
-/// The number that a vector of bits is.
+/// The number with these bits.
 fn number(value: Xor) -> AnyTree {
-    // A step has 63 bits.
+    // An XOR value has 63 bits.
     i64::try_from(value.bits()).unwrap_or(i64::MAX).into()
 }
 
-/// The value of a coordinate layout as the nested coordinate that it is.
+/// The value of a coordinate layout as a nested coordinate of its codomain.
 fn position(layout: &Layout<CoordinateStep>, value: &CoordinateStep) -> Result<AnyTree, LayoutError> {
     Ok(value.in_profile(&layout.coprofile()?)?.into())
 }
 
-/// Slices of every kind of layout, by coordinates of the kind that fits it.
+/// Slices of every kind of layout, by coordinates of the matching kind.
 macro_rules! sliced {
     ($($(#[$about:meta])* $name:ident;)*) => {
         impl AnyLayout {
@@ -57,19 +57,19 @@ macro_rules! sliced {
 }
 
 sliced! {
-    /// The modes where a coordinate is open: [`Layout::slice`].
+    /// The sublayout of the open modes of a coordinate: [`Layout::slice`].
     ///
-    /// Errors: as [`Layout::slice`]; indices known at launch, of XOR strides
+    /// Errors: as [`Layout::slice`]; indices known at launch, for XOR strides
     /// ([`LayoutError::Kind`]).
     slice;
-    /// The modes where a coordinate has an index: [`Layout::dice`].
+    /// The sublayout of the modes that a coordinate fixes: [`Layout::dice`].
     ///
     /// Errors: as [`AnyLayout::slice`].
     dice;
 }
 
 impl AnyLayout {
-    /// The value at an index: a number, or a coordinate.
+    /// The value at an index: a number, or a coordinate of the codomain.
     ///
     /// Errors: the value is not representable.
     ///
@@ -117,7 +117,7 @@ impl AnyLayout {
         }
     }
 
-    /// The slice, and the offset at which it begins: [`Layout::slice_and_offset`].
+    /// The slice, and its offset: [`Layout::slice_and_offset`].
     ///
     /// Errors: as [`Layout::slice_and_offset`]; a composed layout of numbers that are not known
     /// ([`LayoutError::Kind`]).
@@ -152,10 +152,10 @@ impl AnyLayout {
         }
     }
 
-    /// The layout seen from a coordinate on, and the offset of that coordinate; none if the
-    /// layout has taken it in ([`Layout::domain_offset`]).
+    /// The layout with its origin moved to a coordinate, and the offset of that coordinate; None if
+    /// the returned layout includes the offset ([`Layout::domain_offset`]).
     ///
-    /// Errors: as [`Layout::domain_offset`]; indices known at launch, of XOR strides
+    /// Errors: as [`Layout::domain_offset`]; indices known at launch, for XOR strides
     /// ([`LayoutError::Kind`]).
     pub fn domain_offset(&self, coord: &AnyTree) -> Result<(AnyLayout, Option<AnyTree>), LayoutError> {
         const OP: &str = "domain_offset";

@@ -1,7 +1,7 @@
 //! Properties of layouts of any kind as functions.
 //!
-//! Law: each method is that of the layout itself. What is seen through coordinates is asked as the
-//! map of indices that it is.
+//! Law: each method is that of the layout itself. A composed layout of coordinates is first
+//! converted to the equal map of indices.
 
 use alloc::vec::Vec;
 
@@ -36,15 +36,15 @@ macro_rules! properties {
 }
 
 properties! {
-    /// Whether every value from 0 up to the cosize is reached, or every coordinate in the coshape:
-    /// [`Layout::is_surjective`](crate::Layout::is_surjective).
+    /// Whether the values are exactly the numbers from 0 to the cosize minus one, or exactly the
+    /// coordinates in the coshape: [`Layout::is_surjective`](crate::Layout::is_surjective).
     is_surjective [layout => layout.is_onto("is_surjective", |part| AnyLayout::from(part.clone()).is_surjective())],
         layout => layout.is_surjective(), map => map.is_surjective();
-    /// Whether the values are those from 0 up to the size, each once:
+    /// Whether the values are exactly the numbers from 0 to the size minus one, each once:
     /// [`Layout::is_bijective`](crate::Layout::is_bijective).
     is_bijective [layout => onto_each_coordinate_once(layout)],
         layout => layout.is_bijective(), map => map.is_bijective();
-    /// The same as [`AnyLayout::is_bijective`]: the memory has no hole and no sharing.
+    /// The same as [`AnyLayout::is_bijective`]: no offset is missing and none is shared.
     is_compact [layout => onto_each_coordinate_once(layout)],
         layout => layout.is_compact(), map => map.is_bijective();
     /// Whether the values form an interval without a hole:
@@ -65,8 +65,8 @@ impl AnyLayout {
     /// Whether different coordinates have different values:
     /// [`Layout::is_injective`](crate::Layout::is_injective).
     ///
-    /// Errors: as [`Layout::is_injective`](crate::Layout::is_injective); maps after coordinates
-    /// ([`LayoutError::Kind`]).
+    /// Errors: as [`Layout::is_injective`](crate::Layout::is_injective); a composed layout of
+    /// coordinates ([`LayoutError::Kind`]).
     pub fn is_injective(&self) -> Result<bool, LayoutError> {
         match &*self.by_index()? {
             AnyLayout::Integer(layout) => layout.is_injective(),
@@ -82,7 +82,7 @@ impl AnyLayout {
     /// Whether, sorted by stride, each mode divides the next stride:
     /// [`Layout::is_tractable`](crate::Layout::is_tractable).
     ///
-    /// Errors: it depends on a number that is not known; strides that are no numbers
+    /// Errors: it depends on a number that is not known; strides that are not numbers
     /// ([`LayoutError::Kind`]).
     pub fn is_tractable(&self) -> Result<bool, LayoutError> {
         match self {
@@ -91,7 +91,7 @@ impl AnyLayout {
         }
     }
 
-    /// The values that are reached, in order: numbers, or XOR steps.
+    /// The values, each once, in increasing order: numbers, or XOR steps.
     ///
     /// Errors: as [`Layout::image`](crate::Layout::image); kinds other than integers, XOR steps and
     /// composed ones ([`LayoutError::Kind`]).

@@ -1,6 +1,6 @@
 //! Text of values of any kind.
 //!
-//! Law: what is printed reads back as the same value. Names stand with what is known about them.
+//! Law: the printed text parses to the same value. Names are printed with their facts.
 
 use core::fmt;
 use core::str::FromStr;
@@ -79,10 +79,10 @@ impl fmt::Display for AnyTiler {
 
 debug_as_text!(AnyTiler);
 
-/// One way to read a text.
+/// One way to parse a text.
 type Reading<T> = fn(&str) -> Result<T, LayoutError>;
 
-/// The first of several readings that succeeds; else the refusal of the one that came farthest.
+/// The result of the first parser that succeeds; otherwise the error of the one that read furthest.
 fn first_of<T>(text: &str, readings: &[Reading<T>]) -> Result<T, LayoutError> {
     let mut farthest = LayoutError::Syntax { at: 0, expected: "a value" };
     for read in readings {
@@ -98,7 +98,7 @@ fn first_of<T>(text: &str, readings: &[Reading<T>]) -> Result<T, LayoutError> {
     Err(farthest)
 }
 
-/// The names of a text and what it says about them.
+/// The names in a text and the facts that it declares about them.
 fn names(text: &str) -> Result<Declarations, LayoutError> {
     let mut names = Declarations::new();
     names.gather(text)?;
@@ -108,10 +108,10 @@ fn names(text: &str) -> Result<Declarations, LayoutError> {
 impl FromStr for AnyLayout {
     type Err = LayoutError;
 
-    /// Reads a layout of the least kind that its text can be; strides default to compact, first
+    /// Parses a layout, to the least kind that can represent it. Strides default to compact, first
     /// mode fastest.
     ///
-    /// Errors: it is none ([`LayoutError::Syntax`]); as the layout's own.
+    /// Errors: the text is not a layout ([`LayoutError::Syntax`]); as the layout's own.
     fn from_str(text: &str) -> Result<AnyLayout, LayoutError> {
         first_of(
             text,
@@ -131,9 +131,9 @@ impl FromStr for AnyLayout {
 impl FromStr for AnyTree {
     type Err = LayoutError;
 
-    /// Reads a tuple of the least kind that its text can be.
+    /// Parses a tuple, to the least kind that can represent it.
     ///
-    /// Errors: it is none ([`LayoutError::Syntax`]).
+    /// Errors: the text is not a tuple ([`LayoutError::Syntax`]).
     fn from_str(text: &str) -> Result<AnyTree, LayoutError> {
         first_of(
             text,
@@ -150,9 +150,9 @@ impl FromStr for AnyTree {
 impl FromStr for AnyCoord {
     type Err = LayoutError;
 
-    /// Reads a coordinate.
+    /// Parses a coordinate.
     ///
-    /// Errors: it is none ([`LayoutError::Syntax`]).
+    /// Errors: the text is not a coordinate ([`LayoutError::Syntax`]).
     fn from_str(text: &str) -> Result<AnyCoord, LayoutError> {
         first_of(
             text,
@@ -164,9 +164,9 @@ impl FromStr for AnyCoord {
 impl FromStr for AnyTiler {
     type Err = LayoutError;
 
-    /// Reads a tiler of the least kind that its text can be.
+    /// Parses a tiler, to the least kind that can represent it.
     ///
-    /// Errors: it is none ([`LayoutError::Syntax`]); as the tiler's own.
+    /// Errors: the text is not a tiler ([`LayoutError::Syntax`]); as the tiler's own.
     fn from_str(text: &str) -> Result<AnyTiler, LayoutError> {
         first_of(
             text,
@@ -187,7 +187,7 @@ impl FromStr for AnyTiler {
     }
 }
 
-/// The tiler by mode of a shape, of steps in a codomain that is no tuple.
+/// The tiler by mode of a shape, as a tiler of coordinates in a codomain that is not a tuple.
 fn tiler_of_shape(shape: &Tree<Expr>) -> Result<Tiler<CoordinateStep>, LayoutError> {
     let tiler = Tiler::from_shape(shape)?;
     let wanted = LayoutError::Syntax { at: 0, expected: "a tiler of coordinates" };

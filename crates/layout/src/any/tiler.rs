@@ -1,7 +1,7 @@
 //! Tilers of any kind.
 //!
-//! Law: an [`AnyTiler`] made with `From` has the least kind that holds it. A composed layout, or
-//! one of XOR steps, tiles the whole domain.
+//! Law: an [`AnyTiler`] made with `From` has the least kind that can represent it. A composed
+//! layout, or one with XOR strides, tiles the whole domain, not a mode.
 
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
@@ -14,7 +14,7 @@ use crate::symbolic::{Expr, Parameter, Symbolic, Values};
 use crate::tile::tiler::Tiler;
 use crate::value::number::Stride;
 
-/// A tiler of a layout of any kind: layouts of its indices, coordinates of its modes, or a composed
+/// A tiler of a layout of any kind: layouts of indices, layouts of coordinates, or a composed
 /// layout.
 ///
 /// ```
@@ -31,14 +31,14 @@ pub enum AnyTiler {
     Integer(Tiler),
     /// With a number that becomes known at launch: `[M:1;_]`.
     Launch(Box<Tiler<Expr>>),
-    /// With positions as coordinates: `2:64@0` in one of its modes.
+    /// With a layout whose values are coordinates: `2:64@0` steps in mode 0.
     Coordinate(Box<Tiler<CoordinateStep>>),
-    /// A composed layout, or one of XOR steps, of the whole domain.
+    /// A composed layout, or one with XOR strides, for the whole domain.
     Map(Box<AnyLayout>),
 }
 
-/// The value of an expression for the tiler in an [`AnyTiler`], whatever its kind, and for the
-/// layout of the whole domain.
+/// Evaluates an expression for the tiler in an [`AnyTiler`], whatever its kind, and another one for
+/// a layout of the whole domain.
 macro_rules! with_tiler {
     ($any:expr, $tiler:ident => $result:expr, $map:ident => $of_map:expr) => {
         match $any {
@@ -50,7 +50,7 @@ macro_rules! with_tiler {
     };
 }
 
-/// The items of a tiler by mode; none if it is one for the whole.
+/// The items of a tiler by mode; None if it tiles the whole domain.
 fn items<D: Stride>(tiler: &Tiler<D>) -> Option<&[Tiler<D>]> {
     if let Tiler::Modes(modes) = tiler { Some(modes.items()) } else { None }
 }
@@ -64,10 +64,9 @@ fn leaves<D: Stride>(tiler: &Tiler<D>) -> usize {
 }
 
 impl AnyTiler {
-    /// The tiler that has these for its modes.
+    /// The tiler that has one of these items for each mode.
     ///
-    /// Errors: an item tiles a whole domain and no mode ([`LayoutError::Kind`]); as
-    /// [`Tiler::modes`].
+    /// Errors: an item can tile only a whole domain ([`LayoutError::Kind`]); as [`Tiler::modes`].
     pub fn modes(items: &[AnyTiler]) -> Result<AnyTiler, LayoutError> {
         if let Some(known) = items.iter().map(|item| item.integer().cloned()).collect::<Option<Vec<Tiler>>>() {
             return Ok(Tiler::modes(known)?.into());
@@ -81,12 +80,12 @@ impl AnyTiler {
         }
     }
 
-    /// Whether it keeps its operand unchanged: `_`.
+    /// Whether it is `_`, which keeps its operand unchanged.
     pub fn is_keep(&self) -> bool {
         matches!(self, AnyTiler::Integer(Tiler::Keep))
     }
 
-    /// How many tiles of this tiler cover a shape: [`Tiler::tiles_of`].
+    /// The number of tiles that cover a shape, for each mode: [`Tiler::tiles_of`].
     ///
     /// Errors: as [`Tiler::tiles_of`]; a tiler of coordinates, or a shape of steps
     /// ([`LayoutError::Kind`]).
@@ -102,12 +101,12 @@ impl AnyTiler {
         Ok(tiler.tiles_of(&shape)?.into())
     }
 
-    /// The number of its modes; 1 where it tiles the whole.
+    /// The number of its modes; 1 if it tiles the whole domain.
     pub fn rank(&self) -> usize {
         with_tiler!(self, tiler => items(tiler).map_or(1, <[_]>::len), _map => 1)
     }
 
-    /// The tiler of the mode with this number; that of the whole is mode 0.
+    /// The tiler of the mode with this number. A tiler of the whole domain is its own mode 0.
     pub fn mode(&self, mode: usize) -> Option<AnyTiler> {
         with_tiler!(self, tiler => match items(tiler) {
             Some(items) => items.get(mode).cloned().map(AnyTiler::from),
@@ -115,7 +114,7 @@ impl AnyTiler {
         }, _map => (mode == 0).then(|| self.clone()))
     }
 
-    /// The layout that tiles the whole, where it is one.
+    /// The layout that tiles the whole domain; None if there is none.
     pub fn layout(&self) -> Option<AnyLayout> {
         match self {
             AnyTiler::Integer(Tiler::Layout(layout)) => Some(layout.clone().into()),
@@ -132,12 +131,12 @@ impl AnyTiler {
         }
     }
 
-    /// The tiler of known numbers, where it is one.
+    /// The tiler with integer strides; None if it is of another kind.
     pub fn integer(&self) -> Option<&Tiler> {
         if let AnyTiler::Integer(tiler) = self { Some(tiler) } else { None }
     }
 
-    /// The tiler of numbers that may become known at launch, where it is one.
+    /// The tiler with expressions as numbers; None if it has none.
     pub fn launch(&self) -> Option<Cow<'_, Tiler<Expr>>> {
         match self {
             AnyTiler::Integer(tiler) => convert::retiled(tiler, &|layout| Some(layout.into())).map(Cow::Owned),
@@ -146,7 +145,7 @@ impl AnyTiler {
         }
     }
 
-    /// The tiler of coordinates, where it is one.
+    /// The tiler with coordinates as values; None if it has none.
     pub fn coordinate(&self) -> Option<Cow<'_, Tiler<CoordinateStep>>> {
         match self {
             AnyTiler::Coordinate(tiler) => Some(Cow::Borrowed(tiler)),
@@ -154,12 +153,12 @@ impl AnyTiler {
         }
     }
 
-    /// The tiler of coordinates of known numbers, where it is one.
+    /// The tiler of coordinates with known numbers; None if it is not one.
     pub fn known_coordinate(&self) -> Option<Tiler<Coordinate>> {
         convert::retiled(&*self.coordinate()?, &convert::known_steps)
     }
 
-    /// The number of its leaves, for limits on copies and text.
+    /// The number of its leaves; limits on copies and text use it.
     pub fn leaves(&self) -> usize {
         with_tiler!(self, tiler => leaves(tiler), map => map.leaves())
     }

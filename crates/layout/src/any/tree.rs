@@ -16,8 +16,8 @@ use crate::value::profile::Profile;
 use crate::value::tree::Tree;
 use crate::xor::Xor;
 
-/// A nested tuple of any kind of number: a shape, strides, or a coordinate. A leaf alone is a
-/// number, or a step.
+/// A nested tuple of any kind of number: a shape, strides, or a coordinate. A tree that is a single
+/// leaf is a number or a step.
 ///
 /// ```
 /// use tilewright_layout::AnyTree;
@@ -38,7 +38,7 @@ pub enum AnyTree {
     Xor(Tree<Xor>),
 }
 
-/// The value of an expression for the tree in an [`AnyTree`], whatever its kind.
+/// Evaluates an expression for the tree in an [`AnyTree`], whatever its kind.
 macro_rules! with_tree {
     ($any:expr, $tree:ident => $result:expr) => {
         match $any {
@@ -63,13 +63,13 @@ of_every_kind! {
     take(range: Range<usize>);
     /// The modes with these numbers: [`Tree::select`].
     select(modes: &[usize]);
-    /// Without one mode: [`Tree::remove`].
+    /// The tree without one mode: [`Tree::remove`].
     remove(mode: usize);
     /// The modes in reverse order, at every level: [`Tree::reverse`].
     reverse();
-    /// Modes of modes transposed: [`Tree::zip`].
+    /// Transposes modes of modes, `((a,b),(c,d))` to `((a,c),(b,d))`: [`Tree::zip`].
     zip();
-    /// Pairs taken apart: [`Tree::zip_by`].
+    /// Separates pairs, as a profile guides: [`Tree::zip_by`].
     zip_by(guide: &Profile);
 }
 
@@ -103,23 +103,25 @@ with_another! {
     append();
     /// The other as one mode, then the modes of this tuple: [`Tree::prepend`].
     prepend();
-    /// Followed by copies of the other until there are `rank` modes: [`Tree::append_to_rank`].
+    /// The tree followed by copies of the other until there are `rank` modes:
+    /// [`Tree::append_to_rank`].
     append_to_rank(rank: usize);
-    /// Preceded by copies of the other until there are `rank` modes: [`Tree::prepend_to_rank`].
+    /// The tree preceded by copies of the other until there are `rank` modes:
+    /// [`Tree::prepend_to_rank`].
     prepend_to_rank(rank: usize);
-    /// The other in the place of a mode: [`Tree::replace`].
+    /// The tree with one mode replaced by the other: [`Tree::replace`].
     replace(mode: usize);
     /// Mode `j` of the result holds mode `j` of both: [`Tree::zip_with`].
     zip_with();
 }
 
 impl AnyTree {
-    /// The tree of integers, where it is one.
+    /// The tree of integers; None if it is of another kind.
     pub fn integer(&self) -> Option<&Tree<i64>> {
         if let AnyTree::Integer(tree) = self { Some(tree) } else { None }
     }
 
-    /// The tree of numbers that may become known at launch, where it is one.
+    /// The tree with expressions as numbers; None if it has none.
     pub fn launch(&self) -> Option<Tree<Expr>> {
         match self {
             AnyTree::Integer(tree) => Some(convert::symbolic_tree(tree)),
@@ -128,8 +130,7 @@ impl AnyTree {
         }
     }
 
-    /// The tree of coordinate steps, where it is one; a number is a step in a codomain that is no
-    /// tuple.
+    /// The tree of coordinate steps, or None. A number is a step in a codomain that is not a tuple.
     pub fn coordinate(&self) -> Option<Tree<CoordinateStep>> {
         match self {
             AnyTree::Coordinate(tree) => Some((**tree).clone()),
@@ -137,7 +138,7 @@ impl AnyTree {
         }
     }
 
-    /// The tree of XOR steps, where it is one; 0 is such a step.
+    /// The tree of XOR steps, or None. The number 0 is an XOR step.
     pub fn xor(&self) -> Option<Tree<Xor>> {
         match self {
             AnyTree::Xor(tree) => Some(tree.clone()),
@@ -145,24 +146,24 @@ impl AnyTree {
         }
     }
 
-    /// The parts where a coordinate is open: [`Tree::slice`].
+    /// The parts at which a coordinate is open: [`Tree::slice`].
     ///
     /// Errors: as [`Tree::slice`].
     pub fn slice(&self, coord: &AnyCoord) -> Result<AnyTree, LayoutError> {
         with_tree!(self, tree => Ok(tree.slice(&coord.launch())?.into()))
     }
 
-    /// The parts where a coordinate has an index: [`Tree::dice`].
+    /// The parts at which a coordinate has an index: [`Tree::dice`].
     ///
     /// Errors: as [`Tree::dice`].
     pub fn dice(&self, coord: &AnyCoord) -> Result<AnyTree, LayoutError> {
         with_tree!(self, tree => Ok(tree.dice(&coord.launch())?.into()))
     }
 
-    /// The tuple of these modes, in the kind in which they meet.
+    /// The tuple that consists of these modes, in the join of their kinds.
     ///
-    /// Errors: there is none ([`LayoutError::Kind`]); it is larger or nests deeper than a tree may
-    /// ([`LayoutError::TooLarge`]).
+    /// Errors: the kinds have no join ([`LayoutError::Kind`]); it is larger or nests deeper than a
+    /// tree may ([`LayoutError::TooLarge`]).
     ///
     /// ```
     /// use tilewright_layout::AnyTree;
@@ -187,7 +188,7 @@ impl AnyTree {
         }
     }
 
-    /// The number that a leaf alone is, or the only leaf of a tuple.
+    /// The number of a tree that is a single leaf, or a tuple with one leaf; None otherwise.
     pub fn number(&self) -> Option<Cow<'_, Expr>> {
         match self {
             AnyTree::Integer(tree) => match tree.leaves() {
@@ -202,7 +203,7 @@ impl AnyTree {
         }
     }
 
-    /// Whether it is a leaf alone.
+    /// Whether it is a single leaf.
     pub fn is_leaf(&self) -> bool {
         self.profile().is_leaf()
     }
@@ -212,7 +213,7 @@ impl AnyTree {
         with_tree!(self, tree => tree.rank())
     }
 
-    /// How deeply it nests.
+    /// The depth of the nesting.
     pub fn depth(&self) -> usize {
         with_tree!(self, tree => tree.depth())
     }
@@ -298,7 +299,7 @@ impl From<Tree<Xor>> for AnyTree {
 }
 
 impl AnyCoord {
-    /// The indices, where no place is open.
+    /// The indices; None if a mode is open.
     pub fn indices(&self) -> Option<AnyTree> {
         match self {
             AnyCoord::Integer(coord) => coord.indices().map(AnyTree::from),

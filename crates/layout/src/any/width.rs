@@ -33,20 +33,21 @@ macro_rules! widths {
 }
 
 widths! {
-    /// The layout for elements `n` times as wide, rounded up as in CuTe:
+    /// The layout for elements that are `n` times as wide, rounded up as in CuTe:
     /// [`Layout::upcast`](crate::Layout::upcast).
     upcast(n);
-    /// The layout for elements of which `n` make one:
+    /// The layout for elements that are `n` times as narrow:
     /// [`Layout::downcast`](crate::Layout::downcast).
     downcast(n);
 }
 
 impl AnyLayout {
-    /// The layout of the same bits read as elements of another width:
+    /// The layout of the same bits as elements of another width:
     /// [`Layout::recast`](crate::Layout::recast).
     ///
-    /// XOR strides are widened leaf by leaf ([`Layout::widen`](crate::Layout::widen)), or recast as
-    /// the layout of integers that they are, where one is; else as a map over bits.
+    /// A layout with XOR strides is widened by a power of two leaf by leaf
+    /// ([`Layout::widen`](crate::Layout::widen)). For any other ratio it is recast as the equal
+    /// layout of integers if there is one, else as a map over bits.
     pub fn recast(&self, new_bits: i64, old_bits: i64) -> Result<AnyLayout, LayoutError> {
         const OP: &str = "recast_layout";
         match self {
@@ -72,7 +73,7 @@ impl AnyLayout {
     /// The number of elements that are always contiguous and aligned:
     /// [`Layout::max_alignment`](crate::Layout::max_alignment).
     ///
-    /// Errors: the values are coordinates, or a composed layout's that are not known
+    /// Errors: the values are coordinates, or a composed layout has numbers that are not known
     /// ([`LayoutError::Kind`]).
     pub fn max_alignment(&self) -> Result<Expr, LayoutError> {
         match self {
@@ -85,9 +86,10 @@ impl AnyLayout {
         }
     }
 
-    /// The linear map over bits that a layout with extents that are powers of two is.
+    /// The bit matrix that equals a layout whose extents are powers of two.
     ///
-    /// Errors: it is none; its numbers are not known ([`LayoutError::Kind`]).
+    /// Errors: the layout is not linear over bits; its numbers are not known
+    /// ([`LayoutError::Kind`]).
     pub fn bit_matrix(&self) -> Result<BitMatrix, LayoutError> {
         match self {
             AnyLayout::Integer(layout) => BitMatrix::of_layout(layout),

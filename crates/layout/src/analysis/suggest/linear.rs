@@ -2,25 +2,26 @@
 //!
 //! # Law
 //!
-//! Let the offsets of an access be linear over the bits of the thread's number. The lanes of a
-//! phase are then a translate of the span `W` of the offsets of the lowest `k` bits, and all phases
-//! cost the same: a bijective map `F` of offsets, linear over bits, sends `2^d` different words to
-//! `2^r` banks, each `2^(d-r)` times, for
+//! Let the offsets of an access be linear over the bits of the thread's number. Then the offsets of
+//! the lanes of a phase are a translate of the span `W` of the offsets of the lowest `k` bits, and
+//! all phases have the same cost. A bijective map `F` of offsets, linear over bits, maps `2^d`
+//! different words to `2^r` banks, `2^(d-r)` words to each, with
 //!
 //! ```text
-//! d = rank of W, above the bits of a word or vector
-//! r = rank of F(W) on the bits that decide a bank
+//! d = rank of W, without the bits within a word or vector
+//! r = rank of F(W) on the bits that select a bank
 //! ```
 //!
-//! Let `F` keep units of `2^g` elements whole, which are the widest vectors, and words. Only the
-//! rows of `F` that decide a bank matter, a matrix `P` over the bits from `g` on; and of it only
-//! its kernel: multiplied from the left by an invertible matrix it costs the same. So it is enough
-//! to try those `P` in which each column is a sum of columns before it or the next unit vector.
-//! They are tried column by column. What is not decided yet can raise each rank by one for each
-//! dimension of `W` that is not spanned yet; a branch that does no better even so is left.
+//! Let `F` keep words and units of `2^g` elements whole, where a unit is the widest vector. Only
+//! the rows of `F` that select a bank matter: a matrix `P` over the bits from `g` on. Only the
+//! kernel of `P` matters, because multiplying `P` from the left by an invertible matrix does not
+//! change the cost. So it is enough to try those `P` in which each column is a sum of columns
+//! before it or the next unit vector. They are tried column by column. The columns that are not
+//! chosen yet can increase each rank by at most one for each dimension of `W` that is not spanned
+//! yet; a branch that cannot be better even then is cut off.
 //!
-//! Any `P` of full rank has a bijective `F`: its other rows take bits that are not pivots of `P`,
-//! in their own places where they can be.
+//! Every `P` of full rank extends to a bijective `F`: the other rows are the bits that are not
+//! pivots of `P`, at their own positions if possible.
 
 use alloc::vec::Vec;
 
@@ -30,21 +31,22 @@ use super::{Problem, Proof, Remedy, Suggestion};
 use crate::analysis::access::Access;
 use crate::analysis::error::AnalysisError;
 
-/// How many branches are tried.
+/// The most branches that are tried.
 const MAX_BRANCHES: usize = 1 << 18;
 
-/// Where the bits of a thread's number lead.
+/// The offsets of the bits of the thread index.
 pub(super) struct Bits {
     /// The offset of each bit.
     pub threads: Vec<u64>,
-    /// How many of them are the lanes of a phase.
+    /// The number of bits that are the lanes of a phase.
     pub lanes: usize,
-    /// The bits of an offset below a word of a bank, or a vector if that is wider.
+    /// The number of bits of an offset within a word of a bank, or within a vector if that is
+    /// wider.
     pub slot: u32,
 }
 
 impl Bits {
-    /// The bits of an access; none if it is not linear.
+    /// The bits of an access; None if the access is not linear over bits.
     pub fn of(problem: &Problem<'_>, access: &Access) -> Option<Bits> {
         let (storage, pattern) = (problem.tile.bit_matrix().ok()?, BitMatrix::of_layout(access.pattern()).ok()?);
         let count = access.threads().trailing_zeros() as usize;
@@ -61,23 +63,24 @@ impl Bits {
 
 /// The requirements of one access for a map.
 struct Wanted {
-    /// The words, from the slot on, as a basis in which the highest bits are decided last.
+    /// The words of the lanes, without the bits within a slot, as a basis whose highest bits are
+    /// chosen last.
     words: Vec<u64>,
-    /// The bits below a unit that decide a bank too.
+    /// The number of bits below a unit that also select a bank.
     low: u32,
-    /// The bits that decide a bank.
+    /// The number of bits that select a bank.
     slots: u32,
     /// The number of phases.
     phases: i64,
 }
 
 impl Problem<'_> {
-    /// The best linear map, if it takes fewer wavefronts than `most`; none if layout and
-    /// accesses are not linear.
+    /// The best linear map, if it takes fewer wavefronts than `most`; None if layout and accesses
+    /// are not linear.
     pub(super) fn linear(&self, most: i64) -> Result<Option<Suggestion>, AnalysisError> {
         let (line, word) = (self.line(), (self.banks.bytes() * 8 / self.bits).max(1).trailing_zeros());
         let unit = self.vector.trailing_zeros().max(word);
-        // Within one line nothing collides, and columns are numbers of 32 bits.
+        // Within one line there is no conflict; and columns are numbers of 32 bits.
         if self.width <= line || unit >= line || self.width - unit > 32 {
             return Ok(None);
         }
@@ -85,7 +88,8 @@ impl Problem<'_> {
         for (access, report) in self.accesses.iter().zip(&self.reports) {
             let Some(bits) = Bits::of(self, access) else { return Ok(None) };
             let basis = BitSpace::of(bits.threads.iter().take(bits.lanes).map(|offset| offset >> bits.slot));
-            // Each vector has a highest bit of its own; the bits below it are undetermined.
+            // Each vector of the basis has a highest bit of its own; the bits below it are
+            // arbitrary.
             let words = basis.basis().iter().map(|word| word.value).collect();
             let phases = report.phases().len() as i64;
             wanted.push(Wanted { words, low: unit.saturating_sub(bits.slot), slots: line - bits.slot, phases });
@@ -119,7 +123,7 @@ struct LinearMapSearch<'a> {
     rows: u32,
     width: u32,
     bound: i64,
-    /// The wavefronts of the best map so far.
+    /// The number of wavefronts of the best map so far.
     best: i64,
     columns: Vec<u64>,
     found: Option<Vec<u64>>,
@@ -127,7 +131,7 @@ struct LinearMapSearch<'a> {
 }
 
 impl LinearMapSearch<'_> {
-    /// Tries every column from here on; whether all were tried.
+    /// Tries every choice of the remaining columns; false if the search was cut off.
     fn run(&mut self, rank: u32) -> bool {
         if self.branches >= MAX_BRANCHES {
             return false;
@@ -158,7 +162,7 @@ impl LinearMapSearch<'_> {
         true
     }
 
-    /// The fewest wavefronts that the columns so far allow.
+    /// A lower bound of the wavefronts, given the columns so far.
     fn cost(&self) -> i64 {
         let decided = self.columns.len() as u32;
         let costs = self.wanted.iter().map(|wanted| {
@@ -176,18 +180,18 @@ impl LinearMapSearch<'_> {
             }
             let rank = (banks.rank() as u32 + open).min(wanted.slots);
             let words = wanted.words.len() as u32;
-            // At most 2^32 lanes to a phase.
+            // A phase has at most 2^32 lanes.
             wanted.phases << words.saturating_sub(rank)
         });
         costs.sum()
     }
 }
 
-/// The bijective map of offsets whose rows from `unit` on are those of `columns`, and which keeps
+/// The bijective map of offsets whose bank rows, from bit `unit` on, are `columns`, and which keeps
 /// the bits below.
 fn whole(columns: &[u64], rows: u32, unit: u32) -> Result<BitMatrix, LayoutError> {
     let width = columns.len() as u32;
-    // Rows that can be combined so that the bits of a bank keep their places, are.
+    // The rows are combined, if possible, so that the bits that select a bank keep their positions.
     let square = columns.get(..rows as usize).and_then(|columns| {
         let square = BitMatrix::new(rows as usize, columns.iter().copied()).ok()?;
         square.inverse().ok()
@@ -198,7 +202,8 @@ fn whole(columns: &[u64], rows: u32, unit: u32) -> Result<BitMatrix, LayoutError
     };
     let mut basis = BitSpace::default();
     let pivots: Vec<bool> = columns.iter().map(|column| basis.insert(*column).value != 0).collect();
-    // Other bits go to the positions above the bank bits: to their own position, if it is free.
+    // The other bits go to the positions above the bank bits, each to its own position if that is
+    // free.
     let mut free: Vec<u32> = (rows..width).collect();
     let mut images = columns.clone();
     let others = || (0..width).zip(&pivots).filter(|(_, pivot)| !**pivot).map(|(bit, _)| bit);

@@ -1,8 +1,8 @@
 //! The best padding.
 //!
-//! Law: padding by `p` at a stride `d` sends offset `x` to `x + p * floor(x / d)`. It is a layout
-//! again where every stride is a multiple of `d` or belongs to modes that stay below `d`: then each
-//! multiple `k*d` becomes `k*(d+p)`.
+//! Law: padding by `p` at a stride `d` sends offset `x` to `x + p * floor(x / d)`. The result is a
+//! layout if every stride is a multiple of `d` or belongs to modes whose offsets stay below `d`:
+//! then each stride `k*d` becomes `k*(d+p)`.
 
 use alloc::vec::Vec;
 
@@ -12,7 +12,7 @@ use super::{Problem, Proof, Remedy, Suggestion};
 use crate::analysis::error::AnalysisError;
 
 impl Problem<'_> {
-    /// The best padding, if one is better than none.
+    /// The best padding, if it is better than none.
     pub(super) fn padding(&self) -> Result<Option<Suggestion>, AnalysisError> {
         let Some(layout) = &self.plain else { return Ok(None) };
         let leaves = layout.leaves();
@@ -24,7 +24,7 @@ impl Problem<'_> {
         for stride in strides.into_iter().filter(|stride| *stride > 1) {
             let below = leaves.iter().filter(|leaf| leaf.stride % stride != 0);
             let reach: i128 = below.map(|leaf| i128::from(leaf.extent - 1) * i128::from(leaf.stride)).sum();
-            // Vectors must not be taken apart.
+            // Padding must not split vectors.
             if reach >= i128::from(stride) || stride % self.vector != 0 {
                 continue;
             }
@@ -50,7 +50,7 @@ impl Problem<'_> {
     }
 }
 
-/// The layout whose multiples of `stride` are `elements` further apart.
+/// The layout with each stride `k * stride` increased by `k * elements`.
 fn padded(layout: &Layout, stride: i64, elements: i64) -> Option<Layout> {
     let steps = layout.leaves().iter().map(|leaf| match leaf.stride % stride {
         0 => leaf.stride.checked_add((leaf.stride / stride).checked_mul(elements)?),

@@ -1,10 +1,10 @@
 //! A better order of threads.
 //!
-//! Law: in a linear access, the threads of a phase are the lowest `k` bits of the thread's index.
-//! Which bits these are may be chosen. A phase takes `2^(d - r)` wavefronts, for the rank `d` of
-//! the words and the rank `r` of the banks that its bits lead to. Banks are a matroid on the bits:
-//! the greedy choice, in order, of each bit that leads to a bank independent of the earlier ones
-//! gives the largest rank, with the first bits that have it.
+//! Law: in a linear access, the lowest `k` bits of the thread index are the lanes of a phase. A
+//! permutation of the bits changes which bits these are. A phase takes `2^(d - r)` wavefronts,
+//! where `d` is the rank of the words and `r` the rank of the banks of these bits. Independence of
+//! the banks is a matroid on the bits. So the greedy choice, in order, of each bit whose bank is
+//! independent of the earlier ones reaches the largest rank.
 
 use alloc::vec::Vec;
 
@@ -16,7 +16,7 @@ use crate::analysis::banks::bank_conflicts;
 use crate::analysis::error::AnalysisError;
 
 impl Problem<'_> {
-    /// The best order of the threads of an access, if one is better than that which it has.
+    /// The best order of the threads of an access, if it is better than the given order.
     pub(super) fn threads(&self, number: usize) -> Result<Option<Suggestion>, AnalysisError> {
         let (Some(access), Some(before)) = (self.accesses.get(number), self.reports.get(number)) else {
             return Ok(None);
@@ -34,7 +34,7 @@ impl Problem<'_> {
                 chosen.push(bit);
             }
         }
-        // Then bits that lead to words of other lanes, then any.
+        // The remaining lanes: first bits whose words other lanes access too, then any bits.
         for share in [true, false] {
             for (bit, offset) in bits.threads.iter().enumerate() {
                 let old = words.contains(offset >> slot);
@@ -66,8 +66,8 @@ impl Problem<'_> {
         if let Some(place) = reports.get_mut(number) {
             *place = report;
         }
-        // The other accesses may still cost more than their words need; a change of another kind
-        // may do better then.
+        // The other accesses may still take more wavefronts than their words require; then a change
+        // of another kind may be better.
         let proof = match (total(&reports) <= self.bound, alone) {
             (true, _) => Proof::Bound,
             (false, true) => Proof::Exhausted,
