@@ -3,24 +3,25 @@
 //! # Instructions
 //!
 //! An MMA instruction is an [`MmaAtom`]: its shape, the types of its values, the threads that
-//! execute it together, and for each operand a thread-value layout, which gives the elements of
-//! each thread. When an atom is made, it is checked that every element of a tile has exactly the
-//! owners it should have. CPU micro-kernels are described by the same type, [`MmaAtom::cpu`]. A
-//! [`TiledMma`] repeats an atom over threads and values, and partitions operands of any layout.
+//! execute it together, and a thread-value layout for each operand, which maps (thread, value) to
+//! an element. The constructor checks that the stated number of threads hold each element of a
+//! tile. The same type describes CPU micro-kernels, [`MmaAtom::cpu`]. A [`TiledMma`] repeats an
+//! atom over threads and values, and partitions operands of any layout.
 //!
-//! A copy is a [`CopyAtom`], which says which bits a thread reads and which it writes, and a
-//! [`TiledCopy`] repeats it. [`MmaAtom::named`] and [`CopyAtom::named`] have the published
-//! instructions by name, with the thread-value layouts of the vendors' documents.
+//! A copy instruction is a [`CopyAtom`], which has the bits that a thread reads and those that it
+//! writes; a [`TiledCopy`] repeats it over threads and values. [`MmaAtom::named`] and
+//! [`CopyAtom::named`] return the published instructions by name, with the thread-value layouts of
+//! the vendors' documents.
 //!
 //! # Shared memory
 //!
-//! A bulk copy of a tensor moves boxes: [`TensorMap`] says which one a tile is made of, or which
-//! rule of the hardware it breaks, and [`BulkCopy::named`] has the instructions.
+//! A bulk tensor copy (TMA) moves boxes: [`TensorMap`] derives the box of a tile, or names the
+//! hardware rule that the tile breaks. [`BulkCopy::named`] returns the instructions by name.
 //!
 //! The MMA instructions of Hopper (`wgmma`) read operands from shared memory in eight canonical
 //! layouts: for each of two contiguous directions ([`Major`]), four ways to permute units of 16
-//! bytes ([`SwizzleMode`]). This crate has each of them as a layout, tiles it to a shape, and
-//! inverts the map: from any layout to the 64-bit matrix descriptor, or to the condition that
+//! bytes ([`SwizzleMode`]). This crate has each of them as a layout, and repeats it to cover a
+//! shape. It also computes the 64-bit matrix descriptor of any layout, or names the condition that
 //! fails.
 //!
 //! ```
@@ -28,12 +29,12 @@
 //! use tilewright_layout::Tiler;
 //!
 //! # fn main() -> Result<(), tilewright_layout::atoms::AtomError> {
-//! // A tile of 128 x 64 halves, K-major: rows of 128 bytes, permuted within every eight rows.
+//! // A K-major tile, 128 x 64 of f16: rows of 128 bytes, swizzled within every eight rows.
 //! let mode = SwizzleMode::Bytes128;
 //! let tile = mode.tile(Major::K, 16, &"(128,64)".parse()?)?;
 //! assert_eq!(tile.to_string(), "S<3,3,3> o 0 o ((8,16),(64,1)):((64,512),(1,0))");
 //!
-//! // One instruction reads 64 rows and 16 columns of it: here the second of four steps along K.
+//! // One wgmma reads 64 rows and 16 columns of it: here the second of four along K.
 //! let steps = tile.zipped_divide(&"[64:1;16:1]".parse::<Tiler>()?)?;
 //! let operand = steps.slice(&"(_,(0,1))".parse()?)?.mode(0).expect("the tile");
 //! let descriptor = MatrixDescriptor::of_layout(&operand, Major::K, 16, 0x4000)?;

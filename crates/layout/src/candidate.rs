@@ -1,20 +1,21 @@
-//! Candidates of layout assignment.
+//! Candidates: the layouts that a value may have during layout assignment.
 //!
 //! A compiler that assigns layouts keeps, for each value, the layouts that it may have. A
-//! [`Candidate`] is the record of one of them. Descriptors, the strides of a layout as a list of
-//! basis steps, are read by [`crate::Descriptor`], by the rules that the language has:
-//! an entry with its count, its denominator and its modes exists only while it is read. What is
-//! handed on is a tree of strides, whose fractions have come out whole or have been refused.
+//! [`Candidate`] is the record of one of them. A descriptor is the list of the strides of a layout
+//! as basis steps. [`crate::Descriptor`] parses it by the rules of the language: the count, the
+//! denominator and the modes of an entry exist only during parsing. The result is a tree of
+//! strides; fractions have been reduced to integers or refused.
 //!
 //! Laws:
 //!
 //! * *Normal form.* Each top-level mode is coalesced, and a tuple of one number is that number; the
-//!   top-level modes stay. So the normal form is the same function of a coordinate with one index a
-//!   mode, and two layouts have the same normal form exactly when their modes have equal sizes and
-//!   they are the same function of such coordinates. The normal form of a normal form is itself.
+//!   top-level modes stay. So the normal form is the same function of coordinates with one index
+//!   for each top-level mode. Two layouts have the same normal form exactly when their modes have
+//!   equal sizes and they are the same function of such coordinates. The normal form of a normal
+//!   form is itself.
 //! * *Identity.* Two candidates are equal, and hash alike, exactly when their normal forms are
-//!   equal and their swizzles are. A swizzle of no bits is no swizzle. How a layout was written,
-//!   and the state of the candidate, do not count.
+//!   equal and their swizzles are. A swizzle of no bits counts as no swizzle. How a layout was
+//!   written, and the state of the candidate, are ignored.
 //! * *State.* [`State`] says which changes are legal; all others are refused and change nothing.
 
 mod state;
@@ -43,15 +44,15 @@ pub use state::{IllegalChange, State};
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let rows: AnyLayout = "((2,4),64):((64,128),1)".parse()?;
 /// let plain = Candidate::of_layout(&rows)?;
-/// assert_eq!(plain.text(), "(8,64):(64,1)"); // mode 0 is one run
-/// assert_eq!(plain.basis().to_string(), "((64,128),1)"); // as it was written
+/// assert_eq!(plain.text(), "(8,64):(64,1)"); // mode 0 is contiguous
+/// assert_eq!(plain.basis().to_string(), "((64,128),1)"); // as given
 ///
 /// // The swizzle is part of the identity.
 /// let mut swizzled = Candidate::of_swizzled(Swizzle::new(3, 3, 3)?, &rows)?;
 /// assert!(swizzled != plain);
 /// assert_eq!(swizzled.text(), "S<3,3,3> o 0 o (8,64):(64,1)");
 ///
-/// // Strides alone become a candidate with a shape.
+/// // Strides become a candidate together with a shape.
 /// let tile = Candidate::of_strides(&"(8,64)".parse()?, &"(1@0,1@1)".parse()?)?;
 /// assert_eq!((tile.kind(), tile.text()), (Kind::Coordinate, "(8,64):(1@0,1@1)".to_string()));
 ///
@@ -62,31 +63,31 @@ pub use state::{IllegalChange, State};
 /// ```
 #[derive(Clone)]
 pub struct Candidate {
-    /// The layout as it was given.
+    /// The layout as given.
     given: AnyLayout,
-    /// Its normal form, under the swizzle.
+    /// Its normal form, including the swizzle.
     identity: AnyLayout,
-    /// The kind of the layout below the swizzle.
+    /// The kind of the layout without the swizzle.
     kind: Kind,
     swizzle: Option<Swizzle>,
     state: State,
 }
 
-/// Why there is no candidate.
+/// The reason why there is no candidate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CandidateError {
-    /// The strides do not nest as the shape does.
+    /// Shape and strides have different nestings.
     NotCongruent(Box<Incongruent>),
-    /// The offset of a composed layout is not 0, and a candidate says nothing of where its value
-    /// begins.
+    /// The offset of a composed layout is not 0. A candidate does not have an offset.
     Offset {
-        /// The offset, as it is written.
+        /// The offset as text.
         offset: Box<str>,
     },
-    /// A composed layout whose outer map is a layout: compose the two, then there is one.
+    /// The outer map of a composed layout is a layout. Its composition with the inner layout would
+    /// be a candidate.
     OuterLayout,
-    /// The algebra refuses a number of it.
+    /// The algebra refuses a number of the layout.
     Refused(LayoutError),
 }
 
@@ -118,8 +119,8 @@ crate::from_variants!(CandidateError: Refused(LayoutError));
 /// use tilewright_layout::candidate::normal_form;
 ///
 /// let normal = |text: &str| normal_form(&text.parse().unwrap()).unwrap().to_string();
-/// assert_eq!(normal("((2,4),(3,(5,1))):((1,2),(8,(24,7)))"), "(8,15):(1,8)"); // the modes stay two, although 120:1 is the same function
-/// assert_eq!(normal("(((4,2))):(((1,8)))"), "((4,2)):((1,8))"); // one mode of two runs
+/// assert_eq!(normal("((2,4),(3,(5,1))):((1,2),(8,(24,7)))"), "(8,15):(1,8)"); // two modes, although 120:1 is the same function
+/// assert_eq!(normal("(((4,2))):(((1,8)))"), "((4,2)):((1,8))"); // one mode with two leaves
 /// assert_eq!(normal("((4)):((1))"), "4:1");
 /// ```
 pub fn normal_form(layout: &AnyLayout) -> Result<AnyLayout, LayoutError> {
@@ -133,7 +134,7 @@ pub fn normal_form(layout: &AnyLayout) -> Result<AnyLayout, LayoutError> {
     }
 }
 
-/// The candidate of a composed layout that swizzles a layout.
+/// The candidate of a composed layout that consists of a swizzle and a layout.
 fn of_composed<N: Extent>(map: &Composed<N>) -> Result<Candidate, CandidateError>
 where
     AnyLayout: From<Layout<N>>,
@@ -147,7 +148,7 @@ where
     }
 }
 
-/// The strides, below a swizzle if there is one.
+/// The strides of a layout, without its swizzle.
 fn strides(layout: &AnyLayout) -> AnyTree {
     match layout {
         AnyLayout::Integer(layout) => layout.stride().into(),
@@ -161,11 +162,11 @@ fn strides(layout: &AnyLayout) -> AnyTree {
 }
 
 impl Candidate {
-    /// The candidate of a layout of any kind, or of one that is swizzled: `S<b,m,s> o 0 o L`. A
-    /// swizzle of no bits is none.
+    /// The candidate of a layout of any kind, or of a swizzled one, `S<b,m,s> o 0 o L`. A swizzle
+    /// of no bits counts as no swizzle.
     ///
-    /// Errors: a composed layout whose offset is not 0, or whose outer map is no swizzle; a number
-    /// of the normal form is not representable.
+    /// Errors: a composed layout whose offset is not 0, or whose outer map is not a swizzle; a
+    /// number of the normal form is not representable.
     pub fn of_layout(layout: &AnyLayout) -> Result<Candidate, CandidateError> {
         match layout {
             AnyLayout::Composed(map) => of_composed(map),
@@ -181,7 +182,8 @@ impl Candidate {
         }
     }
 
-    /// The candidate of a layout whose offsets are swizzled. A swizzle of no bits is none.
+    /// The candidate of a layout whose offsets are swizzled. A swizzle of no bits counts as no
+    /// swizzle.
     ///
     /// Errors: the strides are not numbers; as [`Candidate::of_layout`].
     pub fn of_swizzled(swizzle: Swizzle, layout: &AnyLayout) -> Result<Candidate, CandidateError> {
@@ -203,7 +205,7 @@ impl Candidate {
 
     /// The candidate of the layout with this shape and these strides.
     ///
-    /// Errors: shape and strides do not nest alike; an extent is not positive; as
+    /// Errors: shape and strides have different nestings; an extent is not positive; as
     /// [`Candidate::of_layout`].
     pub fn of_strides(shape: &AnyTree, strides: &AnyTree) -> Result<Candidate, CandidateError> {
         let nesting = |tree: &AnyTree| Tree::new(tree.profile().clone(), vec![(); tree.len()]);
@@ -217,8 +219,8 @@ impl Candidate {
     /// The candidate of the layout with this shape whose strides a descriptor gives, such as
     /// `((1@0,8@1),1@2)`.
     ///
-    /// What is kept is the tree of strides: the entries with their counts and denominators end with
-    /// the parser. Errors: as [`Candidate::of_strides`].
+    /// Only the tree of strides is stored, not the entries with their counts and denominators.
+    /// Errors: as [`Candidate::of_strides`].
     ///
     /// ```
     /// use tilewright_layout::candidate::Candidate;
@@ -237,17 +239,17 @@ impl Candidate {
         Candidate::of_strides(shape, &descriptor.strides().clone().into())
     }
 
-    /// The basis list: the strides as they were given, in their order and nesting.
+    /// The basis list: the strides as given, in their order and nesting.
     pub fn basis(&self) -> AnyTree {
         strides(&self.given)
     }
 
-    /// The layout as it was given, without the swizzle.
+    /// The layout as given, without the swizzle.
     pub fn given(&self) -> &AnyLayout {
         &self.given
     }
 
-    /// The kind of the layout, below the swizzle if there is one.
+    /// The kind of the layout, without the swizzle.
     pub fn kind(&self) -> Kind {
         self.kind
     }
@@ -257,17 +259,17 @@ impl Candidate {
         self.swizzle
     }
 
-    /// The strides of the normal form, below the swizzle if there is one.
+    /// The strides of the normal form, without the swizzle.
     pub fn stride(&self) -> AnyTree {
         strides(&self.identity)
     }
 
-    /// The normal form, under the swizzle if there is one: what the candidate is compared by.
+    /// The normal form, including the swizzle. Candidates are compared by it.
     pub fn identity(&self) -> &AnyLayout {
         &self.identity
     }
 
-    /// The normal form as text, which reads back.
+    /// The normal form as text, which parses back.
     pub fn text(&self) -> String {
         self.identity.to_string()
     }
@@ -277,9 +279,9 @@ impl Candidate {
         self.state
     }
 
-    /// Changes the state; returns the one before.
+    /// Changes the state and returns the previous one.
     ///
-    /// Errors: this change is not legal, see [`State`]; then nothing changes.
+    /// Errors: the change is not legal (see [`State`]); the state stays the same.
     pub fn change(&mut self, to: State) -> Result<State, IllegalChange> {
         let from = self.state;
         if !from.leads_to(to) {

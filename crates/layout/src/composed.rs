@@ -1,10 +1,11 @@
-//! Layouts seen through another map: `A o offset o B`.
+//! Composed layouts: a layout followed by an offset and an outer map, `A o offset o B`.
 //!
-//! Law: `R(c) = A(offset + B(c))`, for a layout `B`, an offset, and for `A` a swizzle, a layout
-//! read on all integers, a linear map over bits, or a chain of those. The domain is that of `B`, so
-//! whatever rearranges the domain is done to `B`, and `A` and the offset stay: for `op(B) = B o f`,
-//! `op(R) = R o f` ([`modes`]). Fixing a coordinate adds what it contributes to the offset. Where
-//! the values matter, the operation looks through `A`: the files of this directory say how.
+//! Law: `R(c) = A(offset + B(c))`, for a layout `B`, an offset, and an outer map `A`: a swizzle, a
+//! layout read on all integers, a linear map over bits, or a chain of those. The domain is that of
+//! `B`, so an operation that only rearranges the domain is applied to `B`, and `A` and the offset
+//! stay: for `op(B) = B o f`, `op(R) = R o f` ([`modes`]). Fixing a coordinate adds its
+//! contribution to the offset. Operations that depend on the values also use `A`; the files of this
+//! directory describe how.
 
 mod arrangement;
 mod beside;
@@ -44,15 +45,15 @@ use crate::value::tree::Tree;
 /// The map `c -> A(offset + B(c))` of an outer map `A`, an offset and an inner layout `B` (CuTe
 /// `ComposedLayout`).
 ///
-/// The values of `B`, and the offset, are of kind `D`: integers, unless another kind is named.
+/// The values of `B`, and the offset, have type `D`, which defaults to integers.
 ///
 /// ```
 /// use tilewright_layout::Composed;
 ///
-/// // Rows of 64 halves, swizzled so that equal columns of eight rows lie in different banks.
+/// // Rows of 64 f16, swizzled so that a column of eight rows is in different banks.
 /// let tile: Composed = "S<3,3,3> o 0 o (8,64):(64,1)".parse().unwrap();
 /// assert_eq!(tile.size(), 512);
-/// assert_eq!(tile.eval_at(&"(1,0)".parse().unwrap()).unwrap(), 72); // row 1 begins in the second group of eight
+/// assert_eq!(tile.eval_at(&"(1,0)".parse().unwrap()).unwrap(), 72); // row 1 starts in the second group of eight
 /// assert_eq!(tile.to_string(), "S<3,3,3> o 0 o (8,64):(64,1)");
 /// ```
 #[derive(PartialEq, Eq, Hash)]
@@ -71,8 +72,8 @@ impl<D: InnerValue> Clone for Composed<D> {
 impl<D: InnerValue> Composed<D> {
     /// The map `outer o offset o inner`.
     ///
-    /// Errors: an offset `offset + inner(c)` is not representable, or is no number that the outer
-    /// map takes.
+    /// Errors: an offset `offset + inner(c)` is not representable, or is not an argument of the
+    /// outer map.
     pub fn new(outer: impl Into<OuterMap<D::Extent>>, offset: D, inner: Layout<D>) -> Result<Composed<D>, LayoutError> {
         let outer = outer.into();
         D::check(&outer, &offset, &inner)?;
@@ -84,28 +85,28 @@ impl<D: InnerValue> Composed<D> {
         Composed::new(self.outer.clone(), self.offset.clone(), inner)
     }
 
-    /// The same outer map and inner layout, shifted by `by`.
+    /// The same outer map with another inner layout; `by` is added to the offset.
     fn shift(&self, inner: Layout<D>, by: &D) -> Result<Composed<D>, LayoutError> {
         let offset = self.offset.plus(by).fits_as::<D::Extent>("composed layout")?;
         Composed::new(self.outer.clone(), offset, inner)
     }
 
-    /// `A`, which is applied last.
+    /// The outer map `A`, which is applied last.
     pub fn outer(&self) -> &OuterMap<D::Extent> {
         &self.outer
     }
 
-    /// The offset between both.
+    /// The offset, which is added to the values of the inner layout.
     pub fn offset(&self) -> &D {
         &self.offset
     }
 
-    /// `B`, which is applied first and gives the domain.
+    /// The inner layout `B`, which is applied first and has the domain.
     pub fn inner(&self) -> &Layout<D> {
         &self.inner
     }
 
-    /// The extents, those of the inner layout.
+    /// The extents, which are those of the inner layout.
     pub fn shape(&self) -> Tree<D::Extent> {
         self.inner.shape()
     }
@@ -149,16 +150,16 @@ impl<D: InnerValue> Composed<D> {
 }
 
 impl<N: Extent> Composed<N> {
-    /// The map of an index, read on all integers as the inner layout is: `x -> A(offset + B(x))`.
+    /// The composed layout as an outer map, a function on all integers: `x -> A(offset + B(x))`.
     ///
     /// Errors: it is a chain of more than [`MAX_CHAIN`](crate::limits::MAX_CHAIN) maps.
     pub fn map(&self) -> Result<OuterMap<N>, LayoutError> {
         self.outer.after(&self.offset, &OuterMap::Layout(self.inner.clone()))
     }
 
-    /// A map after this one: `c -> outer(R(c))`, over the same domain; so this is the composition
-    /// of a layout, a swizzle or, by way of [`Composed::map`], a composed layout with this one. It
-    /// always exists.
+    /// A map after this one: `c -> outer(R(c))`, over the same domain. This is the composition of a
+    /// layout or a swizzle with this composed layout; for a composed layout as the outer map, use
+    /// its [`Composed::map`]. It always exists.
     ///
     /// Errors: it is a chain of more than [`MAX_CHAIN`](crate::limits::MAX_CHAIN) maps.
     ///
@@ -183,16 +184,16 @@ impl Composed {
         Composed { outer: outer.into(), offset, inner }
     }
 
-    /// The largest value plus one: how much memory, counted from offset 0, is needed.
+    /// The largest value plus one: the size of the memory from offset 0.
     ///
-    /// Errors: the value is not representable; the largest was not found among the first
-    /// [`MAX_BOXES`] parts of the domain that were looked at ([`LayoutError::Undecided`]).
+    /// Errors: the value is not representable; the search examined [`MAX_BOXES`] parts of the
+    /// domain without finding the largest ([`LayoutError::Undecided`]).
     ///
     /// ```
     /// use tilewright_layout::Composed;
     ///
     /// let cosize = |text: &str| text.parse::<Composed>().unwrap().cosize().unwrap();
-    /// assert_eq!(cosize("S<3,4,6> o 0 o (3,4):(4,1)"), 12); // no bit that is read is ever set
+    /// assert_eq!(cosize("S<3,4,6> o 0 o (3,4):(4,1)"), 12); // the bits that the swizzle reads are never set
     /// assert_eq!(cosize("S<1,0,3> o 0 o 9:1"), 10); // 8 becomes 9
     /// ```
     pub fn cosize(&self) -> Result<i64, LayoutError> {
@@ -203,8 +204,8 @@ impl Composed {
         i64::try_from(largest.saturating_add(1)).map_err(|_| LayoutError::overflow(OP))
     }
 
-    /// The shape of a box of values that holds all of them, from offset 0 on: [`Composed::cosize`],
-    /// as the values are integers (CuTe `coshape`).
+    /// The shape of the codomain, which is [`Composed::cosize`], because the values are integers
+    /// (CuTe `coshape`).
     ///
     /// Errors: as [`Composed::cosize`].
     pub fn coshape(&self) -> Result<Tree<i64>, LayoutError> {

@@ -95,8 +95,8 @@ impl AnyLayout {
 
     /// The value at a coordinate: a number, or a coordinate of the codomain.
     ///
-    /// Errors: the coordinate does not fit the shape; the value is not representable; indices that
-    /// are no numbers, or not known, of XOR strides ([`LayoutError::Kind`]).
+    /// Errors: the coordinate does not fit the shape; the value is not representable; for XOR
+    /// strides, indices that are not numbers or not known ([`LayoutError::Kind`]).
     pub fn eval_at(&self, coord: &AnyTree) -> Result<AnyTree, LayoutError> {
         const OP: &str = "eval";
         if let Some(coord) = coord.integer() {

@@ -1,8 +1,8 @@
-//! Names that other systems and older releases have for the instructions of the tables.
+//! Names that other systems and older releases use for the instructions of the tables.
 //!
-//! Law: an alias gives names of the tables, of which the first that exists is meant. It is tried
-//! only where the name itself is none of the tables'. Names that two machines share for different
-//! layouts, such as `v_wmma_f32_16x16x16_f16` alone, are no aliases.
+//! Law: an alias stands for several candidate names, and the first of them that is in the tables is
+//! meant. Aliases are tried only if the name itself is not in the tables. A name that two machines
+//! use for different layouts, such as plain `v_wmma_f32_16x16x16_f16`, is not an alias.
 //!
 //! | name | tables |
 //! |---|---|
@@ -20,10 +20,10 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-/// The machines of AMD's matrix cores, the oldest first.
+/// AMD architectures with matrix cores, the oldest first.
 const MATRIX_CORES: [&str; 4] = ["GFX908", "GFX90A", "GFX942", "GFX950"];
 
-/// The names of the tables that a name may stand for.
+/// The candidate names that an alias stands for.
 pub(crate) fn names(name: &str) -> Vec<String> {
     let found = [intrinsic(name), machine(name), wgmma(name), block(name)];
     let mut found: Vec<String> = found.into_iter().flatten().collect();
@@ -33,7 +33,7 @@ pub(crate) fn names(name: &str) -> Vec<String> {
     found
 }
 
-/// Types as other systems abbreviate them, one of A and B for both where only one stands there.
+/// Type names from abbreviations of other systems; a single type for A and B is doubled.
 fn types(word: &str) -> Option<String> {
     let known = [("BF16", "BF16"), ("BF8", "E5M2"), ("F8", "E4M3"), ("I32", "S32"), ("I8", "S8"), ("I4", "S4")];
     let mut rest = word;
@@ -64,14 +64,15 @@ fn types(word: &str) -> Option<String> {
     }
 }
 
-/// The machines that have an instruction at the latest, as names before its shape and types.
+/// The names of an instruction on the given architecture and on all older ones.
 fn since(latest: &str, signature: &str) -> Vec<String> {
     let known = MATRIX_CORES.iter().position(|own| *own == latest);
     let machines = known.map_or(&[][..], |at| MATRIX_CORES.get(..=at).unwrap_or(&[]));
     machines.iter().map(|machine| format!("{machine}_{signature}")).collect()
 }
 
-/// `CDNA3_16x16x16_F32F16F16_MFMA`, `RDNA4_..._WMMA`, and a later machine than that of the tables.
+/// Handles `CDNA3_16x16x16_F32F16F16_MFMA`, `RDNA4_..._WMMA`, and architectures newer than the one
+/// in the tables.
 fn machine(name: &str) -> Vec<String> {
     let mut words = name.split('_');
     let (Some(machine), Some(shape), Some(signature)) = (words.next(), words.next(), words.next()) else {
@@ -94,7 +95,7 @@ fn machine(name: &str) -> Vec<String> {
     }
 }
 
-/// What the instruction is called in assembly, or as a function of the compiler.
+/// Handles the name of an instruction in assembly, or of a compiler builtin.
 fn intrinsic(name: &str) -> Vec<String> {
     let name = name.strip_prefix("__builtin_amdgcn_").or_else(|| name.strip_prefix("v_")).unwrap_or(name);
     let (rest, is_wmma) = match (name.strip_prefix("mfma_"), name.strip_prefix("wmma_")) {
@@ -103,10 +104,10 @@ fn intrinsic(name: &str) -> Vec<String> {
         _ => return Vec::new(),
     };
     let Some((result, rest)) = rest.split_once('_') else { return Vec::new() };
-    // `32x32x8f16`, or `32x32x8_f16`.
+    // Either `32x32x8f16` or `32x32x8_f16`.
     let end = rest.find(|c: char| !c.is_ascii_digit() && c != 'x').unwrap_or(rest.len());
     let (shape, factors) = rest.split_at_checked(end).unwrap_or((rest, ""));
-    // The `x` of `xf32` is no part of the shape.
+    // The `x` of `xf32` belongs to the type, not to the shape.
     let (shape, factors) = match shape.strip_suffix('x') {
         Some(shape) => (shape, format!("x{factors}")),
         None => (shape, factors.trim_start_matches('_').to_string()),
@@ -122,7 +123,7 @@ fn intrinsic(name: &str) -> Vec<String> {
             factors = own;
             "GFX1100"
         }
-        // Both machines have it, with other layouts.
+        // Both architectures have it, with different layouts.
         _ => return Vec::new(),
     };
     let factors = factors.strip_suffix("_1k").or_else(|| factors.strip_suffix("1k")).unwrap_or(factors);
@@ -147,7 +148,7 @@ fn intrinsic(name: &str) -> Vec<String> {
     if is_wmma { [format!("{machine}_{signature}")].into() } else { since(machine, &signature) }
 }
 
-/// `wgmma` without `_TN`, in the namespace of newer headers, or with `_SPARSE` at its end.
+/// Handles `wgmma` without `_TN`, in the namespace of newer headers, or with the suffix `_SPARSE`.
 fn wgmma(name: &str) -> Vec<String> {
     let rest = ["SM90::GMMA::MMA_64x", "SM90_GMMA_MMA_64x", "GMMA::MMA_64x", "MMA_64x", "SM90_64x"]
         .into_iter()
@@ -159,7 +160,8 @@ fn wgmma(name: &str) -> Vec<String> {
     }
 }
 
-/// `SM120_16x8x32_F32E4M3E4M3F32_TN`: shape and types in front, as older machines have them.
+/// Handles `SM120_16x8x32_F32E4M3E4M3F32_TN`: shape and types are written as for older
+/// architectures.
 fn block(name: &str) -> Vec<String> {
     let Some(rest) = name.strip_prefix("SM120_") else { return Vec::new() };
     let (rest, sparse) = rest.strip_suffix("_SPARSE").map_or((rest, ""), |rest| (rest, "SPARSE_"));

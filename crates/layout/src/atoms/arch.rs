@@ -6,11 +6,11 @@ use crate::atoms::error::AtomError;
 use crate::ground::words::words;
 
 words! {
-    /// The least machine that has an instruction.
+    /// The oldest architecture that has an instruction.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
     #[non_exhaustive]
     pub enum Arch {
-        /// Any machine: one thread, plain arithmetic and plain copies.
+        /// Any machine: one thread, scalar arithmetic and copies.
         Universal = "Universal",
         /// NVIDIA, compute capability 5.0 and up.
         Sm50 = "SM50",
@@ -60,7 +60,7 @@ words! {
 impl FromStr for Arch {
     type Err = AtomError;
 
-    /// Reads a name in upper or lower case.
+    /// Parses a name in upper or lower case.
     fn from_str(text: &str) -> Result<Arch, AtomError> {
         let found = Arch::ALL.into_iter().find(|known| known.name().eq_ignore_ascii_case(text));
         found.ok_or_else(|| AtomError::unknown("architecture", text, Arch::ALL.map(Arch::name)))

@@ -1,11 +1,11 @@
-//! Bulk copies by name: what moves boxes (TMA), rows of them, or plain bytes.
+//! Bulk copies by name: they move boxes of a tensor (TMA), four rows of one, or contiguous bytes.
 //!
 //! # Law
 //!
-//! A family is a pattern of names and one row of facts. An instruction accepts a tensor map exactly
-//! if the map has as many dimensions as the name says, `_2D`, or, if it says none, as many as the
-//! mode allows; if the map's boxes are those of the mode; and, for copies without a map, if the
-//! size in bytes is a multiple of 16.
+//! A family is a pattern of names with one row of facts. An instruction accepts a tensor map
+//! exactly if the number of dimensions is the one in its name, as in `_2D`, or any number that the
+//! mode allows if the name has none; and if the boxes of the map are those of the mode. A copy
+//! without a tensor map accepts sizes that are multiples of 16 bytes.
 //!
 //! ```text
 //! mode             dimensions   coordinates given           the map's box
@@ -15,8 +15,8 @@
 //! four rows        2            a column and four rows      one row
 //! ```
 //!
-//! One thread issues each of them. A multicast writes to the CTAs of a cluster that a mask of 16
-//! bits names; with two CTAs (`2SM`), both are a pair that shares a barrier.
+//! One thread issues the instruction. A multicast writes to those CTAs of a cluster that are set in
+//! a 16-bit mask. The two CTAs of a `2SM` instruction are a pair that shares an mbarrier.
 //!
 //! (PTX ISA, `cp.async.bulk`, `cp.async.bulk.tensor`, `cp.reduce.async.bulk.tensor`,
 //! `cp.async.bulk.prefetch.tensor`, with `.tile`, `.im2col`, `.tile::gather4`, `.tile::scatter4`,
@@ -41,26 +41,26 @@ words! {
         Load = "global to shared",
         /// From shared to global memory.
         Store = "shared to global",
-        /// From shared memory, added to global memory.
+        /// From shared memory to global memory, with a reduction there (add).
         Add = "shared added to global",
-        /// From global memory to the second-level cache.
+        /// From global memory to the L2 cache.
         Prefetch = "global to cache",
-        /// From global to shared memory or back, as the operands are.
+        /// From global to shared memory or back, depending on the operands.
         Either = "global and shared",
     }
 }
 
 words! {
-    /// The mode of a bulk copy: what it moves.
+    /// The mode of a bulk copy: the kind of region that it moves.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum BulkMode {
-        /// Bytes side by side, without a tensor map.
+        /// Contiguous bytes, without a tensor map.
         Bytes = "bytes",
-        /// A box of a tensor.
+        /// A box of a tensor (tile mode).
         Tile = "a box",
-        /// A box of the matrix that a convolution makes of a tensor.
+        /// A box of the im2col matrix of a tensor.
         Im2col = "an im2col box",
-        /// Four rows of a matrix, each with its own coordinate.
+        /// Four rows of a matrix, each with its own coordinate (gather4 and scatter4).
         FourRows = "four rows",
     }
 }
@@ -79,7 +79,7 @@ words! {
 /// assert_eq!((load.mode(), load.is_multicast(), load.coordinates(2)), (BulkMode::Tile, true, 2));
 /// assert!(load.takes(&boxes).is_ok());
 ///
-/// // Four rows at coordinates of their own, 64 columns of each: a box is one of them.
+/// // Four rows, each with its own coordinate and 64 columns; the box is one row.
 /// let gather = BulkCopy::named("SM100_TMA_LOAD_2D_GATHER4").unwrap();
 /// assert_eq!(gather.coordinates(2), 5);
 /// let refusal = gather.takes(&boxes).unwrap_err();
@@ -91,11 +91,11 @@ pub struct BulkCopy {
     name: Box<str>,
     arch: Arch,
     facts: BulkCopyFacts,
-    /// The fewest and the most dimensions.
+    /// The smallest and the largest number of dimensions.
     dimensions: (usize, usize),
 }
 
-/// A row of the table.
+/// One row of the table of bulk copies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct BulkCopyFacts {
     direction: BulkDirection,
@@ -104,7 +104,7 @@ pub struct BulkCopyFacts {
     ctas: i64,
 }
 
-/// Bulk copies whose names differ in dimensions alone.
+/// Bulk copies whose names differ only in dimensions.
 pub type BulkFamily = Family<BulkCopy>;
 
 const fn family(arch: Arch, pattern: &'static str, direction: BulkDirection, mode: BulkMode) -> BulkFamily {
@@ -174,7 +174,7 @@ const FAMILIES: &[BulkFamily] = {
 impl BulkCopy {
     /// The instruction of this name.
     ///
-    /// Errors: there is none, and which ones have names that are near ([`AtomError::UnknownName`]).
+    /// Errors: there is none; the error lists similar names ([`AtomError::UnknownName`]).
     pub fn named(name: &str) -> Result<BulkCopy, AtomError> {
         Family::named(name)
     }
@@ -189,7 +189,7 @@ impl BulkCopy {
         &self.name
     }
 
-    /// The least machine that has it.
+    /// The oldest architecture that has it.
     pub fn arch(&self) -> Arch {
         self.arch
     }
@@ -204,22 +204,23 @@ impl BulkCopy {
         self.facts.mode
     }
 
-    /// Whether it writes to several CTAs of a cluster, as a mask says.
+    /// Whether it is a multicast: it writes to several CTAs of a cluster, selected by a mask.
     pub fn is_multicast(&self) -> bool {
         self.facts.multicast
     }
 
-    /// How many CTAs act as one: 2 where a pair shares a barrier.
+    /// The number of CTAs that it involves: 2 if a pair shares an mbarrier, else 1.
     pub fn ctas(&self) -> i64 {
         self.facts.ctas
     }
 
-    /// The fewest and the most dimensions of its tensors; 0 and 0 where it takes bytes.
+    /// The smallest and the largest number of dimensions of its tensors; `(0, 0)` if it moves bytes
+    /// without a tensor map.
     pub fn dimensions(&self) -> (usize, usize) {
         self.dimensions
     }
 
-    /// The number of coordinates and offsets that it takes for a tensor of this rank.
+    /// The number of coordinates and offsets that it takes for a tensor of this many dimensions.
     pub fn coordinates(&self, dimensions: usize) -> usize {
         match self.facts.mode {
             BulkMode::Bytes => 0,
@@ -229,10 +230,10 @@ impl BulkCopy {
         }
     }
 
-    /// Checks that the instruction accepts this tensor map, whose boxes are those of a tile.
+    /// Checks that the instruction accepts this tensor map, which is in tile mode.
     ///
-    /// Errors: it takes no tensor map of a tile; the map has more or fewer dimensions; its boxes
-    /// have several rows where each row has its own coordinate ([`AtomError::BulkCopy`]).
+    /// Errors: the instruction takes no tensor map in tile mode; the map has another number of
+    /// dimensions; in gather or scatter mode, its box has several rows ([`AtomError::BulkCopy`]).
     pub fn takes(&self, map: &TensorMap) -> Result<(), AtomError> {
         let refuse = |what, value: i64| Err(AtomError::BulkCopy { name: self.name.clone(), what, value });
         let count = map.dimensions().len();
@@ -261,7 +262,7 @@ impl BulkCopy {
         }
     }
 
-    /// Its requirements, a sentence each, in the words of PTX and of the driver.
+    /// Its requirements, one sentence each, in the words of PTX and of the driver API.
     ///
     /// ```
     /// use tilewright_layout::atoms::BulkCopy;

@@ -1,4 +1,4 @@
-//! The matrix products that are known by name: how the atom of a name is made.
+//! The table of named MMA instructions: how the atom of a name is made.
 
 use alloc::vec::Vec;
 
@@ -9,22 +9,22 @@ use crate::atoms::family::Family;
 use crate::atoms::mma::{MmaAtom, MmaTypes};
 use crate::atoms::value_type::ValueType;
 
-/// The name of MMA instructions in messages.
+/// The word for MMA instructions in error messages.
 pub(crate) const KIND: &str = "instruction";
 
 /// MMA instructions whose names differ only in types, extents and options.
 pub type MmaFamily = Family<MmaAtom>;
 
-/// How an atom is made.
+/// The rule by which an atom is made from its name.
 #[derive(Debug, Clone, Copy)]
 pub enum MmaRule {
-    /// From a row of a table: the name contains the shape and the types, as `16x8x8_F32F16F16F32`.
+    /// From a row of a table; the name has the shape and the types, as in `16x8x8_F32F16F16F32`.
     Row(MmaRow),
-    /// From the rest of the name.
+    /// By a function of the name.
     Derived(fn(&Member<'_>) -> Result<MmaAtom, AtomError>),
 }
 
-/// A row of the published tables: thread-value layouts as text.
+/// A row of the published tables: the thread-value layouts as text.
 #[derive(Debug, Clone, Copy)]
 pub struct MmaRow {
     pub(crate) threads: &'static str,
@@ -33,14 +33,14 @@ pub struct MmaRow {
     pub(crate) c: &'static str,
 }
 
-/// One name of a family.
+/// One name of a family, with what it is parsed from.
 pub struct Member<'a> {
     pub(crate) name: &'a str,
     pub(crate) arch: Arch,
 }
 
 impl Member<'_> {
-    /// The atom with each place held by one thread.
+    /// The atom in which each element is held by one thread.
     pub(crate) fn atom(&self, shape: [i64; 3], types: MmaTypes, row: MmaRow) -> Result<MmaAtom, AtomError> {
         let held = |text: &str| Ok::<_, AtomError>(text.parse::<Layout>()?.into());
         let operands = [held(row.a)?, held(row.b)?, held(row.c)?];
@@ -50,7 +50,7 @@ impl Member<'_> {
     /// The shape and the types in the name, as `16x8x8_F32F16F16F32`, or `64x8x16_F32F16F16` if C
     /// has the type of D.
     ///
-    /// Errors: they do not stand there.
+    /// Errors: the name does not contain them.
     pub(crate) fn signature(&self) -> Result<([i64; 3], MmaTypes), AtomError> {
         let mut words = self.name.split('_');
         let shape = words.find_map(shape_in);
@@ -60,7 +60,7 @@ impl Member<'_> {
         }
     }
 
-    /// Whether an option stands in the name, between underscores or before `<`.
+    /// Whether the name has this option, between underscores or before `<`.
     pub(crate) fn has(&self, option: &str) -> bool {
         let options = self.name.split('<').next().unwrap_or_default();
         options.split('_').any(|word| word == option)
@@ -72,25 +72,25 @@ impl Member<'_> {
         arguments.trim_end_matches('>').split(',')
     }
 
-    /// The types of A, B and C, which come first between `<` and `>`.
+    /// The types of A, B and C, which are the first arguments between `<` and `>`.
     ///
-    /// Errors: they do not stand there.
+    /// Errors: the name does not contain them.
     pub(crate) fn factors_and_sums(&self) -> Result<MmaTypes, AtomError> {
         let [a, b, c] = self.types()?;
         Ok(MmaTypes { d: c, a, b, c })
     }
 
-    /// The types of D, A, B and C, which stand first between `<` and `>`.
+    /// The types of D, A, B and C, which are the first arguments between `<` and `>`.
     ///
-    /// Errors: they do not stand there.
+    /// Errors: the name does not contain them.
     pub(crate) fn result_and_operands(&self) -> Result<MmaTypes, AtomError> {
         let [d, a, b, c] = self.types()?;
         Ok(MmaTypes { d, a, b, c })
     }
 
-    /// The types of D, A, B and C, which stand between `<` and `>` behind this many arguments.
+    /// The types of D, A, B and C, which follow this many other arguments between `<` and `>`.
     ///
-    /// Errors: they do not stand there.
+    /// Errors: the name does not contain them.
     pub(crate) fn result_and_operands_behind(&self, others: usize) -> Result<MmaTypes, AtomError> {
         let [d, a, b, c] = self.types_behind(others)?;
         Ok(MmaTypes { d, a, b, c })
@@ -105,7 +105,7 @@ impl Member<'_> {
         types.try_into().map_err(|_| self.unknown())
     }
 
-    /// The numbers between `<` and `>`.
+    /// The integers among the arguments between `<` and `>`.
     pub(crate) fn numbers(&self) -> impl Iterator<Item = i64> {
         self.arguments().filter_map(|argument| argument.parse().ok())
     }
@@ -115,7 +115,7 @@ impl Member<'_> {
     }
 }
 
-/// `16x8x8`.
+/// Parses a shape such as `16x8x8`.
 fn shape_in(word: &str) -> Option<[i64; 3]> {
     let mut numbers = word.split('x').map(|number| number.parse::<i64>().ok());
     match (numbers.next(), numbers.next(), numbers.next(), numbers.next()) {
@@ -124,7 +124,7 @@ fn shape_in(word: &str) -> Option<[i64; 3]> {
     }
 }
 
-/// `F32F16F16F32`: the types of D, A, B and C; `F32F16F16`: of D and C, A and B.
+/// Parses types: `F32F16F16F32` for D, A, B and C, or `F32F16F16` for D and C, A, and B.
 fn types_in(mut word: &str) -> Option<MmaTypes> {
     let mut next = || {
         let found = ValueType::ALL.into_iter().find(|known| word.starts_with(known.name()))?;

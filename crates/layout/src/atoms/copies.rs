@@ -1,11 +1,11 @@
-//! The tables of instructions that copy.
+//! The tables of copy instructions.
 //!
-//! Layouts are (thread, bit) to the bit in the block. A source that repeats is one that several
-//! threads name, or all of them.
+//! The layouts map (thread, bit) to the bit in the block. If a source repeats bits, several or all
+//! threads provide the same address.
 //!
 //! (PTX ISA, `cp.async`, `ldmatrix`, `stmatrix`, `movmatrix`, `shfl.sync`, `tcgen05.ld`,
 //! `tcgen05.st`, `tcgen05.cp`; CuTe `Copy_Traits`.) The published layouts of `SM75_U32x1_MOVM_T`
-//! leave its transposition out; here its destination is that of the transposing load of one matrix.
+//! omit the transposition; here its destination is that of `ldmatrix.x1.trans`.
 
 mod basic;
 mod matrices;
@@ -22,24 +22,25 @@ use crate::atoms::thread_value::ThreadValue;
 /// Every table.
 const ALL: &[&[CopyFamily]] = &[basic::FAMILIES, matrices::FAMILIES, tensor_memory::FAMILIES];
 
-/// Copies whose names differ in widths and options alone.
+/// Copies whose names differ only in widths and options.
 pub type CopyFamily = Family<CopyAtom>;
 
-/// How an atom is made.
+/// The rule by which an atom is made from its name.
 #[derive(Debug, Clone, Copy)]
 pub enum CopyRule {
     /// From a row of a table.
     Row(CopyRow),
-    /// One thread copies the number of bits in the name, after this text.
+    /// One thread copies a number of bits; the number follows this text in the name.
     Bits(&'static str),
-    /// One thread writes the whole block, and each element it reads several times: source,
-    /// destination, copies.
+    /// One thread writes the whole block and reads each element several times: source, destination,
+    /// number of copies.
     Multiplied(&'static str, &'static str, i64),
-    /// From the number of repetitions in the name, after the text.
+    /// By a function of the number of repetitions, which follows this text in the name.
     Repeated(&'static str, fn(i64) -> Result<[ThreadValue; 2], AtomError>),
 }
 
-/// A row of the published tables: each end as text, and how many threads name the same bits there.
+/// A row of the published tables: each end as text, and the number of threads that share the same
+/// bits there.
 #[derive(Debug, Clone, Copy)]
 pub struct CopyRow {
     threads: i64,
@@ -91,7 +92,7 @@ impl Made for CopyAtom {
 impl CopyAtom {
     /// The instruction of this name.
     ///
-    /// Errors: there is none, and which ones have names that are near ([`AtomError::UnknownName`]).
+    /// Errors: there is none; the error lists similar names ([`AtomError::UnknownName`]).
     pub fn named(name: &str) -> Result<CopyAtom, AtomError> {
         Family::named(name)
     }

@@ -1,20 +1,20 @@
-//! Instructions that copy.
+//! Copy instructions.
 //!
 //! # Law
 //!
-//! An atom moves a block of bits. Two thread-value layouts say which of its bits a thread reads and
-//! which it writes: from (thread, bit of the thread) to the bit in the block. Each is a bijection
-//! onto the block, or a stated broadcast, where threads name the same bits. One of the two, the
-//! *reference*, is a bijection: it is the side on which threads own what they hold, the destination
-//! of a load and the source of a store.
+//! An atom moves a block of bits. It has two thread-value layouts, one for the bits that a thread
+//! reads and one for those that it writes; each maps (thread, bit of the thread) to the bit in the
+//! block. Each is a bijection onto the block, or a stated broadcast in which several threads access
+//! the same bits. One of the two, the *reference*, is a bijection. It is the register side: the
+//! destination of a load and the source of a store.
 //!
 //! The block of a copy that replicates its source is everything that it writes. Its source is the
 //! first part of the block, each bit repeated as often as it is written: the source value `v` is
 //! the destination value `v`.
 //!
 //! Values of `b` bits use the same layouts in units of `b` bits, if these are divisible. An atom
-//! whose block is one bit represents one value of any width: a plain copy, as wide as the alignment
-//! of the data.
+//! whose block is one bit represents a plain copy of one value of any width; the alignment of the
+//! data limits the width.
 //!
 //! (CuTe `Copy_Atom` and `Copy_Traits::{Src,Dst,Ref}Layout`.)
 
@@ -35,7 +35,7 @@ use crate::{Layout, Leaf};
 /// ```
 /// use tilewright_layout::atoms::{CopyAtom, CopyEnd};
 ///
-/// // Four 8x8 matrices of 16 bits from shared memory: a thread names a row, and gets two
+/// // Four 8x8 matrices of 16 bits from shared memory: a thread addresses a row, and gets two
 /// // neighbours of each matrix.
 /// let atom = CopyAtom::named("SM75_U32x4_LDSM_N").unwrap();
 /// assert_eq!(atom.values(CopyEnd::Source, 16).unwrap().to_string(), "(32,8):(8,1)");
@@ -53,12 +53,12 @@ pub struct CopyAtom {
 }
 
 impl CopyAtom {
-    /// The atom with these threads and these layouts of (thread, bit); the values at the end
-    /// `reference` are owned by their threads.
+    /// The atom with these threads, and these two layouts of (thread, bit). `reference` is the end
+    /// at which each value belongs to one thread.
     ///
-    /// Errors: two threads with one number, or a negative one ([`AtomError::Threads`]); a layout
-    /// that is neither a bijection onto the block nor the broadcast that it is said to be, or a
-    /// reference that is a broadcast ([`AtomError::ThreadValue`]).
+    /// Errors: two threads have the same number, or one has a negative number
+    /// ([`AtomError::Threads`]); a layout is neither a bijection onto the block nor the stated
+    /// broadcast, or the reference is a broadcast ([`AtomError::ThreadValue`]).
     pub fn new(
         name: &str,
         arch: Arch,
@@ -93,17 +93,17 @@ impl CopyAtom {
         &self.name
     }
 
-    /// The least machine that has it.
+    /// The oldest architecture that has it.
     pub fn arch(&self) -> Arch {
         self.arch
     }
 
-    /// The numbers of the threads that run it together.
+    /// The numbers of the threads that execute it together.
     pub fn threads(&self) -> &Layout {
         &self.threads
     }
 
-    /// The end at which threads own their values.
+    /// The end at which each value belongs to one thread.
     pub fn reference(&self) -> CopyEnd {
         self.reference
     }
@@ -124,7 +124,7 @@ impl CopyAtom {
     /// The values of `bits` bits that a thread holds at an end: (thread, value) to the value in the
     /// block (CuTe `ValLayoutSrc`, `ValLayoutDst`).
     ///
-    /// Errors: the layout takes values of this width apart ([`AtomError::CopyWidth`]).
+    /// Errors: the layout splits values of this width ([`AtomError::CopyWidth`]).
     pub fn values(&self, end: CopyEnd, bits: i64) -> Result<Layout, AtomError> {
         let layout = self.end(end).layout();
         if self.bits() == 1 && bits > 0 {
@@ -133,7 +133,7 @@ impl CopyAtom {
         let refuse = || AtomError::CopyWidth { name: self.name.clone(), end, bits, layout: layout.to_string().into() };
         let value = layout.mode(1).filter(|value| bits > 0 && value.size() % bits == 0).ok_or_else(refuse)?;
         let value = value.recast(bits, 1).map_err(|_| refuse())?;
-        // Threads begin at a value.
+        // Each thread begins at the start of a value.
         let thread = layout.mode(0).ok_or_else(refuse)?.tree().try_map(|leaf| match leaf.stride % bits {
             0 => Ok(Leaf { extent: leaf.extent, stride: leaf.stride / bits }),
             _ => Err(refuse()),

@@ -1,27 +1,29 @@
-//! Tiled copies from offsets: the elements of each thread are given by their offsets.
+//! Tiled copies from offsets: the offsets of the elements of each thread are given (CuTe
+//! `make_cotiled_copy`).
 //!
 //! # Law
 //!
-//! Given are the offset at which each thread has each value, and the layout of the data, from
-//! coordinates to offsets. The tile of the copy has in each mode of the data the coordinates that
-//! occur there, in increasing order, as a layout `T_i` of that mode, and `owned` says where in the
-//! tile a thread and value is:
+//! The inputs are the offset of each value of each thread, and the layout of the data, from
+//! coordinates to offsets. In each mode of the data, the tile of the copy consists of the
+//! coordinates that occur there, in increasing order, as a layout `T_i` of that mode. `owned` maps
+//! (thread, value) to the index in the tile:
 //!
 //! ```text
 //! data(T_0(x_0), T_1(x_1), ..) = offsets(t,v)    for every (t,v), with (x_0,x_1,..) the coordinate of owned(t,v) in the tile
 //! ```
 //!
-//! No smaller tile has all that is held. What repeats in the data, along modes of stride 0, is
-//! counted once: coordinate 0 is taken. Apart from that each offset must be that of one element, so
-//! that the coordinates are known; then the copy exists if and only if the coordinates of each mode
-//! in this order are the function of a layout, and `owned` is. Both are decided by the values: a
-//! function of one index is a layout's if it is linear up to a first break that divides its extent,
-//! and repeats so; a function of several is one if it is one along each and the sum of these. Where
-//! it does not exist, the same is asked of the coordinates in the order in which threads and values
-//! meet them first, threads fastest.
+//! No smaller tile contains all held elements. Along modes of stride 0 of the data, coordinate 0 is
+//! used. Otherwise each offset must belong to exactly one element, so that the coordinates are
+//! determined. Then the copy exists if and only if `owned`, and the coordinates of each mode in
+//! increasing order, are functions of layouts. Both are decided by the values. A function of one
+//! index is that of a layout if it is linear up to a first break that divides its extent, and
+//! continues in the same way from block to block. A function of several indices is that of a layout
+//! if it is the sum of such functions, one for each index. If the copy does not exist with
+//! increasing coordinates, the coordinates are tried in the order of their first occurrence,
+//! threads fastest.
 //!
-//! (CuTe `make_cotiled_copy`, which takes the second order, by composing the inverse of the data
-//! with the offsets.)
+//! (CuTe `make_cotiled_copy` uses the second order: it composes the inverse of the data with the
+//! offsets.)
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -35,17 +37,17 @@ use crate::atoms::thread_number::descending;
 use crate::atoms::tiled_copy::TiledCopy;
 use crate::{Layout, LayoutError, Tiler};
 
-/// The most elements, of threads and values together or of irregular data, that are looked at one
-/// by one.
+/// The most elements that are enumerated: those of all threads and values together, or those of
+/// irregular data.
 pub const MAX_ELEMENTS: i64 = 1 << 20;
 
 impl TiledCopy {
-    /// The copy of values of `bits` bits in which each thread has the elements at `offsets`,
-    /// (thread, value) to the offset, in `data`, from coordinates to offsets; the tile is the
-    /// smallest that contains them (CuTe `make_cotiled_copy`).
+    /// The copy of values of `bits` bits in which each thread holds the elements at the given
+    /// offsets: `offsets` maps (thread, value) to an offset, and `data` maps coordinates to
+    /// offsets. The tile is the smallest that contains these elements (CuTe `make_cotiled_copy`).
     ///
-    /// The tile has the coordinates of each mode in increasing order, or else in the order in which
-    /// they are met.
+    /// The coordinates of each mode of the tile are in increasing order or, if that is no layout,
+    /// in the order of their first occurrence.
     ///
     /// Errors: an offset has no element of the data, or more than one; the coordinates that occur
     /// in a mode are not those of a layout, or the indices in the tile are not; more than
@@ -57,7 +59,7 @@ impl TiledCopy {
     /// use tilewright_layout::Layout;
     ///
     /// # fn main() -> Result<(), tilewright_layout::atoms::AtomError> {
-    /// // 128 threads, with 16 bytes each, one behind the other in memory; the matrix there has
+    /// // 128 threads access 16 contiguous bytes each, one after another; the matrix in memory has
     /// // rows of 64 bytes.
     /// let layout = |text: &str| text.parse::<Layout>().unwrap();
     /// let atom = || CopyAtom::named("UniversalCopy<uint128_t>");
@@ -67,7 +69,7 @@ impl TiledCopy {
     /// let (offset, part) = copy.get_slice(&5)?.partition(CopyEnd::Source, &data)?;
     /// assert_eq!((offset, part.to_string().as_str()), (80, "((16,1),1,1):((1,0),0,0)"));
     ///
-    /// // Columns 5 apart have gaps.
+    /// // Every fifth column: the accesses have gaps.
     /// let refusal = TiledCopy::cotiled(atom()?, 8, &layout("(8,16):(16,1)"), &layout("(4,32):(1,5)")).unwrap_err();
     /// assert_eq!(refusal.code(), "E0329");
     /// assert!(refusal.to_string().ends_with("thread 4 has as its value 0 the offset 64, where there is no element of the data"));
@@ -110,7 +112,7 @@ impl TiledCopy {
     }
 }
 
-/// Why there is none: the question has that answer, or a number is too large.
+/// The reason why there is no tiled copy: one of those in the error, or a number that is too large.
 enum NoTiling {
     No(NoTile),
     Layout(Box<LayoutError>),
@@ -127,14 +129,14 @@ impl NoTiling {
 
 crate::from_variants!(NoTiling: Layout(LayoutError));
 
-/// In which order a tile has the coordinates of a mode.
+/// The order of the coordinates of a mode in the tile.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Order {
     Increasing,
     Met,
 }
 
-/// The tile of each mode, and where in them all each thread and value is.
+/// The tile of each mode, and for each thread and value its indices in these tiles.
 fn tile(held: &[Vec<i64>], threads: i64, order: Order) -> Result<(Vec<Layout>, Layout), NoTiling> {
     let mut owned: Vec<i64> = held.first().map_or(Vec::new(), |mode| mode.iter().map(|_| 0).collect());
     let (mut tiles, mut step) = (Vec::new(), 1_i64);
@@ -164,7 +166,7 @@ fn tile(held: &[Vec<i64>], threads: i64, order: Order) -> Result<(Vec<Layout>, L
     Ok((tiles, Layout::tuple([&layout(&threads)?, &layout(&values)?])?))
 }
 
-/// Modes as a layout, as few as there can be.
+/// The layout with these modes.
 fn layout(runs: &[(i64, i64)]) -> Result<Layout, LayoutError> {
     if runs.is_empty() {
         return Ok(Layout::unit());
@@ -173,11 +175,12 @@ fn layout(runs: &[(i64, i64)]) -> Result<Layout, LayoutError> {
     Layout::tuple(&modes.collect::<Result<Vec<_>, _>>()?)?.coalesce()
 }
 
-/// The modes whose function of an index, from 0 on, has these values; none if no layout's has.
+/// The fewest modes whose values at the indices from 0 on are these; None if no layout has these
+/// values.
 fn runs(values: &[i64]) -> Option<Vec<(i64, i64)>> {
     let (mut found, mut every) = (Vec::new(), 1_usize);
     loop {
-        // The values at multiples of what is covered so far.
+        // The values at multiples of the covered number of indices.
         let at = |index: usize| values.get(index.checked_mul(every)?).copied();
         let count = values.len() / every;
         let Some(first) = at(1).filter(|_| count > 1) else { break };
@@ -192,7 +195,7 @@ fn runs(values: &[i64]) -> Option<Vec<(i64, i64)>> {
     is_sum(values, &found).then_some(found)
 }
 
-/// The modes of threads, and of values, of a function given by its values.
+/// The thread modes and the value modes of the layout with these values; None if there is none.
 fn layout_of(values: &[i64], threads: i64) -> Option<[Vec<(i64, i64)>; 2]> {
     let threads = usize::try_from(threads).ok()?;
     let along = values.iter().step_by(threads).copied().collect::<Vec<i64>>();
@@ -200,7 +203,7 @@ fn layout_of(values: &[i64], threads: i64) -> Option<[Vec<(i64, i64)>; 2]> {
     is_sum(values, &found.concat()).then_some(found)
 }
 
-/// Whether modes, the first fastest, have these values.
+/// Whether these modes, the first one fastest, have these values.
 fn is_sum(values: &[i64], modes: &[(i64, i64)]) -> bool {
     values.iter().zip(0..).all(|(value, index)| {
         let mut rest: i64 = index;
@@ -217,13 +220,13 @@ fn is_sum(values: &[i64], modes: &[(i64, i64)]) -> bool {
 struct Elements {
     modes: usize,
     leaves: Vec<DataLeaf>,
-    /// The number of the element at each offset, first leaf fastest; none if the strides are the
-    /// bases of a number.
+    /// The index of the element at each offset, first leaf fastest; None if the element is read
+    /// from the digits of the offset instead.
     table: Option<BTreeMap<i64, i64>>,
 }
 
-/// A leaf of the data along which something changes: its mode, the step in the index of the mode
-/// and in that of the data, extent and stride.
+/// A leaf of the data with a nonzero stride: its mode, its step in the index of the mode and in the
+/// index of the data, its extent and its stride.
 struct DataLeaf {
     mode: usize,
     step: i64,
@@ -239,7 +242,7 @@ impl Elements {
             let mut step = 1;
             for leaf in part.leaves() {
                 leaves.push(DataLeaf { mode, step, index, extent: leaf.extent, stride: leaf.stride });
-                // They divide the size of the data.
+                // The products divide the size of the data, so they are representable.
                 step *= leaf.extent;
                 index *= leaf.extent;
             }
@@ -247,7 +250,7 @@ impl Elements {
         let moving = data.filter_zeros();
         let modes = data.rank();
         if let Some(order) = descending(&moving) {
-            // As digits, the longest stride first.
+            // The offset is read as digits, the largest stride first.
             let mut leaves: Vec<Option<DataLeaf>> = leaves.into_iter().map(Some).collect();
             let leaves = order.into_iter().filter_map(|at| leaves.get_mut(at)?.take()).collect();
             return Ok(Elements { modes, leaves, table: None });
@@ -267,7 +270,7 @@ impl Elements {
         Ok(Elements { table: Some(table), ..elements })
     }
 
-    /// The index in the data of an element of the table.
+    /// The index in the data of the element with this number in the table.
     fn index(&self, number: i64) -> i64 {
         self.digits(number).map(|(digit, leaf)| digit * leaf.index).sum()
     }

@@ -1,12 +1,12 @@
-//! CPU micro-kernels: the same type, one thread.
+//! CPU micro-kernels as MMA atoms of one thread.
 //!
 //! # Law
 //!
 //! A micro-kernel of `m x n x k` adds the products of `m x k` and `n x k` values to an `m x n`
 //! block of accumulators, which it keeps in registers. It reads its operands from packed panels,
-//! one step of `k` after another, and its value order is the order in a panel: the `k` terms that
-//! one instruction sums are adjacent (1 for a plain multiply-add, 2 for pairs of 16 bits, 4 for
-//! bytes), then the rows.
+//! one step of `k` after another. The order of its values is the order in a panel: first the `k`
+//! terms that one instruction sums (1 for a multiply-add, 2 for pairs of 16 bits, 4 for bytes),
+//! then the rows.
 //!
 //! ```text
 //! A  (1,(k,m)):(0,(m,1))        B  (1,(k,n)):(0,(n,1))        C  (1,(m,n)):(0,(1,m))
@@ -19,7 +19,7 @@ use crate::atoms::mma::{MmaAtom, MmaTypes};
 use crate::atoms::thread_value::ThreadValue;
 use crate::{Layout, Tree};
 
-/// Blocks whose accumulators fit in the registers, in whole vectors of rows.
+/// Blocks whose accumulators fit in the registers; the rows fill whole vectors.
 #[rustfmt::skip]
 pub(crate) const FAMILIES: &[MmaFamily] = &[
     MmaFamily::derived(Avx512, "AVX512_{16,32,48}x{1,2,..,14}x1_F32{F32F32,F16F16,BF16BF16}F32", micro_kernel),
@@ -48,7 +48,7 @@ impl MmaAtom {
     /// ```
     /// use tilewright_layout::atoms::{Arch, MmaAtom, MmaTypes, ValueType};
     ///
-    /// // Four bytes of a row at a time, as the dot-product instructions take them.
+    /// // Four adjacent bytes of a row for each step, as dot-product instructions need them.
     /// let types = MmaTypes::accumulating(ValueType::S8, ValueType::S32);
     /// let atom = MmaAtom::cpu(Arch::Avx512, [16, 14, 4], types).unwrap();
     /// assert_eq!(atom.name(), "AVX512_16x14x4_S32S8S8S32");
@@ -62,7 +62,7 @@ impl MmaAtom {
     }
 }
 
-/// Rows of `k` values each, packed one after another.
+/// A packed panel: the rows one after another, `k` values each.
 fn panel(rows: i64, k: i64) -> Result<ThreadValue, AtomError> {
     let along = Layout::mode_of(k, rows)?;
     let across = Layout::mode_of(rows, 1)?;
@@ -70,7 +70,7 @@ fn panel(rows: i64, k: i64) -> Result<ThreadValue, AtomError> {
     Ok(Layout::tuple([&Layout::unit(), &values])?.into())
 }
 
-/// Columns of `rows` sums each.
+/// The accumulators: the columns one after another, `rows` each.
 fn block(rows: i64, columns: i64) -> Result<ThreadValue, AtomError> {
     let values = Layout::compact(&Tree::flat([rows, columns])?)?;
     Ok(Layout::tuple([&Layout::unit(), &values])?.into())

@@ -1,10 +1,11 @@
-//! Matrix descriptors: where in shared memory an operand of `wgmma` lies.
+//! Matrix descriptors: the 64-bit description of a `wgmma` operand in shared memory.
 //!
 //! # Law
 //!
-//! A descriptor has a start address, two distances, a swizzle mode and a base offset. With `T`
-//! elements in 16 bytes, `W` units in a line of the mode and distances in elements, it names the
-//! layouts of `(mn, k)`
+//! A descriptor has a start address, two distances (the leading and the stride dimension byte
+//! offset), a swizzle mode and a base offset. A unit is 16 bytes, `T` elements; a line of the
+//! swizzle mode has `W` units. With distances in elements, a descriptor describes these layouts of
+//! `(mn, k)`
 //!
 //! ```text
 //!                 swizzled                                        not swizzled
@@ -12,10 +13,10 @@
 //! MN-major        ((T*W,m),(8,k)):((1,leading),(W*T,stride))      ((T,m),(8,k)):((1,stride),(T,leading))
 //! ```
 //!
-//! and the byte at such an offset is at the address that the swizzle, counted from the start of its
-//! pattern, gives. K is 32 bytes: what one instruction reads. A layout is canonical if its modes
-//! are these functions, however they are nested. Fields that affect no element are 0, except that
-//! the leading distance of swizzled K-major operands is one unit.
+//! and the swizzle, counted from the start of its pattern, maps such an offset to the address. The
+//! extent of K is 32 bytes, which one instruction reads. A layout is canonical if its modes are
+//! these functions, in any nesting. Fields that affect no element are 0, except that the leading
+//! distance of swizzled K-major operands is one unit.
 //!
 //! ```text
 //! bits   0..14    start address / 16              bits  49..52    base offset: the number of the line of 128 bytes, modulo 8,
@@ -44,31 +45,32 @@ use crate::{Composed, Layout, OuterMap};
 ///
 /// let tile = SwizzleMode::None.tile(Major::K, 16, &"(64,16)".parse().unwrap()).unwrap();
 /// let descriptor = MatrixDescriptor::of_layout(&tile, Major::K, 16, 0).unwrap();
-/// // Eight rows are 128 bytes, and the second unit of a row lies behind the 64 rows of the first.
+/// // Eight rows are 128 bytes; the second unit of each row follows the first units of all 64 rows.
 /// assert_eq!((descriptor.stride(), descriptor.leading()), (128, 1024));
 /// assert_eq!(MatrixDescriptor::of_bits(descriptor.bits()).unwrap(), descriptor);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MatrixDescriptor {
-    /// Bytes, multiples of 16 below 2^18.
+    /// In bytes; a multiple of 16 below 2^18.
     start: u32,
     leading: u32,
     stride: u32,
-    /// Below 8.
+    /// A number below 8.
     base_offset: u8,
     mode: SwizzleMode,
 }
 
-/// One past the largest address and distance: 14 bits count units.
+/// One past the largest address and distance, in bytes: the fields have 14 bits and count units of
+/// 16 bytes.
 const REACH: i64 = 1 << 18;
 
 impl MatrixDescriptor {
     /// The descriptor of an operand `(mn, k)`: offsets count elements of `element_bits` bits from
     /// the byte address `base` in shared memory.
     ///
-    /// A layout without a swizzle is `S<0,b,s> o 0 o L`. The offset between swizzle and inner
-    /// layout moves the start address, so that a step along K within an atom has its own
-    /// descriptor.
+    /// A layout without a swizzle is written `S<0,b,s> o 0 o L`. The offset between swizzle and
+    /// inner layout is added to the start address, so that each step along K within an atom has its
+    /// own descriptor.
     ///
     /// Errors: the layout is not canonical, with the condition that fails
     /// ([`AtomError::NotCanonical`]); an address or a distance is not a multiple of 16 bytes, not
@@ -78,7 +80,7 @@ impl MatrixDescriptor {
     /// ```
     /// use tilewright_layout::atoms::{Major, MatrixDescriptor};
     ///
-    /// let rows = "S<3,3,3> o 0 o (64,16):(16,1)".parse().unwrap(); // rows of 32 bytes, swizzled as if they had 128
+    /// let rows = "S<3,3,3> o 0 o (64,16):(16,1)".parse().unwrap(); // 128-byte swizzle
     /// let error = MatrixDescriptor::of_layout(&rows, Major::K, 16, 0).unwrap_err();
     /// assert_eq!(
     ///     error.to_string(),
@@ -103,7 +105,7 @@ impl MatrixDescriptor {
         }
         let line = mode.units() * unit;
         let part = |along, layout, extent, step| part(along, layout, extent, step, mode).map_err(refuse);
-        // The distances in elements.
+        // Leading and stride distance, in elements.
         let (leading, stride) = match (major, mode) {
             (Major::K, SwizzleMode::None) => (part(OperandMode::K, &k, unit, 1)?, part(OperandMode::MN, &mn, 8, line)?),
             (Major::K, _) => {
@@ -137,23 +139,23 @@ impl MatrixDescriptor {
         })
     }
 
-    /// The address of the first element, in bytes.
+    /// The start address: that of the first element, in bytes.
     pub fn start(&self) -> i64 {
         i64::from(self.start)
     }
 
-    /// The leading dimension byte offset (PTX), LBO.
+    /// The leading dimension byte offset of PTX (LBO), in bytes.
     pub fn leading(&self) -> i64 {
         i64::from(self.leading)
     }
 
-    /// The stride dimension byte offset (PTX), SBO.
+    /// The stride dimension byte offset of PTX (SBO), in bytes.
     pub fn stride(&self) -> i64 {
         i64::from(self.stride)
     }
 
-    /// 0 where the pattern of the swizzle is aligned to its [period](SwizzleMode::period); else at
-    /// which line of 128 bytes, modulo 8, it starts.
+    /// The base offset: 0 if the swizzle pattern is aligned to its [period](SwizzleMode::period),
+    /// else the number of the 128-byte line, modulo 8, at which the pattern starts.
     pub fn base_offset(&self) -> i64 {
         i64::from(self.base_offset)
     }
@@ -163,7 +165,7 @@ impl MatrixDescriptor {
         self.mode
     }
 
-    /// The descriptor as the instruction takes it.
+    /// The descriptor as the 64-bit operand of the instruction.
     pub fn bits(&self) -> u64 {
         let unit = |bytes: u32| u64::from(bytes >> 4);
         unit(self.start)
@@ -198,7 +200,7 @@ impl fmt::Display for MatrixDescriptor {
     }
 }
 
-/// The mode whose swizzle is the outer map; the condition that fails, or another error.
+/// The swizzle mode of the outer map; the error is the condition that fails, or another error.
 fn mode_of(layout: &Composed, element_bits: i64) -> Result<SwizzleMode, Result<AtomError, CanonicalCondition>> {
     let OuterMap::Swizzle(found) = layout.outer() else { return Err(Err(CanonicalCondition::Outer)) };
     if found.is_identity() {
@@ -213,8 +215,8 @@ fn mode_of(layout: &Composed, element_bits: i64) -> Result<SwizzleMode, Result<A
     Err(Err(CanonicalCondition::Swizzle { found: *found, widest }))
 }
 
-/// Reads one dimension as `extent:step`, as it must be within an atom, and copies of it: the
-/// distance between these, 0 where there is one.
+/// Reads one dimension as `extent:step`, the part within an atom, and copies of it. Returns the
+/// distance between the copies, 0 if there is only one.
 fn part(
     along: OperandMode,
     layout: &Layout,
@@ -232,8 +234,8 @@ fn part(
         wanted: alloc::format!("{extent}:{step}").into(),
         mode,
     };
-    // The two parts of the dimension, each with one step, are a layout exactly when the composition
-    // has them as single leaves.
+    // The dimension splits into two parts with one step each exactly if both parts are single
+    // leaves of the composition.
     let split = || alloc::format!("({extent},{}):(1,{extent})", size / extent).parse::<Layout>();
     let divided = split().and_then(|split| layout.compose(&split)).map_err(|_| core(layout))?;
     let (Some(inside), Some(beyond)) = (divided.mode(0), divided.mode(1)) else { return Err(core(layout)) };
@@ -247,7 +249,7 @@ fn part(
     }
 }
 
-/// A number of bytes that a field of 14 bits can hold in units.
+/// A number of bytes in units of 16, as it fits in a field of 14 bits.
 fn in_units(what: &'static str, bytes: i64) -> Result<u32, AtomError> {
     if bytes % 16 != 0 {
         return Err(AtomError::Field { what, bytes, wanted: "a multiple of 16" });

@@ -1,7 +1,7 @@
-//! Refusals.
+//! The errors of atoms, descriptors and tilings.
 //!
-//! As in the algebra, errors are data with a stable [code](AtomError::code); the sentence is made
-//! when one is printed.
+//! As in the algebra, an error is data with a stable [code](AtomError::code); the message is
+//! formatted when it is printed.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -12,7 +12,7 @@ use crate::atoms::evidence::{BadThreadValue, CanonicalCondition, NoTile};
 use crate::atoms::terms::{CopyEnd, Major};
 use crate::{LayoutError, nearest};
 
-/// Why there is no such atom or descriptor.
+/// The reason why there is no such atom, descriptor or tiling.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AtomError {
@@ -21,98 +21,98 @@ pub enum AtomError {
         /// The width in bits.
         bits: i64,
     },
-    /// E0312: a layout that is not one of the canonical ones.
+    /// E0312: a layout is not one of the canonical layouts.
     NotCanonical {
-        /// As which it was read.
+        /// The major mode for which it was read.
         major: Major,
         /// The condition that fails.
         condition: Box<CanonicalCondition>,
     },
-    /// E0313: an address or a distance that does not fit its field.
+    /// E0313: an address or a distance does not fit its field.
     Field {
         /// The field, in words.
         what: &'static str,
         /// The number of bytes.
         bytes: i64,
-        /// The values that are possible, in words.
+        /// The supported values, in words.
         wanted: &'static str,
     },
-    /// E0314: bits that are not those of a descriptor.
+    /// E0314: reserved bits of a descriptor are set.
     Reserved {
         /// The bits that must be 0 and are not.
         bits: u64,
     },
-    /// E0315: a thread-value layout by which not every place of the tile has the owners that it
-    /// should.
+    /// E0315: in a thread-value layout, an element of the tile does not have the stated number of
+    /// holders.
     ThreadValue(Box<BadThreadValue>),
-    /// E0316: a name that nothing has.
+    /// E0316: nothing has this name.
     UnknownName {
         /// The kind of object.
         kind: &'static str,
         /// The name.
         name: Box<str>,
-        /// Names that differ in few letters, the nearest first.
+        /// Similar names, the most similar first.
         near: Vec<Box<str>>,
     },
-    /// E0317: a shape of an instruction that is not positive, or too large.
+    /// E0317: an extent of an instruction is not positive, or its tile is too large.
     Shape {
         /// The atom.
         name: Box<str>,
         /// M, N and K.
         shape: [i64; 3],
     },
-    /// E0318: threads that are not told apart by their numbers.
+    /// E0318: two threads of an atom have the same number.
     Threads {
         /// The atom.
         name: Box<str>,
-        /// Their numbers.
+        /// The layout of their numbers.
         layout: Box<str>,
     },
-    /// E0319: an operand that the instruction does not take.
+    /// E0319: the instruction does not take an operand.
     NoOperand {
         /// The atom.
         name: Box<str>,
         /// The operand.
         operand: Box<str>,
     },
-    /// E0320: a number that no thread has.
+    /// E0320: no thread has a number.
     NoThread {
         /// The number.
         number: Box<str>,
-        /// The numbers of the threads.
+        /// The layout of the numbers of the threads.
         layout: Box<str>,
     },
-    /// E0321: an arrangement of atoms in which two threads coincide.
+    /// E0321: in an arrangement of atoms two threads coincide.
     AtomLayout {
         /// The arrangement.
         layout: Box<str>,
     },
-    /// E0322: an order in which not every index of a mode is taken once.
+    /// E0322: a permutation does not take every index of a mode once.
     Permutation {
-        /// M, N or K, by number.
+        /// The mode: 0 for M, 1 for N, 2 for K.
         mode: usize,
-        /// The order.
+        /// The permutation.
         permutation: Box<str>,
-        /// How many indices the atoms cover side by side.
+        /// The number of indices that the atoms cover together.
         core: i64,
     },
-    /// E0323: threads whose numbers have gaps, although a layout of all numbers is needed.
+    /// E0323: the thread numbers have gaps, but a layout of all numbers is needed.
     Gaps {
-        /// The numbers of the threads.
+        /// The layout of the numbers of the threads.
         layout: Box<str>,
     },
-    /// E0324: values of a width that a copy takes apart.
+    /// E0324: a copy splits values of this width.
     CopyWidth {
         /// The atom.
         name: Box<str>,
-        /// At which end.
+        /// The end at which it splits them.
         end: CopyEnd,
         /// The width in bits.
         bits: i64,
-        /// The layout of bits.
+        /// The layout of bits at that end.
         layout: Box<str>,
     },
-    /// E0325: threads and values that are not whole runs of a copy.
+    /// E0325: threads and values are not divisible into copies of the atom.
     TiledCopy {
         /// The atom.
         name: Box<str>,
@@ -121,7 +121,7 @@ pub enum AtomError {
         /// The requirement, in words.
         what: &'static str,
     },
-    /// E0326: a fragment that is not made of what a copy moves.
+    /// E0326: a fragment does not consist of what a copy moves.
     Retile {
         /// The atom.
         name: Box<str>,
@@ -130,7 +130,7 @@ pub enum AtomError {
         /// The defect, in words.
         what: &'static str,
     },
-    /// E0327: a tile that no bulk copy moves.
+    /// E0327: no bulk copy moves a tile.
     TensorMap {
         /// The layout in global memory.
         global: Box<str>,
@@ -138,27 +138,27 @@ pub enum AtomError {
         shared: Box<str>,
         /// The defect, in words.
         what: &'static str,
-        /// With which number.
+        /// The number that is wrong.
         value: i64,
     },
-    /// E0328: a tensor map, or a number of bytes, that a bulk copy does not take.
+    /// E0328: a bulk copy does not accept a tensor map, or a number of bytes.
     BulkCopy {
         /// The instruction.
         name: Box<str>,
-        /// The possible values, in words.
+        /// The accepted values, in words.
         what: &'static str,
         /// The given value.
         value: i64,
     },
-    /// E0329: threads and values that have no tile in a layout of data.
+    /// E0329: threads and values have no tile in a layout of data.
     Cotiled {
         /// The atom.
         name: Box<str>,
-        /// From (thread, value) to the offset.
+        /// The layout from (thread, value) to offsets.
         offsets: Box<str>,
-        /// From the coordinate to the offset.
+        /// The layout from coordinates to offsets.
         data: Box<str>,
-        /// Why.
+        /// The reason.
         reason: NoTile,
     },
     /// An operation of the algebra refused.
@@ -166,26 +166,27 @@ pub enum AtomError {
 }
 
 impl AtomError {
-    /// There is no such name; with the nearest names.
+    /// The error for an unknown name, with similar names.
     pub(crate) fn unknown<S: AsRef<str>>(
         kind: &'static str,
         name: &str,
         known: impl IntoIterator<Item = S>,
     ) -> AtomError {
-        // How many names are worth showing.
+        // The number of names that are shown.
         const MOST: usize = 3;
         let known: Vec<S> = known.into_iter().collect();
         let mut near: Vec<Box<str>> =
             nearest(name, known.iter().map(AsRef::as_ref), MOST).iter().map(|near| (*near).into()).collect();
         if near.is_empty() && !name.is_empty() {
-            // A name without its arguments is the beginning of those that have them.
+            // A name without its arguments is a prefix of the full names.
             let longer = known.iter().map(AsRef::as_ref).filter(|known| known.starts_with(name));
             near = longer.take(MOST).map(Into::into).collect();
         }
         AtomError::UnknownName { kind, name: name.into(), near }
     }
 
-    /// The same, with names as [words](crate::atoms::word), for a language without angle brackets.
+    /// The same error with names as [words](crate::atoms::word), for a language without angle
+    /// brackets.
     pub fn in_words(self) -> AtomError {
         match self {
             AtomError::UnknownName { kind, name, near } => {

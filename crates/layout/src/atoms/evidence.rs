@@ -1,5 +1,5 @@
-//! The data of refusals: flaws of thread-value layouts, and the conditions of canonical layouts,
-//! with their sentences.
+//! The data of errors: flaws of thread-value layouts, and the conditions of canonical layouts, with
+//! their sentences.
 
 use alloc::boxed::Box;
 use core::fmt;
@@ -7,7 +7,7 @@ use core::fmt;
 use crate::Swizzle;
 use crate::atoms::terms::{OperandMode, SwizzleMode};
 
-/// A thread-value layout that is refused.
+/// A thread-value layout that is refused, and its flaw.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadThreadValue {
     /// The atom.
@@ -20,77 +20,76 @@ pub struct BadThreadValue {
     pub flaw: Flaw,
 }
 
-/// Why a layout does not say who holds what.
+/// The flaw of a thread-value layout. Each variant is the violated condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Flaw {
-    /// It has two modes, (thread, value).
+    /// It must have two modes, (thread, value).
     Rank {
         /// The number of modes that it has.
         found: usize,
     },
-    /// It has the threads of the atom.
+    /// It must have the threads of the atom.
     Threads {
-        /// How many it has.
+        /// The number of threads that it has.
         found: i64,
-        /// How many the atom has.
+        /// The number of threads of the atom.
         wanted: i64,
     },
-    /// Two values of a thread are at the same place.
+    /// The values of a thread must be at different positions, and two are not.
     Repeated {
-        /// The value mode that stays in one place.
+        /// The value mode that does not change the position.
         mode: Box<str>,
     },
-    /// A place is not held by the stated number of threads.
+    /// The stated number of threads must hold each position.
     Holders {
-        /// By how many it is held.
+        /// The number of threads that do.
         found: i64,
         /// The stated number.
         stated: i64,
     },
-    /// A thread does not hold each of its places the stated number of times, or not all of the
-    /// tile.
+    /// A thread must hold each of its positions the stated number of times.
     Copies {
-        /// How many times it has each.
+        /// The number of times that it does.
         found: i64,
         /// The stated number.
         stated: i64,
     },
-    /// Without repetitions it is a bijection onto the tile.
+    /// Without repetitions it must be a bijection onto the tile.
     Onto {
         /// The layout without repetitions.
         found: Box<str>,
-        /// The number of places in the tile.
+        /// The number of positions in the tile.
         wanted: i64,
     },
 }
 
-/// The condition of a canonical layout that fails.
+/// A condition of canonical layouts that fails.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CanonicalCondition {
-    /// The layout has two modes, `(mn, k)`.
+    /// The layout must have two modes, `(mn, k)`.
     Rank {
         /// The number of modes that it has.
         found: usize,
     },
-    /// The outer map is a swizzle.
+    /// The outer map must be a swizzle.
     Outer,
-    /// The swizzle is one of the four modes, in elements of the given width.
+    /// The swizzle must be that of one of the four modes, for the given width of elements.
     Swizzle {
         /// The swizzle.
         found: Swizzle,
         /// The swizzle of the 128-byte mode for this width.
         widest: Swizzle,
     },
-    /// K takes 32 bytes.
+    /// The extent of K must be 32 bytes.
     Depth {
         /// The extent of K.
         found: i64,
         /// The elements in 32 bytes.
         wanted: i64,
     },
-    /// A dimension is a whole number of what one atom has there.
+    /// A dimension must be a multiple of the extent of the atom.
     Multiple {
         /// The dimension.
         along: OperandMode,
@@ -99,23 +98,22 @@ pub enum CanonicalCondition {
         /// The extent of the atom.
         of: i64,
     },
-    /// Within an atom a dimension has the steps of the atom.
+    /// Within an atom, a dimension must have the steps of the atom.
     Core {
         /// The dimension.
         along: OperandMode,
-        /// The layout's mode there.
+        /// The mode of the layout along the dimension.
         found: Box<str>,
-        /// The atom's mode there.
+        /// The mode of the atom along the dimension.
         wanted: Box<str>,
-        /// The mode that the swizzle says.
+        /// The swizzle mode of the atom.
         mode: SwizzleMode,
     },
-    /// A dimension must have one stride from atom to atom, and from unit to unit if it is not
-    /// swizzled.
+    /// A dimension must have one stride from atom to atom or, without a swizzle, from unit to unit.
     Step {
         /// The dimension.
         along: OperandMode,
-        /// The layout's mode there.
+        /// The mode of the layout along the dimension.
         found: Box<str>,
     },
 }
@@ -169,18 +167,18 @@ impl fmt::Display for Flaw {
     }
 }
 
-/// Why threads and values with offsets have no tile in a layout of data.
+/// The reason why threads and values with offsets have no tile in a layout of data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NoTile {
-    /// The offsets are of (thread, value).
+    /// The layout of offsets must have two modes, (thread, value).
     Rank {
-        /// The number of modes that they have.
+        /// The number of modes that it has.
         found: usize,
     },
-    /// Two elements of the data are at one offset.
+    /// Two elements of the data are at the same offset.
     Shared {
-        /// The first of two indices with one offset.
+        /// The first of two indices with the same offset.
         first: i64,
         /// The second.
         second: i64,
@@ -189,19 +187,19 @@ pub enum NoTile {
     Nothing {
         /// A thread.
         thread: i64,
-        /// A value of it.
+        /// One of its values.
         value: i64,
         /// The offset without an element.
         offset: i64,
     },
-    /// The coordinates that occur in a mode are those of a layout, each once.
+    /// The coordinates that occur in a mode are not those of a layout.
     Uneven {
         /// The mode.
         mode: usize,
     },
-    /// The places in the tile are a layout of (thread, value).
+    /// The positions in the tile are not a layout of (thread, value).
     Crooked,
-    /// More elements than are looked at one by one.
+    /// There are more elements than are enumerated.
     Large {
         /// The limit.
         limit: i64,

@@ -1,7 +1,7 @@
 //! Families of instructions that are known by name.
 //!
-//! Law: a family is a pattern of names and one rule that makes the instruction of each. A name
-//! belongs to at most one family of its kind, and its instruction bears that name.
+//! Law: a family is a pattern of names, and one rule that makes the instruction of each name. A
+//! name belongs to at most one family of its kind, and its instruction has that name.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -14,18 +14,18 @@ use crate::atoms::pattern::Pattern;
 pub(crate) mod sealed {
     use super::{Arch, AtomError, Family, fmt};
 
-    /// How the instructions of a kind are made.
+    /// How the instructions of one kind are made from their names.
     pub trait Made: Sized + 'static {
-        /// The rule that makes a family.
+        /// The type of the rule of a family.
         type Rule: Copy + fmt::Debug;
 
-        /// Their name in messages.
+        /// The word for these instructions in error messages.
         const KIND: &'static str;
 
-        /// Every family, in tables.
+        /// All families, in tables.
         fn tables() -> &'static [&'static [Family<Self>]];
 
-        /// The instruction of a name that is one of the family's.
+        /// Makes the instruction with this name, which is one of the family's names.
         fn make(name: &str, arch: Arch, rule: &Self::Rule) -> Result<Self, AtomError>;
     }
 }
@@ -37,7 +37,7 @@ pub trait Known: Made {}
 
 impl<A: Made> Known for A {}
 
-/// Instructions whose names differ in types, extents and options alone.
+/// Instructions whose names differ only in types, extents and options.
 ///
 /// ```
 /// use tilewright_layout::atoms::MmaAtom;
@@ -68,22 +68,22 @@ impl<A: Known> Family<A> {
     }
 
     /// The names, with choices in braces: `SM80_16x8x32_S32{S8,U8}{S8,U8}S32_TN{,_SATURATE}`;
-    /// `{8,16,..,256}` are the numbers of a progression.
+    /// `{8,16,..,256}` is an arithmetic progression.
     pub fn pattern(&self) -> &'static str {
         self.pattern.0
     }
 
-    /// The least machine that has them.
+    /// The oldest architecture that has them.
     pub fn arch(&self) -> Arch {
         self.arch
     }
 
-    /// All names, written out.
+    /// All names of the family.
     pub fn names(&self) -> Vec<String> {
         self.pattern.names()
     }
 
-    /// The instruction of this name, or of the [word](crate::atoms::word) that spells it.
+    /// The instruction of this name, which may be spelled as a [word](crate::atoms::word).
     ///
     /// Errors: the name is not one of the family's ([`AtomError::UnknownName`]).
     pub fn member(&self, name: &str) -> Result<A, AtomError> {
@@ -95,14 +95,14 @@ impl<A: Known> Family<A> {
         self.pattern.matches(name).then(|| A::make(name, self.arch, &self.rule))
     }
 
-    /// Every family of the kind, by machine.
+    /// All families of this kind, in the order of architectures.
     pub(crate) fn all() -> impl Iterator<Item = &'static Family<A>> {
         A::tables().iter().copied().flatten()
     }
 
-    /// The instruction of this name, in whichever family.
+    /// The instruction of this name, in any family.
     ///
-    /// Errors: there is none, and which ones have names that are near ([`AtomError::UnknownName`]).
+    /// Errors: there is none; the error lists similar names ([`AtomError::UnknownName`]).
     pub(crate) fn named(name: &str) -> Result<A, AtomError> {
         let spelt = |family: &'static Family<A>| family.find(&family.pattern.spelt(name)?);
         let found = Family::all().find_map(|family| family.find(name)).or_else(|| Family::all().find_map(spelt));

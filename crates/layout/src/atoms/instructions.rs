@@ -1,4 +1,4 @@
-//! The tables of instructions, a file for each kind of machine.
+//! The tables of MMA instructions, one file for each architecture.
 
 mod amd;
 mod amx;
@@ -63,10 +63,10 @@ impl Made for MmaAtom {
 }
 
 impl MmaAtom {
-    /// The instruction of this name, or of a name that another system or an older release has for
-    /// it: it bears the name of the tables.
+    /// The instruction of this name, which may also be the name that another system or an older
+    /// release uses. The result has the name of the tables.
     ///
-    /// Errors: there is none, and which ones have names that are near ([`AtomError::UnknownName`]).
+    /// Errors: there is none; the error lists similar names ([`AtomError::UnknownName`]).
     ///
     /// ```
     /// use tilewright_layout::atoms::MmaAtom;
@@ -87,24 +87,24 @@ impl MmaAtom {
         })
     }
 
-    /// The families of instructions that are known by name, by machine.
+    /// All families of MMA instructions, in the order of architectures.
     pub fn families() -> impl Iterator<Item = &'static MmaFamily> {
         Family::all()
     }
 }
 
-/// Thread-value layouts that many instructions of a warp share: eight groups of four threads, a
+/// Thread-value layouts that many warp-wide instructions share: eight groups of four threads, one
 /// group for each row.
 pub(crate) mod warp {
     /// All 32 threads.
     pub(crate) const THREADS: &str = "32:1";
-    /// Sums of 16x8: a thread has pairs along N, in rows 8 apart. Factors of 16x8 with two values
-    /// in a register likewise.
+    /// Accumulators of 16x8: a thread has pairs along N, in rows 8 apart. The same for operands of
+    /// 16x8 with two values in a register.
     pub(crate) const R16X8: &str = "((4,8),(2,2)):((32,1),(16,8))";
-    /// 8x8: pairs.
+    /// An operand of 8x8: a thread has a pair.
     pub(crate) const R8X8: &str = "((4,8),2):((16,1),8)";
-    /// 8x16: four in a row.
+    /// An operand of 8x16: a thread has four consecutive values.
     pub(crate) const R8X16: &str = "((4,8),4):((32,1),8)";
-    /// 8x4: one.
+    /// An operand of 8x4: a thread has one value.
     pub(crate) const R8X4: &str = "((4,8),1):((8,1),0)";
 }

@@ -1,15 +1,15 @@
-//! Instructions that multiply matrices.
+//! MMA instructions: matrix multiply-accumulate.
 //!
 //! # Law
 //!
 //! An atom computes `D = A * B + C` for an `m x k` matrix `A`, an `n x k` matrix `B` (read as its
-//! transpose) and `m x n` matrices `C` and `D`. Thread-value layouts give the elements of each
-//! thread: from (thread, value) to the colexicographic index in (M,K), (N,K) and (M,N). Each is a
-//! bijection onto its tile, or a stated broadcast ([`ThreadValue`]). `threads` numbers the threads
-//! that execute the instruction together; it is injective.
+//! transpose) and `m x n` matrices `C` and `D`. The thread-value layouts map (thread, value) to the
+//! colexicographic index in (M,K), (N,K) and (M,N). Each is a bijection onto its tile, or a stated
+//! broadcast ([`ThreadValue`]). The injective layout `threads` has the numbers of the threads that
+//! execute the instruction together.
 //!
-//! (CuTe `MMA_Atom` and `MMA_Traits`.) The type describes an instruction of 128 threads and a
-//! micro-kernel of one alike.
+//! (CuTe `MMA_Atom` and `MMA_Traits`.) The same type describes an instruction of 128 threads and a
+//! CPU micro-kernel of one.
 
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
@@ -35,9 +35,9 @@ words! {
         B = "B",
         /// The accumulator, and the result: (M,N).
         C = "C",
-        /// Scale factors of A, (M,K): one for a block along K.
+        /// Scale factors of A, (M,K): one for each block along K.
         ScaleA = "SFA",
-        /// Scale factors of B, (N,K): one for a block along K.
+        /// Scale factors of B, (N,K): one for each block along K.
         ScaleB = "SFB",
         /// The positions of the nonzero elements of a sparse A, (M,K).
         Metadata = "E",
@@ -45,7 +45,7 @@ words! {
 }
 
 impl Operand {
-    /// The modes of M, N, K that it has, by index.
+    /// The two modes of the operand, as indices into (M,N,K).
     pub fn modes(self) -> [usize; 2] {
         match self {
             Operand::A | Operand::ScaleA | Operand::Metadata => [0, 2],
@@ -69,12 +69,12 @@ pub struct MmaTypes {
 }
 
 impl MmaTypes {
-    /// One type for everything.
+    /// The same type for D, A, B and C.
     pub fn uniform(value: ValueType) -> MmaTypes {
         MmaTypes { d: value, a: value, b: value, c: value }
     }
 
-    /// Operands of one type, sums of another.
+    /// One type for A and B, another one for C and D.
     pub fn accumulating(operands: ValueType, sums: ValueType) -> MmaTypes {
         MmaTypes { d: sums, a: operands, b: operands, c: sums }
     }
@@ -87,7 +87,7 @@ impl fmt::Display for MmaTypes {
     }
 }
 
-/// An instruction that multiplies matrices, or a micro-kernel that does.
+/// An MMA instruction, or a CPU micro-kernel.
 ///
 /// ```
 /// use tilewright_layout::atoms::{Arch, MmaAtom, MmaTypes, ValueType};
@@ -103,7 +103,7 @@ pub struct MmaAtom {
     shape: [i64; 3],
     types: MmaTypes,
     threads: Layout,
-    /// A, B and C.
+    /// The thread-value layouts of A, B and C.
     operands: [ThreadValue; 3],
     /// Scale factors and metadata, if any.
     others: Vec<(Operand, ThreadValue)>,
@@ -114,7 +114,7 @@ impl MmaAtom {
     /// C.
     ///
     /// Errors: an extent that is not positive, or a tile whose size does not fit in 64 bits
-    /// ([`AtomError::Shape`]); two threads with one number, or a negative one
+    /// ([`AtomError::Shape`]); two threads have the same number, or one has a negative number
     /// ([`AtomError::Threads`]); a thread-value layout that is neither a bijection nor the stated
     /// broadcast ([`AtomError::ThreadValue`]).
     pub fn new(
@@ -136,7 +136,7 @@ impl MmaAtom {
     }
 
     /// The atom with one more operand: scale factors or metadata. It replaces an earlier operand of
-    /// the same kind; for A, B and C the operand itself.
+    /// the same kind, also A, B or C.
     ///
     /// Errors: as [`MmaAtom::new`].
     pub fn with(mut self, operand: Operand, held: ThreadValue) -> Result<MmaAtom, AtomError> {
@@ -177,12 +177,12 @@ impl MmaAtom {
         &self.name
     }
 
-    /// The least machine that has it.
+    /// The oldest architecture that has it.
     pub fn arch(&self) -> Arch {
         self.arch
     }
 
-    /// How many rows (M), columns (N) and terms of a sum (K).
+    /// The shape (M,N,K): the numbers of rows, of columns, and of terms of each sum.
     pub fn shape(&self) -> [i64; 3] {
         self.shape
     }
@@ -192,7 +192,7 @@ impl MmaAtom {
         self.types
     }
 
-    /// The numbers of the threads that run it together (CuTe `ThrID`): `32:1` is a warp,
+    /// The numbers of the threads that execute it together (CuTe `ThrID`): `32:1` is a warp,
     /// `(4,2):(1,16)` a quad pair.
     pub fn threads(&self) -> &Layout {
         &self.threads

@@ -1,23 +1,23 @@
 //! Patterns that stand for many names.
 //!
-//! Law: a pattern is text with choices in braces. `{F16,BF16}` means one of them, `{,_SATURATE}`
-//! nothing or `_SATURATE`, and `{8,16,..,256}` the numbers of a progression. The names of a pattern
-//! are all combinations of choices, the first choice varying slowest; a name matches exactly if it
-//! is one of them.
+//! Law: a pattern is text with choices in braces. `{F16,BF16}` means one of the two, `{,_SATURATE}`
+//! means nothing or `_SATURATE`, and `{8,16,..,256}` means one number of the arithmetic
+//! progression. The names of a pattern are all combinations of choices, the first choice varying
+//! slowest; a name matches exactly if it is one of them.
 //!
-//! A name with arguments in angle brackets, or in a namespace, is also spelt as a word, with `_`
-//! for `<`, `,` and `::`, which is how the language of layouts names it:
+//! A name with arguments in angle brackets, or in a namespace, has a second spelling as a word,
+//! with `_` for `<`, `,` and `::`. The expression language uses this spelling:
 //! `UniversalFMA_F32_F32_F32_F32`.
 
 use alloc::borrow::Cow;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-/// Text with choices.
+/// A text with choices in braces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pattern(pub(crate) &'static str);
 
-/// Plain text, and the choices in braces after it.
+/// A literal text, and the choices in braces after it.
 type PatternPart = (&'static str, Option<Vec<Cow<'static, str>>>);
 
 impl Pattern {
@@ -28,19 +28,19 @@ impl Pattern {
         })
     }
 
-    /// Whether a name is one of the pattern's.
+    /// Whether a name matches the pattern.
     pub(crate) fn matches(self, name: &str) -> bool {
         let parts: Vec<PatternPart> = self.parts().collect();
         matches(name, &parts)
     }
 
-    /// The name that a word spells, if it is one of the pattern's.
+    /// The name that a word spells, if it matches the pattern.
     pub(crate) fn spelt(self, word: &str) -> Option<String> {
         let parts: Vec<PatternPart> = self.parts().collect();
         spelt(word, &parts)
     }
 
-    /// Every name.
+    /// All names that match.
     pub(crate) fn names(self) -> Vec<String> {
         let mut names = Vec::from([String::new()]);
         for (plain, choices) in self.parts() {
@@ -54,7 +54,7 @@ impl Pattern {
     }
 }
 
-/// `F16,BF16`, or `8,16,..,256`.
+/// Parses the alternatives of a choice: `F16,BF16`, or `8,16,..,256`.
 fn alternatives(text: &'static str) -> Vec<Cow<'static, str>> {
     let words: Vec<&str> = text.split(',').collect();
     if let [first, second, "..", last] = *words.as_slice()
@@ -66,7 +66,7 @@ fn alternatives(text: &'static str) -> Vec<Cow<'static, str>> {
     words.into_iter().map(Cow::Borrowed).collect()
 }
 
-/// Whether a name is made by the parts.
+/// Whether a name matches the parts.
 fn matches(name: &str, parts: &[PatternPart]) -> bool {
     let Some(((plain, choices), others)) = parts.split_first() else { return name.is_empty() };
     let Some(rest) = name.strip_prefix(plain) else { return false };
@@ -78,7 +78,7 @@ fn matches(name: &str, parts: &[PatternPart]) -> bool {
     }
 }
 
-/// A name as a word: arguments in angle brackets follow underscores instead.
+/// The spelling of a name as a word: underscores replace `<`, `,` and `::`.
 ///
 /// ```
 /// use tilewright_layout::atoms::{CopyAtom, word};
@@ -94,7 +94,7 @@ pub fn word(name: &str) -> String {
     letters.map(|letter| if matches!(letter, '<' | ',') { '_' } else { letter }).collect()
 }
 
-/// The name that a word spells by the parts.
+/// The name that a word spells, if it matches the parts.
 fn spelt(text: &str, parts: &[PatternPart]) -> Option<String> {
     let Some(((plain, choices), others)) = parts.split_first() else {
         return text.is_empty().then(String::new);

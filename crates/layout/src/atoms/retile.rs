@@ -1,29 +1,30 @@
-//! The registers of one partition, seen in the modes of another.
+//! Retiling: the register fragment of one partition, in the modes of a tiled copy.
 //!
 //! # Law
 //!
-//! A fragment `(V,R_0,R_1,..)` holds what a thread has by a partition whose tile is what the
-//! threads of a copy have as their first `V` values, and whose tiles follow each other, in mode
-//! `i`, in the order of the coordinates. The values `0, V, 2V, ..` of a thread of the copy are then
-//! in other tiles of that partition: number `k` in tile `g_i(k)` along mode `i`. And
+//! A fragment `(V,R_0,R_1,..)` has the elements of a thread in another partition. One tile of that
+//! partition consists of the first `V` values of each thread of the copy, and its tiles are, in
+//! mode `i`, in the order of the coordinates. So the values `0, V, 2V, ..` of a thread of the copy
+//! are in different tiles of that partition: value number `k*V` is in tile `g_i(k)` along mode `i`.
+//! Then
 //!
 //! ```text
 //! retile(F)((v,s), rest) = F(w mod V, .., g_i(w div V) + c_i(rest_i), ..),     w = p(v) + V_atom * s
 //! ```
 //!
-//! where `c_i` are the tiles of the partition that begin a tile of the copy, the complement of
-//! `g_i`, and `p` is the order in which a thread has the values of one instruction at this end. So
-//! register `i` of the result holds what is number `i` of the thread's part. It is given if threads
-//! and values fill the tile, each of their leaves in one mode of it, so that in each mode the steps
-//! form a chain, and if the thread has at this end what it owns. Of the chain, with the steps of
-//! threads and first values left out, `g_i` is what remains: a step is divided by the extents below
-//! it that are left out.
+//! where `c_i`, the complement of `g_i`, is the layout of those tiles of the partition that begin a
+//! tile of the copy, and `p` is the order of the values of one instruction at this end. So register
+//! `i` of the result holds element number `i` of the thread's part. The result exists if the
+//! threads and values fill the tile, each leaf stepping in one mode, so that in each mode the steps
+//! form a chain, and if each value belongs to its thread at this end. `g_i` is the chain without
+//! the steps of threads and first values; each remaining step is divided by the extents below it
+//! that are left out.
 //!
-//! For the copy of an operand of a tiled product and fragments of that operand, the parts of the
-//! instruction are known, also where they are not in the order of the coordinates.
+//! If the copy was made for an operand of a tiled MMA, the parts of the MMA instruction are known,
+//! even if they are not in the order of the coordinates.
 //!
-//! (CuTe `TiledCopy::retile`, which assumes that at this end threads have what they own, in the
-//! same order.)
+//! (CuTe `TiledCopy::retile` assumes that at this end each thread holds the values that belong to
+//! it, in the same order.)
 
 use alloc::string::ToString;
 use alloc::vec::Vec;
@@ -34,8 +35,9 @@ use crate::atoms::tiled_copy::{TiledCopy, sizes};
 use crate::atoms::tiled_mma::lifted;
 use crate::{Coordinate, Extent, Layout, Leaf, ModePath, Stride, Tiler};
 
-/// A leaf of the further values of a thread: the mode of the tile in which it steps, its step in
-/// the partitions there, and in those of them that make a tile.
+/// A leaf of the values of a thread after the first ones: the mode of the tile in which it steps,
+/// its step counted in tiles of the partition, and its step counted among the tiles that make one
+/// tile of the copy.
 #[derive(Debug, Clone, Copy)]
 struct ValueGroup {
     mode: usize,
@@ -44,7 +46,7 @@ struct ValueGroup {
     step: i64,
 }
 
-/// A leaf of threads and values, as a step in one mode of the tile.
+/// A leaf of the threads or values, as a step in one mode of the tile.
 #[derive(Debug, Clone, Copy)]
 struct TileStep {
     extent: i64,
@@ -53,14 +55,14 @@ struct TileStep {
 }
 
 impl TiledCopy {
-    /// A thread's own copy of what it has by another partition, (FrgV,RestM,RestK,..) as
-    /// [`ThreadMma::fragment`](crate::atoms::ThreadMma::fragment) and
-    /// [`ThreadCopy::fragment`](crate::atoms::ThreadCopy::fragment) lay it out, in the modes of
-    /// this copy, ((FrgV,FrgX),RestM,..): register `i` of the result holds what is number `i` of
-    /// the thread's [part](crate::atoms::ThreadCopy::partition) (CuTe `retile_S`, `retile_D`).
+    /// The register fragment of another partition, in the modes of this copy,
+    /// ((FrgV,FrgX),RestM,..) (CuTe `retile_S`, `retile_D`). The fragment has modes
+    /// (FrgV,RestM,RestK,..), as [`ThreadMma::fragment`](crate::atoms::ThreadMma::fragment) and
+    /// [`ThreadCopy::fragment`](crate::atoms::ThreadCopy::fragment) return it. Register `i` of the
+    /// result holds element number `i` of the thread's [part](crate::atoms::ThreadCopy::partition).
     ///
-    /// The other partition is that of the operand of which the copy is made, or one that has in its
-    /// first mode the first values of this copy.
+    /// The other partition is that of the MMA operand for which the copy was made, or one whose
+    /// first mode has the first values of this copy.
     ///
     /// Errors: the first mode of the fragment is not the first values of the copy, or further
     /// values are not further parts along the modes; a mode of the fragment is not made of whole
@@ -89,7 +91,7 @@ impl TiledCopy {
             return Err(refuse("it has no modes for the repetitions of the instruction"));
         }
         let line = |extent: i64, step: i64| lifted::<D::Extent>(&Layout::mode_of(extent, step)?);
-        // Each mode of the fragment as the parts of one tile, and the tiles.
+        // Splits each mode of the fragment into the parts of one tile, and the tiles.
         let (mut inside, mut rests) = (Vec::new(), Vec::new());
         for mode in 0..modes {
             let parts = in_order(groups.iter().filter(|group| group.mode == mode))?;
@@ -102,7 +104,7 @@ impl TiledCopy {
             inside.push(divided.mode(0).unwrap_or(Layout::unit()));
             rests.push(divided.mode(1).unwrap_or(Layout::unit()));
         }
-        // All that a thread has of one tile, in the order of its values.
+        // The fragment of one tile, in the order of the thread's values.
         let mut of_tile = Vec::from([fragment.mode(0).unwrap_or(Layout::unit())]);
         for group in groups.iter().filter(|group| group.mode < modes) {
             let inside = inside.get(group.mode).cloned().unwrap_or(Layout::unit());
@@ -115,8 +117,8 @@ impl TiledCopy {
         Ok(Layout::tuple([&held].into_iter().chain(&rests))?)
     }
 
-    /// The order in which a thread has the values of one instruction on one side: the index of each
-    /// among its own values; None if it has others.
+    /// The order of the values of one instruction on one side, as indices into the values that
+    /// belong to the thread; None if the thread holds other values.
     fn order(&self, end: CopyEnd) -> Result<Option<Layout>, AtomError> {
         let own = self.atom.values(self.atom.reference(), self.bits)?;
         let moved = own.right_inverse()?.compose(&self.atom.values(end, self.bits)?)?;
@@ -133,8 +135,8 @@ impl TiledCopy {
         Ok(Some(order).filter(|order| order.is_bijective()))
     }
 
-    /// The decomposition of the values of a thread into copies of its first `first` ones; None if
-    /// there is none.
+    /// The decomposition of the values of a thread into groups of `first` values; None if there is
+    /// none.
     fn groups(&self, first: i64) -> Result<Option<Vec<ValueGroup>>, AtomError> {
         let (_, values) = sizes(&self.owned);
         if first < 1 || values % first != 0 {
@@ -152,7 +154,8 @@ impl TiledCopy {
         }
         let thread = self.owned.mode(0).unwrap_or(Layout::unit());
         let Ok(placed) = self.places()?.compose(&Layout::tuple([&thread, &inner, &outer])?) else { return Ok(None) };
-        // The steps in each mode, and those of the further values in their own order.
+        // The steps in each mode; and the steps of the values after the first ones, in their own
+        // order.
         let mut chains: Vec<Vec<TileStep>> = self.tile.iter().map(|_| Vec::new()).collect();
         let mut further = Vec::new();
         for (part, leaves) in placed.modes().enumerate() {
@@ -178,7 +181,7 @@ impl TiledCopy {
         let below = |mode: usize, at: i64, further: bool| {
             let chain = chains.get(mode).into_iter().flatten();
             let below = chain.filter(|step| step.at < at && step.further == further);
-            // They divide the step.
+            // The extents divide the step.
             below.map(|step| step.extent).product::<i64>()
         };
         let group = |(mode, TileStep { extent, at, .. }): &(usize, TileStep)| ValueGroup {
@@ -190,7 +193,7 @@ impl TiledCopy {
         Ok(Some(further.iter().map(group).collect()))
     }
 
-    /// From the index in the tile to the coordinates in the tiled layout.
+    /// The layout from indices in the tile to coordinates of the tiled layout.
     fn places(&self) -> Result<Layout<Coordinate>, AtomError> {
         let mut modes = Vec::new();
         let Tiler::Modes(items) = &self.tiler else { return Ok(Layout::unit()) };
@@ -205,7 +208,7 @@ impl TiledCopy {
     }
 }
 
-/// The steps of a mode, the shortest first.
+/// The steps of a mode, the smallest first.
 fn in_order<'a>(groups: impl Iterator<Item = &'a ValueGroup>) -> Result<Layout, AtomError> {
     let mut groups: Vec<&ValueGroup> = groups.filter(|group| group.extent > 1).collect();
     groups.sort_by_key(|group| group.apart);

@@ -2,10 +2,10 @@
 //!
 //! # Law
 //!
-//! A unit is 16 bytes; with elements of `b` bits it holds `T = 128 / b`. An atom has 8 lines of `W`
-//! units, `W` = 1, 2, 4 or 8, one after another, and the unit in a line is flipped by the number of
-//! the line, counted in lines of 128 bytes: the swizzle `S<log2(W),4,3>` of byte addresses. The
-//! lines lie along K or along the other dimension, M or N:
+//! A unit is 16 bytes; with elements of `b` bits it holds `T = 128 / b`. An atom has 8 contiguous
+//! lines of `W` units, with `W` = 1, 2, 4 or 8. The index of a unit in its line is XORed with the
+//! number of its 128-byte line: the swizzle `S<log2(W),4,3>` of byte addresses. The lines are along
+//! K or along the other dimension, M or N:
 //!
 //! ```text
 //! K-major     S o 0 o (8,W*T):(W*T,1)          coordinates (mn, k)
@@ -20,12 +20,12 @@ use crate::atoms::terms::{Major, SwizzleMode};
 use crate::{Composed, Layout, Swizzle, Tree};
 
 impl SwizzleMode {
-    /// The mode with a code; none for numbers above 3.
+    /// The mode with a code of the descriptor; None for codes above 3.
     pub fn of_code(code: u64) -> Option<SwizzleMode> {
         SwizzleMode::ALL.into_iter().find(|mode| mode.code() == code)
     }
 
-    /// The permutation of offsets that count elements of `element_bits` bits.
+    /// The swizzle of offsets that count elements of `element_bits` bits.
     ///
     /// Errors: the width is not a power of two from 1 to 128 ([`AtomError::ElementWidth`]).
     ///
@@ -40,8 +40,8 @@ impl SwizzleMode {
         Ok(Swizzle::new(self.log_units(), i64::from(unit.ilog2()), 3)?)
     }
 
-    /// The atom: the smallest matrix of this arrangement, as a layout from `(mn, k)` to offsets in
-    /// elements of `element_bits` bits.
+    /// The swizzle atom: the smallest matrix with this arrangement, as a layout from `(mn, k)` to
+    /// offsets in elements of `element_bits` bits.
     ///
     /// Errors: the width is not a power of two from 1 to 128 ([`AtomError::ElementWidth`]).
     ///
@@ -81,7 +81,7 @@ impl SwizzleMode {
     }
 }
 
-/// The elements in 16 bytes.
+/// The number of elements in 16 bytes.
 pub(crate) fn unit_elements(element_bits: i64) -> Result<i64, AtomError> {
     if (1..=128).contains(&element_bits) && element_bits.unsigned_abs().is_power_of_two() {
         Ok(128 / element_bits)

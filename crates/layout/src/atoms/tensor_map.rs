@@ -4,9 +4,9 @@
 //!
 //! A tensor map has up to five dimensions of global memory, with extents and strides, and in each
 //! the extent of a box. The copy writes a box to shared memory compactly, first dimension fastest,
-//! and then applies a swizzle. For a tile of global memory and its layout in shared memory, the box
-//! is found by following the order of shared memory: as long as each further mode is a step of 1 in
-//! a dimension that is not in the box yet, it is a dimension of the box.
+//! with a swizzle. For a tile of global memory and its layout in shared memory, the box is found by
+//! following the order of shared memory: each next mode that is a step of 1 in a dimension that is
+//! not in the box yet becomes a dimension of the box.
 //!
 //! ```text
 //! smem(c) = index of c in the box, for every c in the box
@@ -14,8 +14,8 @@
 //!
 //! The requirements of the hardware, in the words of the CUDA driver API
 //! (`cuTensorMapEncodeTiled`): the first dimension is contiguous; extents are at most 2^32; strides
-//! are multiples of 16 bytes below 2^40; a box has at most 256 in a dimension; its rows are
-//! multiples of 16 bytes and, with a swizzle, no longer than a line of the swizzle.
+//! are multiples of 16 bytes below 2^40; a box has at most 256 elements in a dimension; its rows
+//! are multiples of 16 bytes and, with a swizzle, no longer than a line of the swizzle.
 //!
 //! (CuTe `make_tma_copy`: construction of the box from the right inverse of the shared-memory
 //! layout.)
@@ -35,21 +35,21 @@ pub const MAX_BOX: i64 = 256;
 /// One dimension of a tensor map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Dimension {
-    /// Elements in global memory.
+    /// The number of elements in global memory.
     pub extent: i64,
-    /// Bytes from one to the next.
+    /// The distance of neighbours in global memory, in bytes.
     pub stride: i64,
-    /// Elements in the box.
+    /// The number of elements in the box.
     pub boxed: i64,
 }
 
-/// The box of one bulk copy.
+/// A tensor map: the dimensions of a tensor in global memory, and the box of one bulk copy.
 ///
 /// ```
 /// use tilewright_layout::atoms::{SwizzleMode, TensorMap};
 /// use tilewright_layout::{Layout, Tree};
 ///
-/// // 128 x 64 of a row-major matrix of halves, to rows of 128 bytes, swizzled: one copy.
+/// // A tile of 128 x 64 of a row-major f16 matrix, to swizzled rows of 128 bytes: one copy.
 /// let layout = |text: &str| text.parse::<Layout>().unwrap();
 /// let tile: Tree<i64> = "(128,64)".parse().unwrap();
 /// let map = TensorMap::new(&layout("(1024,512):(512,1)"), &tile, &layout("(128,64):(64,1)"), 16, SwizzleMode::Bytes128).unwrap();
@@ -67,11 +67,11 @@ pub struct TensorMap {
 }
 
 impl TensorMap {
-    /// The map for tiles of `tile`, one extent for each mode of `global`, that lie in shared memory
-    /// as `shared` says, before the swizzle, in elements of `bits` bits.
+    /// The map for tiles of shape `tile`, one extent for each mode of `global`. `shared` is the
+    /// layout of a tile in shared memory, without the swizzle. Elements have `bits` bits.
     ///
-    /// Errors: the tile and its layout in shared memory differ in size; nothing lies side by side
-    /// in both memories; a number that the hardware does not take ([`AtomError::TensorMap`]).
+    /// Errors: the tile and its layout in shared memory differ in size; no elements are contiguous
+    /// in both memories; a number that the hardware does not support ([`AtomError::TensorMap`]).
     pub fn new(
         global: &Layout,
         tile: &Tree<i64>,
@@ -95,7 +95,8 @@ impl TensorMap {
         }
         let coordinates = Layout::<Coordinate>::identity(&global.shape())?.compose_tiler(&Tiler::from_shape(tile)?)?;
         let along = coordinates.compose(&shared.right_inverse()?)?;
-        // The leaves of global memory, by path; a dimension of the box each, as far as they go.
+        // The leaves of global memory, by path; each becomes a dimension of the box as long as
+        // possible.
         let mut leaves = Vec::new();
         gather(global, ModePath::ROOT, &mut leaves)?;
         let mut dimensions: Vec<Dimension> = Vec::new();
@@ -153,7 +154,7 @@ impl TensorMap {
         &self.dimensions
     }
 
-    /// How many boxes make a tile.
+    /// The number of boxes in a tile.
     pub fn copies(&self) -> i64 {
         self.copies
     }

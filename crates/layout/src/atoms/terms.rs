@@ -1,12 +1,11 @@
-//! The terms that instructions and refusals share: ends of copies, dimensions of operands, swizzle
-//! modes.
+//! Enums that instructions and errors share: ends of copies, modes of operands, swizzle modes.
 
 use core::fmt;
 
 use crate::ground::words::words;
 
 words! {
-    /// An end of a copy.
+    /// One end of a copy.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
     pub enum CopyEnd {
         /// The source.
@@ -17,7 +16,7 @@ words! {
 }
 
 words! {
-    /// A dimension of an operand.
+    /// A mode of an operand, `(mn, k)`.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum OperandMode {
         /// M or N, mode 0.
@@ -27,17 +26,17 @@ words! {
     }
 }
 
-/// How units of 16 bytes are permuted in shared memory: the swizzle mode of a descriptor, named for
-/// the length of its lines.
+/// The swizzle mode of a matrix descriptor: how units of 16 bytes are permuted in shared memory. It
+/// is named for the length of its lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum SwizzleMode {
-    /// Not at all: atoms of 8 units, one after another.
+    /// No swizzle: atoms of 8 units, one after another.
     None,
-    /// Within lines of 32 bytes.
+    /// 32-byte swizzle: units are permuted within lines of 32 bytes.
     Bytes32,
-    /// Within lines of 64 bytes.
+    /// 64-byte swizzle: units are permuted within lines of 64 bytes.
     Bytes64,
-    /// Within lines of 128 bytes.
+    /// 128-byte swizzle: units are permuted within lines of 128 bytes.
     Bytes128,
 }
 
@@ -45,9 +44,10 @@ words! {
     /// The dimension of the operand, `(mn, k)`, in which elements are contiguous.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum Major {
-        /// Along K, the dimension that is summed over.
+        /// Elements are contiguous along K, the dimension of the sum.
         K = "K-major",
-        /// Along the other dimension: M of the first operand, N of the second.
+        /// Elements are contiguous along the other dimension: M of the first operand, N of the
+        /// second.
         MN = "MN-major",
     }
 }
@@ -57,7 +57,7 @@ impl SwizzleMode {
     pub const ALL: [SwizzleMode; 4] =
         [SwizzleMode::None, SwizzleMode::Bytes32, SwizzleMode::Bytes64, SwizzleMode::Bytes128];
 
-    /// How many bits are flipped: the logarithm of [`SwizzleMode::units`].
+    /// The number of bits that are flipped: the base-2 logarithm of [`SwizzleMode::units`].
     pub(crate) fn log_units(self) -> i64 {
         match self {
             SwizzleMode::None => 0,
@@ -72,13 +72,12 @@ impl SwizzleMode {
         1 << self.log_units()
     }
 
-    /// After how many bytes the permutation repeats: 8 lines.
+    /// The number of bytes after which the permutation repeats: 8 lines.
     pub fn period(self) -> i64 {
         128 * self.units()
     }
 
-    /// The two bits that stand for the mode in a descriptor: 0, 3, 2, 1 from no swizzle to 128
-    /// bytes.
+    /// The two bits of the mode in a descriptor: 0, 3, 2, 1 for none, 32, 64 and 128 bytes.
     pub fn code(self) -> u64 {
         match self {
             SwizzleMode::None => 0,

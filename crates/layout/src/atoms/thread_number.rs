@@ -1,4 +1,4 @@
-//! Threads by number and by coordinate.
+//! The coordinate of a thread from its number.
 //!
 //! # Law
 //!
@@ -13,8 +13,8 @@ use alloc::vec::Vec;
 use crate::atoms::error::AtomError;
 use crate::{Condition, Extent, Layout, LayoutError, Leaf, Question, Tree};
 
-/// The positions of the leaves that move, the longest stride first; none if they overlap, or
-/// where a stride is negative or repeats.
+/// The indices of the leaves with nonzero strides, the largest stride first; None if they overlap,
+/// or if a stride is negative or repeats.
 pub(crate) fn descending(layout: &Layout) -> Option<Vec<usize>> {
     let leaves = layout.leaves();
     let mut order: Vec<usize> = (0..leaves.len()).filter(|at| leaves.get(*at).is_some_and(|l| l.extent > 1)).collect();
@@ -30,15 +30,15 @@ pub(crate) fn descending(layout: &Layout) -> Option<Vec<usize>> {
     Some(order)
 }
 
-/// Whether numbers have coordinates here.
+/// Whether the coordinates of this layout can be computed from thread numbers.
 pub(crate) fn is_separable(layout: &Layout) -> bool {
     descending(layout).is_some()
 }
 
 /// The coordinate of a thread: for each top-level mode, the index in it.
 ///
-/// Errors: no thread of the layout has this number ([`AtomError::NoThread`]); of a number that is
-/// not known yet it is not known ([`LayoutError::Open`]).
+/// Errors: no thread of the layout has this number ([`AtomError::NoThread`]); for a number that is
+/// not known, it is not known whether a thread has it ([`LayoutError::Open`]).
 pub(crate) fn coordinate<N: Extent>(layout: &Layout, number: &N) -> Result<Tree<N>, AtomError> {
     const OP: &str = "thread_coordinate";
     let overflow = || LayoutError::Overflow { op: OP };
@@ -67,7 +67,7 @@ pub(crate) fn coordinate<N: Extent>(layout: &Layout, number: &N) -> Result<Tree<
         rest = remainder;
     }
     within(&rest, &N::one())?;
-    // Each mode's digits become one index, first leaf fastest.
+    // The digits of each mode are combined into one index, first leaf fastest.
     let mut digits = digits.into_iter();
     let mut indices = Vec::new();
     for mode in layout.modes() {

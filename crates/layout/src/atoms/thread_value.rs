@@ -1,18 +1,18 @@
-//! Thread-value layouts of instructions: which thread holds which values.
+//! Thread-value layouts of instructions: the elements that each thread holds.
 //!
 //! # Law
 //!
 //! A thread-value layout maps (thread, value) to a position in a tile, counted colexicographically:
-//! first mode of the tile fastest. Every position is held by exactly `holders` threads, by each of
-//! them as one value. So its value mode repeats nothing, its thread mode repeats everything
-//! `holders` times, and without the repetitions it is a bijection onto the tile.
+//! first mode of the tile fastest. Exactly `holders` threads hold each position, and each of them
+//! holds it as one value. So the value mode has no repetitions, the thread mode repeats every
+//! position `holders` times, and without the repetitions the layout is a bijection onto the tile.
 //!
-//! For a copy that multiplies its source, a thread holds each position `copies` times, and the
-//! positions are the first `1/copies` of the tile: the value mode repeats everything `copies`
+//! For a copy that replicates its source, a thread holds each position `copies` times, and the
+//! positions are the first `1/copies` of the tile: the value mode repeats every position `copies`
 //! times.
 //!
-//! (CuTe `MMA_Traits::{A,B,C}Layout`, `Copy_Traits::{Src,Dst}Layout`; that they are bijections is
-//! what this module adds.)
+//! (CuTe `MMA_Traits::{A,B,C}Layout`, `Copy_Traits::{Src,Dst}Layout`; this module adds the check
+//! that they are bijections.)
 
 use alloc::boxed::Box;
 use alloc::string::ToString;
@@ -20,9 +20,10 @@ use alloc::string::ToString;
 use crate::atoms::evidence::Flaw;
 use crate::{Layout, Leaf};
 
-/// A thread-value layout and by how many threads each place of its tile is held.
+/// A thread-value layout, and the number of threads that hold each position of its tile.
 ///
-/// Conversion from a layout states that each position is held by one thread; its users check this.
+/// The conversion from a layout states that one thread holds each position; the constructors that
+/// take it check this.
 ///
 /// ```
 /// use tilewright_layout::atoms::{Arch, MmaAtom, MmaTypes, ThreadValue, ValueType};
@@ -36,7 +37,7 @@ use crate::{Layout, Leaf};
 /// };
 /// assert!(atom("((4,8),2):((16,1),8)").is_ok());
 ///
-/// // Two values of a thread in one place, and half of the tile in no thread's hands.
+/// // Two values of a thread have the same position, and no thread holds half of the tile.
 /// let refusal = atom("((4,8),2):((8,1),0)").unwrap_err();
 /// assert_eq!(refusal.code(), "E0315");
 /// assert_eq!(
@@ -52,18 +53,18 @@ pub struct ThreadValue {
 }
 
 impl ThreadValue {
-    /// A broadcast: each place is held by `holders` threads.
+    /// A broadcast: `holders` threads hold each position.
     pub fn shared(layout: Layout, holders: i64) -> ThreadValue {
         ThreadValue { layout, holders, copies: 1 }
     }
 
-    /// The source of a multiplying copy: only the first `1/copies` of the positions are held, by
-    /// one thread each, `copies` times.
+    /// The source of a copy that replicates: only the first `1/copies` of the positions are held,
+    /// each by one thread, `copies` times.
     pub fn multiplied(layout: Layout, copies: i64) -> ThreadValue {
         ThreadValue { layout, holders: 1, copies }
     }
 
-    /// From (thread, value) to the position in the tile.
+    /// The layout from (thread, value) to the position in the tile.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
@@ -73,17 +74,17 @@ impl ThreadValue {
         self.holders
     }
 
-    /// How many times a thread holds each of its positions.
+    /// The number of times that a thread holds each of its positions.
     pub fn copies(&self) -> i64 {
         self.copies
     }
 
-    /// How many values a thread holds.
+    /// The number of values that a thread holds.
     pub fn values(&self) -> i64 {
         self.layout.mode(1).map_or(1, |values| values.size())
     }
 
-    /// Checks the law for a number of threads and a tile; returns the flaw otherwise.
+    /// Checks the law for a number of threads and a size of the tile; the error is the flaw.
     pub(crate) fn check(&self, threads: i64, places: i64) -> Result<(), Flaw> {
         let (2, Some(thread), Some(value)) = (self.layout.rank(), self.layout.mode(0), self.layout.mode(1)) else {
             return Err(Flaw::Rank { found: self.layout.rank() });
@@ -114,13 +115,13 @@ impl ThreadValue {
     }
 }
 
-/// Whether it stays in one place.
+/// Whether the leaf does not change the position.
 fn repeats(leaf: &Leaf) -> bool {
     leaf.extent > 1 && leaf.stride == 0
 }
 
 impl From<Layout> for ThreadValue {
-    /// Each position is held by one thread.
+    /// One thread holds each position.
     fn from(layout: Layout) -> ThreadValue {
         ThreadValue { layout, holders: 1, copies: 1 }
     }

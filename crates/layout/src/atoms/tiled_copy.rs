@@ -2,11 +2,11 @@
 //!
 //! # Law
 //!
-//! A thread-value layout `tv` gives the owners of a tile, (thread, value) to the colexicographic
-//! index in the tile. Threads and values are divided into blocks of the size of the atom on its
-//! reference side, and each block is one run of the atom: at the other end, elements belong to the
-//! threads and values that the atom gives. So with `own` and `end` the layouts of values in the
-//! atom's block, at the reference and at either end, and `T`, `V` the threads and values of `own`,
+//! A thread-value layout `tv` maps (thread, value) to the colexicographic index in the tile, at the
+//! reference end of the atom. Threads and values are divided into blocks of the size of the atom,
+//! and each block is one execution of the atom. At the other end, the atom determines the threads
+//! and values of the elements. So with `own` and `end` the layouts of values in the atom's block,
+//! at the reference and at either end, and `T`, `V` the threads and values of `own`,
 //!
 //! ```text
 //! tidfrg((t,r), (v,s), rest) = L(tv(t' + T*r, v' + V*s) in tile number rest),    own(t',v') = end(t,v)
@@ -25,14 +25,14 @@ use crate::atoms::terms::CopyEnd;
 use crate::atoms::tiled_mma::{TiledMma, lifted};
 use crate::{Extent, Layout, Slot, Stride, Tiler, Tree, make_layout_tv};
 
-/// A copy atom, who owns what in a tile, and the tile.
+/// A copy atom repeated over threads and values: the atom, a thread-value layout, and the tile.
 ///
 /// ```
 /// use tilewright_layout::atoms::{CopyAtom, CopyEnd, TiledCopy};
 /// use tilewright_layout::Layout;
 ///
 /// # fn main() -> Result<(), tilewright_layout::atoms::AtomError> {
-/// // 32 x 8 threads, neighbours along a row, each with 8 halves of it: 128 bits at once.
+/// // 32 x 8 threads, consecutive ones along a row, each with 8 f16 of the row: 128 bits for each copy.
 /// let layout = |text: &str| text.parse::<Layout>().unwrap();
 /// let atom = CopyAtom::named("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>")?;
 /// let copy = TiledCopy::new(atom, 16, &layout("(32,8):(8,1)"), &layout("(1,8)"))?;
@@ -47,18 +47,18 @@ use crate::{Extent, Layout, Slot, Stride, Tiler, Tree, make_layout_tv};
 pub struct TiledCopy {
     pub(crate) atom: CopyAtom,
     pub(crate) bits: i64,
-    /// (thread, value) to the index in the tile.
+    /// The layout from (thread, value) to the index in the tile.
     pub(crate) owned: Layout,
     pub(crate) tiler: Tiler,
     pub(crate) tile: Vec<i64>,
-    /// How the values of a thread are made of the parts of an instruction: values of one, and how
-    /// many along each mode.
+    /// How the values of a thread consist of parts of an instruction: the number of values of one
+    /// part, and the number of parts along each mode.
     pub(crate) parts: Option<[i64; 3]>,
 }
 
 impl TiledCopy {
-    /// Threads and values side by side: the extent of the tile in each mode is the product of both
-    /// (CuTe `make_tiled_copy`).
+    /// The copy for a layout of threads and a layout of values: the extent of the tile in each mode
+    /// is the product of the two extents (CuTe `make_tiled_copy`).
     ///
     /// Errors: as [`make_layout_tv`] and [`TiledCopy::of_thread_values`].
     #[doc(alias = "make_tiled_copy")]
@@ -68,13 +68,13 @@ impl TiledCopy {
         TiledCopy::of_thread_values(atom, bits, owned, Tiler::from_shape(&tile)?)
     }
 
-    /// The copy of values of `bits` bits in which `owned`, (thread, value) to the colexicographic
-    /// index in the tile, says who owns what, for tiles by `tiler`, one layout for each mode (CuTe
-    /// `make_tiled_copy_impl`).
+    /// The copy of values of `bits` bits for a thread-value layout: `owned` maps (thread, value) to
+    /// the colexicographic index in the tile. `tiler` has one layout for each mode of the tile
+    /// (CuTe `make_tiled_copy_impl`).
     ///
-    /// Errors: the tiler does not name a layout for each mode; threads or values are not whole
-    /// blocks of the atom's; the atom takes values of this width apart; the threads of the atom are
-    /// not numbered without gaps ([`AtomError::TiledCopy`], [`AtomError::CopyWidth`]).
+    /// Errors: the tiler does not name a layout for each mode; the number of threads or values is
+    /// not a multiple of that of the atom; the atom splits values of this width; the threads of the
+    /// atom are not numbered without gaps ([`AtomError::TiledCopy`], [`AtomError::CopyWidth`]).
     pub fn of_thread_values(atom: CopyAtom, bits: i64, owned: Layout, tiler: Tiler) -> Result<TiledCopy, AtomError> {
         let refuse = |what: &'static str| AtomError::TiledCopy {
             name: atom.name().into(),
@@ -101,7 +101,7 @@ impl TiledCopy {
         Ok(TiledCopy { atom, bits, owned, tiler, tile, parts: None })
     }
 
-    /// The copy of an operand of a tiled MMA, in which each thread owns its part of the operand
+    /// The copy of an operand of a tiled MMA, in which each thread holds its part of the operand
     /// (CuTe `make_tiled_copy_A`, ..).
     ///
     /// Errors: as [`TiledMma::thread_values`] and [`TiledCopy::of_thread_values`].
@@ -118,8 +118,8 @@ impl TiledCopy {
         TiledCopy::of_operand_in(atom, mma, operand, bits.bits())
     }
 
-    /// As [`TiledCopy::of_operand`], for elements of another width than in the MMA: accumulators
-    /// that are stored with fewer bits.
+    /// As [`TiledCopy::of_operand`], for elements of another width than in the MMA, such as
+    /// accumulators that are stored with fewer bits.
     ///
     /// Errors: as [`TiledCopy::of_operand`].
     pub fn of_operand_in(atom: CopyAtom, mma: &TiledMma, operand: Operand, bits: i64) -> Result<TiledCopy, AtomError> {
@@ -138,12 +138,12 @@ impl TiledCopy {
         &self.atom
     }
 
-    /// How many bits a value has.
+    /// The number of bits of a value.
     pub fn bits(&self) -> i64 {
         self.bits
     }
 
-    /// How many threads there are.
+    /// The number of threads.
     pub fn threads(&self) -> i64 {
         sizes(&self.owned).0
     }
@@ -159,23 +159,23 @@ impl TiledCopy {
     }
 
     /// From (thread, value) at an end to the colexicographic index in the tile:
-    /// `((ThrV,ThrX),(FrgV,FrgX))`, threads and values in one atom, and copies of it (CuTe
-    /// `get_layoutS_TV`, `get_layoutD_TV`).
+    /// `((ThrV,ThrX),(FrgV,FrgX))`, where `ThrV` and `FrgV` are the threads and values of one atom,
+    /// and `ThrX` and `FrgX` run over its copies (CuTe `get_layoutS_TV`, `get_layoutD_TV`).
     ///
-    /// Errors: the atom takes values of this width apart at that end ([`AtomError::CopyWidth`]).
+    /// Errors: the atom splits values of this width at that end ([`AtomError::CopyWidth`]).
     pub fn thread_values(&self, end: CopyEnd) -> Result<Layout, AtomError> {
         let own = self.atom.values(self.atom.reference(), self.bits)?;
         let (threads, values) = sizes(&own);
         let line = |extent| Ok::<_, AtomError>(Tiler::Layout(Layout::mode_of(extent, 1)?));
         let blocks = self.owned.zipped_divide(&Tiler::modes([line(threads)?, line(values)?])?)?;
-        // Where in the reference a thread and value of this end is.
+        // Maps a thread and value of this end to the thread and value of the reference end.
         let moved = own.right_inverse()?.compose(&self.atom.values(end, self.bits)?)?;
         let moved = blocks.compose_tiler(&Tiler::modes([Tiler::Layout(moved), Tiler::Keep])?)?;
         Ok(moved.zip()?)
     }
 
-    /// Any layout of tiles as threads and their values, `((ThrV,ThrX),(FrgV,FrgX),RestM,..)` (CuTe
-    /// `tidfrg_S`, `tidfrg_D`).
+    /// Partitions a layout into threads and their values, `((ThrV,ThrX),(FrgV,FrgX),RestM,..)`
+    /// (CuTe `tidfrg_S`, `tidfrg_D`).
     ///
     /// If the tile does not divide the layout, the partition covers it and extends past its end.
     /// Errors: as [`TiledCopy::thread_values`]; strides that the tile does not divide
@@ -189,7 +189,8 @@ impl TiledCopy {
         Ok(Layout::tuple(&modes)?)
     }
 
-    /// The steps of [`TiledCopy::tidfrg`], so that they can be applied to anything that is tiled.
+    /// The tilers that [`TiledCopy::tidfrg`] applies, so that other objects can be partitioned,
+    /// too.
     ///
     /// Errors: as [`TiledCopy::thread_values`].
     pub fn tilers<N: Extent>(&self, end: CopyEnd) -> Result<CopyTilers<N>, AtomError> {
@@ -207,7 +208,7 @@ impl TiledCopy {
         Ok(CopyTilers { tile, held })
     }
 
-    /// The part of one thread (CuTe `get_slice`).
+    /// The copy restricted to one thread (CuTe `get_slice`).
     ///
     /// Errors: there is no thread of this number ([`AtomError::NoThread`]).
     pub fn get_slice<N: Extent>(&self, number: &N) -> Result<ThreadCopy<'_, N>, AtomError> {
@@ -217,13 +218,13 @@ impl TiledCopy {
     }
 }
 
-/// The sizes of the two modes of (thread, value).
+/// The sizes of mode 0, the threads, and mode 1, the values.
 pub(crate) fn sizes(layout: &Layout) -> (i64, i64) {
     let size = |mode| layout.mode(mode).map_or(1, |mode| mode.size());
     (size(0), size(1))
 }
 
-/// The steps of a partition: `compose_tiler(zipped_divide(L, tile), held)`, whose modes are
+/// The tilers of a partition, `compose_tiler(zipped_divide(L, tile), held)`, whose result has modes
 /// `((thread,values),(rests))`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CopyTilers<N: Extent = i64> {
@@ -251,8 +252,8 @@ impl<N: Extent> ThreadCopy<'_, N> {
         &self.number
     }
 
-    /// The part of the thread at an end: its offset, and its layout, ((FrgV,FrgX),RestM,..) (CuTe
-    /// `partition_S`, `partition_D`).
+    /// The part of the thread at one end: its offset, and its layout with modes
+    /// ((FrgV,FrgX),RestM,..) (CuTe `partition_S`, `partition_D`).
     ///
     /// Errors: as [`TiledCopy::tidfrg`]; the offset is not representable.
     pub fn partition<D: Stride<Extent = N>>(
@@ -267,8 +268,8 @@ impl<N: Extent> ThreadCopy<'_, N> {
         Ok((offset, part))
     }
 
-    /// The layout of a thread's own copy of its part: the values of one instruction side by side,
-    /// and further ones in the order of their strides in memory.
+    /// The layout of the thread's register fragment for its part: the values of one instruction are
+    /// contiguous, and the other modes are in the order of their strides in memory.
     ///
     /// Errors: as [`ThreadCopy::partition`].
     pub fn fragment(&self, end: CopyEnd, layout: &Layout<N>) -> Result<Layout<N>, AtomError> {

@@ -2,11 +2,11 @@
 //!
 //! # Law
 //!
-//! Copies of an atom are arranged by an *atom layout* (M,N,K), each run by threads of its own:
-//! thread `(v,i,j,l)` is the `v`-th of the atom at `(i,j,l)`, and its number is that of the product
-//! of the atom's threads with the atom layout. Together they make a tile of `m*|M| x n*|N| x
-//! k*|K|`; a *permutation* of a mode enlarges the tile and says in which order its indices are
-//! taken.
+//! An *atom layout* (M,N,K) arranges copies of an atom, each executed by its own threads. Thread
+//! `(v,i,j,l)` is the `v`-th thread of the atom at `(i,j,l)`; its number is its value in the
+//! product of the atom's threads with the atom layout. Together the copies cover a tile of `m*|M| x
+//! n*|N| x k*|K|`. A *permutation* of a mode enlarges the tile and determines the order of its
+//! indices.
 //!
 //! An operand, say A with modes (M,K), is partitioned like this: permute each mode, divide it into
 //! the extents of the atom, apply the atom's thread-value layout, and distribute the atoms over the
@@ -17,9 +17,9 @@
 //!     m = m_a + |m| * (i + |M| * r),  k = k_a + |k| * (l + |K| * s),  (m_a, k_a) = coordinate of tv(v,f) in the atom's tile
 //! ```
 //!
-//! where `p_M` and `p_K` are the permutations, tile after tile. A thread `(v,i,j,l)` has the same
-//! part of A for all `j`. Each element has as many owners as the atom gives it, times the atoms
-//! along the mode that the operand does not have.
+//! where `p_M` and `p_K` are the permutations, repeated for each tile. Thread `(v,i,j,l)` holds the
+//! same part of A for all `j`. The number of threads that hold an element is that of the atom,
+//! times the number of atoms along the mode that the operand does not have.
 //!
 //! (CuTe `TiledMMA`, `thrfrg_{A,B,C}`, `get_layout{A,B,C}_TV`, `ThrMMA::partition_{A,B,C}`.)
 
@@ -32,8 +32,8 @@ use crate::atoms::mma::{MmaAtom, Operand};
 use crate::atoms::thread_number;
 use crate::{Extent, Layout, LayoutError, Leaf, Slot, Stride, Tiler, Tree};
 
-/// An atom, how copies of it are arranged over threads, and in which order it takes the indices of
-/// M, N and K.
+/// An atom repeated over threads and values: the atom, the arrangement of its copies, and a
+/// permutation of the indices of M, N and K.
 ///
 /// ```
 /// use tilewright_layout::atoms::{MmaAtom, Operand, TiledMma};
@@ -46,12 +46,12 @@ use crate::{Extent, Layout, LayoutError, Leaf, Slot, Stride, Tiler, Tree};
 /// # let (a, b) = ("((4,8),(2,2)):((32,1),(16,8))", "((4,8),2):((16,1),8)");
 /// # let held = [layout(a).into(), layout(b).into(), layout(a).into()];
 /// # let atom = MmaAtom::new("SM80_16x8x8_F32F16F16F32_TN", Arch::Sm80, [16, 8, 8], types, layout("32:1"), held)?;
-/// // Four warps along M, and columns permuted so that each thread has four in a row.
+/// // Four warps along M; columns are permuted so that each thread has four consecutive ones.
 /// let mma = TiledMma::new(atom, &layout("(4,1,1)"), &"[_;(2,4,2):(1,4,2);_]".parse::<Tiler>()?)?;
 /// assert_eq!(mma.threads(), 128);
 /// assert_eq!(mma.tile_shape(), [64, 16, 8]);
 ///
-/// // The part of thread 33 of a 64 x 64 matrix of sums, row after row.
+/// // The part of thread 33 of a row-major 64 x 64 matrix of accumulators.
 /// let (offset, part) = mma.get_slice(&33)?.partition(Operand::C, &layout("(64,64):(64,1)"))?;
 /// assert_eq!((offset, part.to_string().as_str()), (1028, "((2,2),1,(2,4)):((1,512),0,(2,16))"));
 /// # Ok(())
@@ -60,11 +60,11 @@ use crate::{Extent, Layout, LayoutError, Leaf, Slot, Stride, Tiler, Tree};
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TiledMma {
     atom: MmaAtom,
-    /// (M,N,K) to the number of the atom.
+    /// The layout from (M,N,K) to the number of the atom.
     atom_layout: Layout,
-    /// For M, N and K.
+    /// The permutation of M, N and K; None for the identity.
     permutation: [Option<Layout>; 3],
-    /// (V,M,N,K) to the number of the thread.
+    /// The layout from (V,M,N,K) to the number of the thread.
     thread_layout: Layout,
 }
 
@@ -116,7 +116,7 @@ impl TiledMma {
         Ok(())
     }
 
-    /// How many indices of a mode the atoms cover side by side.
+    /// The number of indices of a mode that the atoms cover together.
     fn atoms_cover(&self, mode: usize) -> i64 {
         let extent = self.atom.shape().get(mode).copied().unwrap_or(1);
         extent.saturating_mul(self.atoms(mode))
@@ -132,7 +132,7 @@ impl TiledMma {
         &self.atom
     }
 
-    /// How its copies are arranged: (M,N,K) to the number of the copy.
+    /// The arrangement of its copies: (M,N,K) to the number of the copy.
     pub fn atom_layout(&self) -> &Layout {
         &self.atom_layout
     }
@@ -142,18 +142,18 @@ impl TiledMma {
         self.permutation.get(mode)?.as_ref()
     }
 
-    /// From (V,M,N,K), the thread in the atom and the position of the atom, to the index of the
-    /// thread (CuTe `get_thr_layout_vmnk`).
+    /// The layout from (V,M,N,K), the thread in the atom and the position of the atom, to the
+    /// number of the thread (CuTe `get_thr_layout_vmnk`).
     pub fn thread_layout(&self) -> &Layout {
         &self.thread_layout
     }
 
-    /// How many threads there are.
+    /// The number of threads.
     pub fn threads(&self) -> i64 {
         self.thread_layout.size()
     }
 
-    /// M, N and K of the tile that all threads together cover (CuTe `tile_size_mnk`).
+    /// The extents (M,N,K) of the tile that all threads together cover (CuTe `tile_size_mnk`).
     pub fn tile_shape(&self) -> [i64; 3] {
         array::from_fn(|mode| self.permutation(mode).map_or(self.atoms_cover(mode), Layout::size))
     }
@@ -165,7 +165,7 @@ impl TiledMma {
         thread_number::coordinate(&self.thread_layout, number)
     }
 
-    /// An operand of shape (M,K,..), (N,K,..) or (M,N,..) as threads and their values,
+    /// Partitions an operand of shape (M,K,..), (N,K,..) or (M,N,..) into threads and their values,
     /// `((ThrV,(ThrM,ThrK)),(FrgV,(RestM,RestK,..)))` (CuTe `thrfrg_A`, `thrfrg_B`, `thrfrg_C`).
     ///
     /// If the tile does not divide the operand, the partition covers it and extends past its end.
@@ -181,7 +181,7 @@ impl TiledMma {
         Ok(atoms.compose_tiler(&held)?.zipped_divide(&rest)?)
     }
 
-    /// The steps of [`TiledMma::thrfrg`], so that they can be applied to anything that is tiled.
+    /// The tilers that [`TiledMma::thrfrg`] applies, so that other objects can be partitioned, too.
     ///
     /// Errors: the atom does not take the operand ([`AtomError::NoOperand`]).
     pub fn tilers<N: Extent>(&self, operand: Operand) -> Result<MmaTilers<N>, AtomError> {
@@ -205,9 +205,9 @@ impl TiledMma {
     /// From (thread number, value) to the colexicographic index in the tile of an operand (CuTe
     /// `get_layoutA_TV`, ..).
     ///
-    /// Threads that differ only along the mode that the operand does not have hold the same.
-    /// Errors: the atom does not take the operand ([`AtomError::NoOperand`]); the threads are not
-    /// numbered without gaps ([`AtomError::Gaps`]).
+    /// Threads that differ only along the mode that the operand does not have hold the same
+    /// elements. Errors: the atom does not take the operand ([`AtomError::NoOperand`]); the threads
+    /// are not numbered without gaps ([`AtomError::Gaps`]).
     pub fn thread_values(&self, operand: Operand) -> Result<Layout, AtomError> {
         if !self.thread_layout.is_bijective() {
             return Err(AtomError::Gaps { layout: self.thread_layout.to_string().into() });
@@ -231,7 +231,7 @@ impl TiledMma {
         Ok(Layout::tuple([&by_number, &at(&[1])])?)
     }
 
-    /// The part of one thread (CuTe `get_slice`).
+    /// The tiled MMA restricted to one thread (CuTe `get_slice`).
     ///
     /// Errors: there is no thread of this number ([`AtomError::NoThread`]).
     pub fn get_slice<N: Extent>(&self, number: &N) -> Result<ThreadMma<'_, N>, AtomError> {
@@ -240,7 +240,7 @@ impl TiledMma {
 }
 
 impl From<MmaAtom> for TiledMma {
-    /// One atom.
+    /// A tiled MMA of a single atom.
     fn from(atom: MmaAtom) -> TiledMma {
         let thread_layout = Layout::tuple([atom.threads(), &Layout::unit(), &Layout::unit(), &Layout::unit()]);
         let thread_layout = thread_layout.unwrap_or(Layout::unit());
@@ -249,7 +249,7 @@ impl From<MmaAtom> for TiledMma {
     }
 }
 
-/// The steps of a partition: `zipped_divide(compose_tiler(zipped_divide(logical_divide(L, order),
+/// The tilers of a partition: `zipped_divide(compose_tiler(zipped_divide(logical_divide(L, order),
 /// atom), held), rest)`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MmaTilers<N: Extent = i64> {
@@ -259,7 +259,8 @@ pub struct MmaTilers<N: Extent = i64> {
     pub atom: Tiler<N>,
     /// The thread-value tiler within it.
     pub held: Tiler<N>,
-    /// Keeps the threads and values, and divides the other modes by the atoms along each.
+    /// Keeps the mode of threads and values, and divides the other modes by the number of atoms
+    /// along each.
     pub rest: Tiler<N>,
 }
 
@@ -271,20 +272,22 @@ pub struct ThreadMma<'a, N: Extent = i64> {
 }
 
 impl<N: Extent> ThreadMma<'_, N> {
-    /// The tiled product.
+    /// The tiled MMA.
     pub fn mma(&self) -> &TiledMma {
         self.mma
     }
 
-    /// Where the thread is in the partition of an operand: `(V,(M,K))`, `(V,(N,K))` or `(V,(M,N))`.
+    /// The coordinate of the thread in the partition of an operand: `(V,(M,K))`, `(V,(N,K))` or
+    /// `(V,(M,N))`.
     pub fn coordinate(&self, operand: Operand) -> Result<Tree<N>, AtomError> {
         let at = |mode: usize| Tree::leaf(self.coordinate.leaves().get(mode).cloned().unwrap_or(N::zero()));
         let [first, second] = operand.modes().map(|mode| at(mode + 1));
         Ok(Tree::tuple([&at(0), &Tree::tuple([&first, &second])?])?)
     }
 
-    /// The part of the thread in an operand: its offset, and its layout, (FrgV,RestM,RestK,..),
-    /// (FrgV,RestN,RestK,..) or (FrgV,RestM,RestN,..) (CuTe `partition_A`, ..).
+    /// The part of the thread of an operand: its offset, and its layout with modes
+    /// (FrgV,RestM,RestK,..), (FrgV,RestN,RestK,..) or (FrgV,RestM,RestN,..) (CuTe `partition_A`,
+    /// ..).
     ///
     /// Errors: as [`TiledMma::thrfrg`]; the offset is not representable.
     pub fn partition<D: Stride<Extent = N>>(
@@ -301,9 +304,9 @@ impl<N: Extent> ThreadMma<'_, N> {
         Ok((offset, part))
     }
 
-    /// The layout of a thread's own copy of its part of an operand: the values of one instruction
-    /// side by side, and the parts of different instructions in the order of their strides in
-    /// memory (CuTe `partition_fragment_A`, ..).
+    /// The layout of the thread's register fragment for its part of an operand: the values of one
+    /// instruction are contiguous, and the other modes are in the order of their strides in memory
+    /// (CuTe `partition_fragment_A`, ..).
     ///
     /// Errors: as [`ThreadMma::partition`].
     pub fn fragment(&self, operand: Operand, layout: &Layout<N>) -> Result<Layout<N>, AtomError> {
@@ -311,12 +314,12 @@ impl<N: Extent> ThreadMma<'_, N> {
     }
 }
 
-/// The same layout with another kind of number.
+/// The same layout with another type of extents.
 pub(crate) fn lifted<N: Extent>(layout: &Layout) -> Result<Layout<N>, LayoutError> {
     Layout::from_tree(layout.tree().map(|leaf| Leaf { extent: leaf.extent.into(), stride: leaf.stride.into() }))
 }
 
-/// `extent:1`.
+/// The tiler `extent:1`.
 fn line<N: Extent>(extent: i64) -> Result<Tiler<N>, LayoutError> {
     Ok(Tiler::Layout(Layout::mode_of(extent.into(), N::one())?))
 }

@@ -1,7 +1,7 @@
-//! The types of the values that instructions take and give.
+//! The types of the values that instructions read and write.
 //!
-//! Law: a type has one name and one width in bits; the name is the one in the names of instructions
-//! (`F32`, `BF16`, `S8`), and parsing the name gives the type back.
+//! Law: a type has one name and one width in bits. The name is the one in the names of instructions
+//! (`F32`, `BF16`, `S8`), and parses to the type.
 
 use core::str::FromStr;
 
@@ -28,7 +28,7 @@ words! {
         F64 = "F64",
         /// IEEE binary32.
         F32 = "F32",
-        /// A binary32 of which the instruction reads 19 bits; it takes 32.
+        /// A binary32 number of which the instruction reads 19 bits; it occupies 32 bits.
         TF32 = "TF32",
         /// A signed integer of 32 bits.
         S32 = "S32",
@@ -66,7 +66,7 @@ words! {
 }
 
 impl ValueType {
-    /// How many bits a value has.
+    /// The number of bits of a value.
     pub fn bits(self) -> i64 {
         match self {
             ValueType::GC64 => 192,
@@ -86,7 +86,7 @@ impl ValueType {
 impl FromStr for ValueType {
     type Err = AtomError;
 
-    /// Reads a name in upper or lower case.
+    /// Parses a name in upper or lower case.
     fn from_str(text: &str) -> Result<ValueType, AtomError> {
         let found = ValueType::ALL.into_iter().find(|known| known.name().eq_ignore_ascii_case(text));
         found.ok_or_else(|| AtomError::unknown("value type", text, ValueType::ALL.map(ValueType::name)))

@@ -1,15 +1,15 @@
 //! XOR of one bit field into another, at any positions.
 //!
-//! Law: `bit_xor(bits, into, from)` reads the `bits` bits from `from` on and flips by them, each
-//! its own, the `bits` bits from `into` on:
+//! Law: `bit_xor(bits, into, from)` XORs the field of `bits` bits at position `from` into the field
+//! of `bits` bits at position `into`:
 //!
 //! ```text
 //! X(x) = x ^ (((x >> from) & (2^bits - 1)) << into)
 //! ```
 //!
 //! If the fields do not overlap, this is a swizzle and its own inverse. If they overlap, a bit may
-//! be both source and target, and the inverse is another map, which inverts one bit after another:
-//! a bit matrix. If they are the same field, it is cleared, and there is no inverse.
+//! be both source and target, and the inverse is a bit matrix that restores one bit after another.
+//! If both are the same field, the map clears it, and there is no inverse.
 
 use core::fmt;
 use core::str::FromStr;
@@ -21,7 +21,7 @@ use crate::limits::MAX_SWIZZLE_BITS;
 use crate::refusal::error::LayoutError;
 use crate::value::tree::Tree;
 
-/// A map of offsets that flips a field of bits by another.
+/// A map of offsets that XORs one field of bits into another.
 ///
 /// ```
 /// use tilewright_layout::BitXor;
@@ -40,7 +40,7 @@ pub struct BitXor {
 }
 
 impl BitXor {
-    /// The map that flips the `bits` bits from `into` on by those from `from` on.
+    /// The map that XORs the `bits` bits at position `from` into those at position `into`.
     ///
     /// Errors: a number is negative; a field ends beyond [`MAX_SWIZZLE_BITS`].
     pub fn new(bits: i64, into: i64, from: i64) -> Result<BitXor, LayoutError> {
@@ -60,7 +60,7 @@ impl BitXor {
         Ok(BitXor { bits: bits as u8, into: into as u8, from: from as u8 })
     }
 
-    /// How many bits are flipped.
+    /// The number of bits that may be flipped.
     pub fn bits(self) -> i64 {
         i64::from(self.bits)
     }
@@ -75,20 +75,20 @@ impl BitXor {
         i64::from(self.from)
     }
 
-    /// The image of an offset; a negative one by its two's complement, so that the sign stays.
+    /// The image of an offset. A negative offset is taken in two's complement, and keeps its sign.
     #[inline]
     pub fn apply(self, offset: i64) -> i64 {
         offset ^ (((offset >> self.from) & low_bits(usize::from(self.bits)) as i64) << self.into)
     }
 
-    /// The map as a matrix of as many bits as the two fields reach.
+    /// The map as a matrix, with as many bits as the two fields reach.
     pub fn matrix(self) -> BitMatrix {
         let top = if self.bits == 0 { 0 } else { self.bits + self.into.max(self.from) };
         let columns: Columns = (0..top).map(|bit| self.apply(1 << bit) as u64).collect();
         BitMatrix::from_valid(columns.len(), columns)
     }
 
-    /// The swizzle that does the same; none if the fields overlap.
+    /// The equal swizzle; None if the fields overlap.
     ///
     /// ```
     /// use tilewright_layout::BitXor;
@@ -100,9 +100,9 @@ impl BitXor {
         Swizzle::new(self.bits(), self.into_bit().min(self.from_bit()), self.from_bit() - self.into_bit()).ok()
     }
 
-    /// The map that undoes this one.
+    /// The inverse map.
     ///
-    /// Errors: the field flips itself, and so is cleared ([`LayoutError::Collapse`]).
+    /// Errors: both fields are the same, so that the map clears it ([`LayoutError::Collapse`]).
     pub fn inverse(self) -> Result<BitMatrix, LayoutError> {
         self.matrix().inverse()
     }
@@ -128,7 +128,7 @@ debug_as_text!(BitXor);
 impl FromStr for BitXor {
     type Err = LayoutError;
 
-    /// Reads `bit_xor(bits,into,from)`.
+    /// Parses `bit_xor(bits,into,from)`.
     fn from_str(text: &str) -> Result<BitXor, LayoutError> {
         let syntax = LayoutError::Syntax { at: 0, expected: "a map bit_xor(bits,into,from)" };
         let Some(numbers) = text.trim().strip_prefix("bit_xor") else { return Err(syntax) };

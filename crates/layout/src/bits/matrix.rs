@@ -1,13 +1,13 @@
 //! Linear maps over bits: matrices over the field of two elements.
 //!
-//! Law: a [`BitMatrix`] `M` of `n` inputs and `m` outputs sends a number below `2^n` to one below
-//! `2^m` with `M(x ^ y) = M(x) ^ M(y)`. So it is given by the images of the powers of two, its
-//! columns, and `M(x)` is the XOR of the columns at the bits of `x`.
+//! Law: a [`BitMatrix`] `M` of `n` inputs and `m` outputs maps a number below `2^n` to one below
+//! `2^m`, with `M(x ^ y) = M(x) ^ M(y)`. So the images of the powers of two, its columns, determine
+//! it, and `M(x)` is the XOR of the columns at the bits of `x`.
 //!
-//! Everything else is elimination (`space.rs`). The reduced basis of the columns tells the rank,
-//! whether a vector is in the image, and what is sent there; a column that vanishes tells an
-//! element of the kernel. There are at most 64 of them, so that every question takes at most a few
-//! thousand operations.
+//! All other operations are Gaussian elimination (`space.rs`). The reduced basis of the columns
+//! gives the rank, decides whether a vector is in the image, and gives its preimages; a column that
+//! reduces to zero gives an element of the kernel. There are at most 64 columns, so every operation
+//! takes at most a few thousand steps.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -19,14 +19,14 @@ use crate::ground::words::debug_as_text;
 use crate::limits::MAX_BITS;
 use crate::refusal::error::LayoutError;
 
-/// The images of the powers of two.
+/// The images of the powers of two, as bits.
 pub(crate) type Columns = SmallVec<[u64; 16]>;
 
 /// A linear map over bits: a matrix over the field of two elements, from up to 64 input bits to up
 /// to 64 output bits.
 ///
 /// Every layout of power-of-two extents whose offsets are sums without carries is such a map, and
-/// so is every swizzle; compositions, inverses and ranks of such maps always exist or provably do
+/// so is every swizzle; compositions and ranks always exist, and an inverse exists or provably does
 /// not.
 ///
 /// ```
@@ -44,7 +44,7 @@ pub struct BitMatrix {
     columns: Columns,
 }
 
-/// The numbers below `2^bits`, as the highest of them.
+/// The number with the lowest `bits` bits set.
 pub(crate) fn low_bits(bits: usize) -> u64 {
     match bits {
         0 => 0,
@@ -54,7 +54,7 @@ pub(crate) fn low_bits(bits: usize) -> u64 {
 }
 
 impl BitMatrix {
-    /// The map that sends bit `i` to `columns[i]`, with `outputs` output bits.
+    /// The map with image `columns[i]` of bit `i`, with `outputs` output bits.
     ///
     /// Errors: more than [`MAX_BITS`] inputs or outputs; a column has a bit that is not below
     /// `outputs`.
@@ -74,7 +74,7 @@ impl BitMatrix {
             }
         }
         if let Some(column) = columns.iter().find(|column| **column & !low_bits(outputs) != 0) {
-            // The position of a bit, so that it fits.
+            // It is the position of a bit, so it fits.
             let value = i64::from(column.ilog2());
             return Err(LayoutError::Argument {
                 op: OP,
@@ -86,7 +86,7 @@ impl BitMatrix {
         Ok(BitMatrix { outputs: outputs as u8, columns })
     }
 
-    /// As [`BitMatrix::new`], with as many outputs as the columns need.
+    /// As [`BitMatrix::new`], with the number of outputs that the columns need.
     ///
     /// Errors: more than [`MAX_BITS`] columns.
     pub fn of_columns(columns: impl IntoIterator<Item = u64>) -> Result<BitMatrix, LayoutError> {
@@ -95,39 +95,39 @@ impl BitMatrix {
         BitMatrix::new(outputs as usize, columns)
     }
 
-    /// As [`BitMatrix::new`] where inputs, outputs and columns are known to fit.
+    /// As [`BitMatrix::new`], without checks.
     pub(crate) fn from_valid(outputs: usize, columns: Columns) -> BitMatrix {
         debug_assert!(outputs <= MAX_BITS && columns.len() <= MAX_BITS);
         debug_assert!(columns.iter().all(|column| column & !low_bits(outputs) == 0));
         BitMatrix { outputs: outputs as u8, columns }
     }
 
-    /// The map that keeps every bit. Errors: more than [`MAX_BITS`] bits.
+    /// The identity map. Errors: more than [`MAX_BITS`] bits.
     pub fn identity(bits: usize) -> Result<BitMatrix, LayoutError> {
         BitMatrix::new(bits, (0..bits).map_while(|bit| 1_u64.checked_shl(bit as u32)))
     }
 
-    /// The map that sends everything to 0. Errors: more than [`MAX_BITS`] inputs or outputs.
+    /// The map with all values 0. Errors: more than [`MAX_BITS`] inputs or outputs.
     pub fn zero(outputs: usize, inputs: usize) -> Result<BitMatrix, LayoutError> {
         BitMatrix::new(outputs, core::iter::repeat_n(0, inputs))
     }
 
-    /// How many bits are read.
+    /// The number of input bits.
     pub fn inputs(&self) -> usize {
         self.columns.len()
     }
 
-    /// How many bits a value has at most.
+    /// The number of output bits.
     pub fn outputs(&self) -> usize {
         usize::from(self.outputs)
     }
 
-    /// The images of the powers of two: `columns()[i]` is that of `2^i`.
+    /// The images of the powers of two: `columns()[i]` is the image of `2^i`.
     pub fn columns(&self) -> &[u64] {
         &self.columns
     }
 
-    /// The inputs that output bit `row` is the parity of, as bits; none past the outputs.
+    /// The inputs, as bits, whose parity is output bit `row`; 0 for rows beyond the outputs.
     pub(crate) fn row(&self, row: usize) -> u64 {
         self.columns
             .iter()
@@ -135,7 +135,7 @@ impl BitMatrix {
             .fold(0, |row_bits, column| row_bits << 1 | (column.checked_shr(row as u32).unwrap_or(0) & 1))
     }
 
-    /// The value at `x`; bits of `x` from [`BitMatrix::inputs`] on are not read.
+    /// The value at `x`; bits of `x` from [`BitMatrix::inputs`] on are ignored.
     #[inline]
     pub fn apply(&self, x: u64) -> u64 {
         let mut rest = x & low_bits(self.inputs());
@@ -154,8 +154,8 @@ impl BitMatrix {
 
     /// This map after `first`: `x -> self(first(x))`.
     ///
-    /// Errors: `first` has not as many outputs as this map has inputs ([`LayoutError::Size`], in
-    /// bits).
+    /// Errors: the number of outputs of `first` is not that of inputs of this map
+    /// ([`LayoutError::Size`], in bits).
     ///
     /// ```
     /// use tilewright_layout::BitMatrix;
@@ -169,7 +169,8 @@ impl BitMatrix {
         Ok(BitMatrix::from_valid(self.outputs(), columns))
     }
 
-    /// The XOR of both: `x -> self(x) ^ other(x)`. Errors: inputs or outputs differ.
+    /// The XOR of both maps: `x -> self(x) ^ other(x)`. Errors: the numbers of inputs or outputs
+    /// differ.
     pub fn add(&self, other: &BitMatrix) -> Result<BitMatrix, LayoutError> {
         self.agree("layout_add", self.inputs(), other.inputs())?;
         self.agree("layout_add", self.outputs(), other.outputs())?;
@@ -178,18 +179,17 @@ impl BitMatrix {
     }
 
     fn agree(&self, op: &'static str, left: usize, right: usize) -> Result<(), LayoutError> {
-        // At most 64 each.
+        // Each number is at most 64.
         if left == right { Ok(()) } else { Err(LayoutError::Size { op, left: left as i64, right: right as i64 }) }
     }
 
-    /// The matrix with rows and columns exchanged: input bit `j` of the result goes to the inputs
-    /// that output bit `j` of this map reads.
+    /// The transposed matrix, with rows and columns exchanged.
     pub fn transpose(&self) -> BitMatrix {
         BitMatrix::from_valid(self.inputs(), (0..self.outputs()).map(|row| self.row(row)).collect())
     }
 
-    /// The direct sum with another map: the low bits go through this one, the bits above through
-    /// `high`, and the results are concatenated in the same way.
+    /// The direct sum with another map: this one is applied to the low bits, `high` to the bits
+    /// above, and the results are concatenated in the same order.
     ///
     /// Errors: more than [`MAX_BITS`] inputs or outputs.
     ///
@@ -204,13 +204,13 @@ impl BitMatrix {
         BitMatrix::new(self.outputs() + high.outputs(), self.columns.iter().copied().chain(shifted))
     }
 
-    /// The dimension of the image: how many columns are independent.
+    /// The dimension of the image: the number of independent columns.
     pub fn rank(&self) -> usize {
         eliminated(&self.columns).0.rank()
     }
 
-    /// A basis of the numbers that are sent to 0, reduced: sorted, and the leading bit of each is
-    /// in no other.
+    /// The reduced basis of the kernel: sorted, and the leading bit of each vector is set in no
+    /// other one.
     ///
     /// ```
     /// use tilewright_layout::BitMatrix;
@@ -222,9 +222,9 @@ impl BitMatrix {
         basis(&eliminated(&eliminated(&self.columns).1).0)
     }
 
-    /// A basis of the values, reduced: sorted, and the leading bit of each is in no other. The
-    /// `i`-th number of the image, in increasing order, is the XOR of the basis vectors at the bits
-    /// of `i`.
+    /// The reduced basis of the image: sorted, and the leading bit of each vector is set in no
+    /// other one. The `i`-th number of the image, in increasing order, is the XOR of the basis
+    /// vectors at the bits of `i`.
     ///
     /// ```
     /// use tilewright_layout::BitMatrix;
@@ -251,7 +251,7 @@ impl BitMatrix {
         self.is_injective() && self.is_surjective()
     }
 
-    /// A number with the value `value`; none when there is none.
+    /// A number whose value is `value`; None if there is none.
     ///
     /// ```
     /// use tilewright_layout::BitMatrix;
@@ -266,7 +266,8 @@ impl BitMatrix {
 
     /// A map `X` with `self(X(y)) = y` for every `y` of as many bits as there are outputs.
     ///
-    /// Errors: the map is not onto ([`LayoutError::NoPreimage`] with a bit that is not a value).
+    /// Errors: the map is not surjective ([`LayoutError::NoPreimage`] with a bit that is not a
+    /// value).
     pub fn right_inverse(&self) -> Result<BitMatrix, LayoutError> {
         self.left_divide_for("right_inverse", &BitMatrix::identity(self.outputs())?)
     }
@@ -279,9 +280,9 @@ impl BitMatrix {
         Ok(self.pseudo_inverse())
     }
 
-    /// The inverse, of as many inputs as outputs.
+    /// The inverse of a bijective map.
     ///
-    /// Errors: the map is not one to one ([`LayoutError::Collapse`]), or not onto
+    /// Errors: the map is not injective ([`LayoutError::Collapse`]), or not surjective
     /// ([`LayoutError::NoPreimage`]).
     ///
     /// ```
@@ -296,11 +297,11 @@ impl BitMatrix {
         self.left_divide_for("inverse", &BitMatrix::identity(self.outputs())?)
     }
 
-    /// A map `X` with `self(X(self(x))) = self(x)` and `X(self(X(y))) = X(y)`: it sends every value
-    /// back to a number that has it. It always exists, and is the inverse where there is one.
+    /// A map `X` with `self(X(self(x))) = self(x)` and `X(self(X(y))) = X(y)`: it maps every value
+    /// to a number with this value. It always exists, and is the inverse if there is one.
     pub fn pseudo_inverse(&self) -> BitMatrix {
         let space = eliminated(&self.columns).0;
-        // Bits that do not lead stay behind: a value is known by its leading bits.
+        // Outputs that are not leading bits are ignored: the leading bits determine a value.
         let mut columns = Columns::from_elem(0, self.outputs());
         for pivot in space.basis() {
             if let Some(column) = columns.get_mut(pivot.value.ilog2() as usize) {
@@ -310,7 +311,7 @@ impl BitMatrix {
         BitMatrix::from_valid(self.inputs(), columns)
     }
 
-    /// A map `X` with `self(X(x)) = b(x)`: what `b` does, in terms of this map.
+    /// A map `X` with `self(X(x)) = b(x)`: `b` expressed by this map.
     ///
     /// Errors: the outputs differ; a value of `b` is not a value of this map
     /// ([`LayoutError::NoPreimage`] with the value).
@@ -343,7 +344,7 @@ impl BitMatrix {
 
 const OP: &str = "bit_matrix";
 
-/// The space of columns, and sets of them that add up to 0, a basis.
+/// The space of the columns, and a basis of the sets of columns whose XOR is 0.
 #[inline]
 fn eliminated(columns: &[u64]) -> (BitSpace, Columns) {
     let (mut space, mut kernel) = (BitSpace::default(), Columns::new());
@@ -356,7 +357,7 @@ fn eliminated(columns: &[u64]) -> (BitSpace, Columns) {
     (space, kernel)
 }
 
-/// A basis as numbers.
+/// The basis of a space as numbers.
 fn basis(space: &BitSpace) -> Vec<u64> {
     space.basis().iter().map(|vector| vector.value).collect()
 }
@@ -385,7 +386,7 @@ debug_as_text!(BitMatrix);
 impl core::str::FromStr for BitMatrix {
     type Err = LayoutError;
 
-    /// Reads `F2<outputs>[column,..]`, the columns decimal or, after `0x`, hexadecimal.
+    /// Parses `F2<outputs>[column,..]`, with columns in decimal or, after `0x`, in hexadecimal.
     fn from_str(text: &str) -> Result<BitMatrix, LayoutError> {
         let syntax = || LayoutError::Syntax { at: 0, expected: "a bit matrix F2<outputs>[column,..]" };
         let inner = text.trim().strip_prefix("F2<").and_then(|rest| rest.strip_suffix(']')).ok_or_else(syntax)?;
@@ -393,7 +394,7 @@ impl core::str::FromStr for BitMatrix {
         let columns = columns.trim_start().strip_prefix('[').ok_or_else(syntax)?;
         let number = |text: &str| {
             let text = text.trim();
-            // A sign is not a digit.
+            // The parser of integers would accept a sign, which is not a digit.
             match text.strip_prefix("0x").or(text.strip_prefix("0X")) {
                 Some(digits) if !digits.starts_with('+') => u64::from_str_radix(digits, 16).ok(),
                 None if !text.starts_with('+') => text.parse::<u64>().ok(),
@@ -405,7 +406,7 @@ impl core::str::FromStr for BitMatrix {
         if columns.trim().is_empty() {
             return BitMatrix::new(outputs, []);
         }
-        // One more than fits is enough to refuse them.
+        // At most one column more than the limit is read, which is enough to refuse them.
         let columns: Columns = columns.split(',').take(MAX_BITS + 1).map(number).collect::<Result<_, _>>()?;
         BitMatrix::new(outputs, columns)
     }

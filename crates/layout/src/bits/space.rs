@@ -1,17 +1,18 @@
-//! Spaces over bits: sets of numbers that have the XOR of any two of them.
+//! Vector spaces over bits: sets of numbers that are closed under XOR.
 //!
 //! Law: the basis of a [`BitSpace`] is *reduced*: the leading bit of each of its numbers is set in
-//! no other one. So the remainder of a number, after XOR with the basis numbers at whose leading
-//! bits it has ones, is the least of its coset, and 0 exactly if the number is in the space.
+//! no other one. The remainder of a number is its XOR with those basis numbers whose leading bits
+//! it has. So the remainder is the least number of its coset, and it is 0 exactly if the number is
+//! in the space.
 
 use smallvec::SmallVec;
 
-/// A number, and which of the given numbers it is the XOR of, as bits.
+/// A number, and the set of the given numbers whose XOR it is, as bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BitVector {
     /// The number.
     pub value: u64,
-    /// A set of the numbers that a space was made of.
+    /// The set of given numbers whose XOR is the value: bit `i` stands for the `i`-th.
     pub source: u64,
 }
 
@@ -23,20 +24,20 @@ impl BitVector {
     }
 }
 
-/// A number that is none of those given.
+/// A number that is none of the given ones.
 impl From<u64> for BitVector {
     fn from(value: u64) -> BitVector {
         BitVector { value, source: 0 }
     }
 }
 
-/// The numbers that are the XOR of some given ones.
+/// The space of all XORs of some given numbers.
 ///
 /// ```
 /// use tilewright_layout::BitSpace;
 ///
 /// let space = BitSpace::of([0b0110, 0b0011, 0b0101]);
-/// // The third is the XOR of the first two.
+/// // The third number is the XOR of the first two.
 /// assert_eq!((space.rank(), space.contains(0b0101), space.contains(0b0001)), (2, true, false));
 /// assert_eq!(space.solve(0b0101), Some(0b011));
 /// ```
@@ -46,7 +47,7 @@ pub struct BitSpace {
 }
 
 impl BitSpace {
-    /// The space of some numbers, of which the first 64 have a bit in [`BitVector::source`].
+    /// The space of some numbers. The first 64 of them have a bit in [`BitVector::source`].
     pub fn of(numbers: impl IntoIterator<Item = u64>) -> BitSpace {
         let mut space = BitSpace::default();
         for (position, value) in numbers.into_iter().enumerate() {
@@ -60,12 +61,13 @@ impl BitSpace {
         &self.basis
     }
 
-    /// How many numbers the basis has.
+    /// The number of basis vectors: the dimension.
     pub fn rank(&self) -> usize {
         self.basis.len()
     }
 
-    /// The remainder of a number: the least of its coset, 0 if it is in the space.
+    /// The remainder of a number: the least number of its coset, which is 0 if the number is in the
+    /// space.
     #[inline]
     pub fn rest(&self, mut vector: BitVector) -> BitVector {
         for known in self.basis.iter().rev() {
@@ -98,7 +100,7 @@ impl BitSpace {
                 known.add(new);
             }
         }
-        // The leading bits differ, so that the order of the numbers is theirs.
+        // The leading bits differ, so that comparing the numbers compares these.
         let at = self.basis.partition_point(|known| known.value < new.value);
         self.basis.insert(at, new);
         new

@@ -1,8 +1,8 @@
 //! Swizzles: permutations of offsets that flip bits by other bits.
 //!
-//! Law: `S<b,m,s>` with `s >= 0` reads the `b` bits from `m+s` on and flips by them, each its own,
-//! the `b` bits from `m` on. With `s < 0` it reads the bits from `m` on, below, and flips those
-//! from `m-s` on (CuTe `Swizzle<b,m,s>`):
+//! Law: `S<b,m,s>` with `s >= 0` XORs the `b` bits at position `m+s` into the `b` bits at position
+//! `m`. With `s < 0` it XORs the `b` bits at position `m` into those at position `m-s` (CuTe
+//! `Swizzle<b,m,s>`):
 //!
 //! ```text
 //! s >= 0    S(x) = x ^ ((x >> s) & mask),     mask = (2^b - 1) << m
@@ -23,7 +23,7 @@ use crate::refusal::error::LayoutError;
 use crate::value::number::gcd;
 use crate::value::tree::Tree;
 
-/// A permutation of offsets: `b` bits flipped by `b` others.
+/// A permutation of offsets that XORs `b` bits into `b` others.
 ///
 /// ```
 /// use tilewright_layout::Swizzle;
@@ -66,7 +66,7 @@ impl Swizzle {
         }
     }
 
-    /// As [`Swizzle::new`], for constants; none if that refuses.
+    /// As [`Swizzle::new`], for constants; None if that refuses.
     ///
     /// ```
     /// use tilewright_layout::Swizzle;
@@ -84,27 +84,28 @@ impl Swizzle {
         Some(Swizzle { bits: bits as u8, base: base as u8, shift: shift as i8 })
     }
 
-    /// How many bits are flipped.
+    /// The number of bits that are flipped.
     pub fn bits(self) -> i64 {
         i64::from(self.bits)
     }
 
-    /// The lower of the first bit read and the first bit flipped.
+    /// The position of the lower of the two fields, that of the bits read and that of the bits
+    /// flipped.
     pub fn base(self) -> i64 {
         i64::from(self.base)
     }
 
-    /// How far above the bits flipped the bits read are; negative when they are below.
+    /// The distance from the flipped bits up to the bits read; negative if those are below.
     pub fn shift(self) -> i64 {
         i64::from(self.shift)
     }
 
-    /// Whether nothing is flipped.
+    /// Whether no bit is flipped.
     pub fn is_identity(self) -> bool {
         self.bits == 0
     }
 
-    /// The image of an offset; a negative one by its two's complement, so that the sign stays.
+    /// The image of an offset. A negative offset is taken in two's complement, and keeps its sign.
     #[inline]
     pub const fn apply(self, offset: i64) -> i64 {
         let mask = ((1_i64 << self.bits) - 1) << self.base;
@@ -113,14 +114,14 @@ impl Swizzle {
         if self.shift >= 0 { offset ^ ((offset >> distance) & mask) } else { offset ^ ((offset & mask) << distance) }
     }
 
-    /// The bits that are flipped.
+    /// The mask of the bits that are flipped.
     pub(crate) fn flipped(self) -> u64 {
         let mask = ((1_u64 << self.bits) - 1) << self.base;
         if self.shift >= 0 { mask } else { mask << self.shift.unsigned_abs() }
     }
 
-    /// How many of the lowest bits may be read or flipped: the swizzle permutes every aligned block
-    /// of two to this power.
+    /// The number of lowest bits that may be read or flipped: the swizzle permutes every aligned
+    /// block of two to this power.
     pub(crate) fn reach(self) -> usize {
         // At most 63, by construction.
         if self.bits == 0 { 0 } else { usize::from(self.bits + self.base + self.shift.unsigned_abs()) }
@@ -147,7 +148,7 @@ impl Swizzle {
         BitMatrix::new(bits, columns.columns().iter().map(|column| self.apply(*column as i64) as u64))
     }
 
-    /// This swizzle after another, of any shift: a matrix, with as many bits as the two need.
+    /// This swizzle after another one of any shift, as a matrix with as many bits as the two need.
     /// [`BitMatrix::swizzle`] is the equal swizzle, if there is one.
     ///
     /// ```
@@ -164,14 +165,14 @@ impl Swizzle {
         BitMatrix::from_valid(columns.len(), columns)
     }
 
-    /// The swizzle of elements `n` times as wide.
+    /// The swizzle for elements that are `n` times as wide.
     ///
-    /// Law: it sends block `x` of `n` offsets to block `R(x)`: `R(floor(x / n)) = floor(S(x) / n)`.
-    /// Bits below those of a block may flip each other; so the swizzle loses the bits that it flips
-    /// within a block, and exists unless a bit within a block flips one above.
+    /// Law: the result `R` maps the number of a block of `n` offsets to that of its image:
+    /// `R(floor(x / n)) = floor(S(x) / n)`. Flips within a block are dropped. So `R` exists unless
+    /// a bit within a block flips a bit above.
     ///
     /// Errors: `n` is not a power of two, unless nothing is flipped; a bit of the offset within a
-    /// block decides where the block goes ([`LayoutError::NotDivisible`], bit numbers).
+    /// block flips a bit above ([`LayoutError::NotDivisible`], bit numbers).
     ///
     /// ```
     /// use tilewright_layout::Swizzle;
@@ -184,7 +185,7 @@ impl Swizzle {
     pub fn upcast(self, n: i64) -> Result<Swizzle, LayoutError> {
         let Some(drop) = self.power("upcast", n)? else { return Ok(self) };
         let (bits, base, shift) = (self.bits(), self.base(), self.shift());
-        // The bits of the lower field that go.
+        // The number of bits of the lower field that are dropped.
         let lost = (drop - base).clamp(0, bits);
         if shift < 0 && lost > 0 && base + lost - 1 - shift >= drop {
             return Err(LayoutError::NotDivisible {
@@ -200,8 +201,8 @@ impl Swizzle {
         Swizzle::new(bits - lost, (base - drop).max(0), shift)
     }
 
-    /// The swizzle of elements `n` times as narrow: the parts of an element stay together, in
-    /// order.
+    /// The swizzle for elements that are `n` times as narrow: the parts of an element stay
+    /// contiguous and in order.
     ///
     /// Errors: `n` is not a power of two, unless nothing is flipped; the bits do not fit in 63.
     ///
@@ -220,7 +221,7 @@ impl Swizzle {
     /// The same permutation of memory for elements of `new_bits`, where this one is for elements of
     /// `old_bits`, exactly (CuTe `recast_layout`).
     ///
-    /// A wider element keeps its parts in order, so nothing within one may be flipped.
+    /// A wide element keeps its parts in order, so no bit within it may be flipped.
     ///
     /// Errors: a width is not positive; a bit within a wide element is read or flipped
     /// ([`LayoutError::Apart`]); as [`Swizzle::upcast`] and [`Swizzle::downcast`] for the two parts
@@ -247,8 +248,8 @@ impl Swizzle {
         self.downcast(narrower)?.upcast(wider)
     }
 
-    /// The logarithm of a power of two; none if nothing is flipped, so that every factor will
-    /// do.
+    /// The base-2 logarithm of a power of two; None if no bit is flipped, so that every factor is
+    /// possible.
     fn power(self, op: &'static str, n: i64) -> Result<Option<i64>, LayoutError> {
         let refuse = |wanted| Err(LayoutError::Argument { op, what: "the factor", value: n, wanted });
         if n <= 0 {
@@ -271,7 +272,7 @@ pub(crate) fn ratio(op: &'static str, new_bits: i64, old_bits: i64) -> Result<(i
             return Err(LayoutError::Argument { op, what, value, wanted: "positive" });
         }
     }
-    // Of two positive numbers, so that it is one.
+    // The greatest common divisor of two positive numbers, so it is positive and fits.
     let divisor = gcd(new_bits, old_bits) as i64;
     Ok((new_bits / divisor, old_bits / divisor))
 }
@@ -287,7 +288,7 @@ debug_as_text!(Swizzle);
 impl FromStr for Swizzle {
     type Err = LayoutError;
 
-    /// Reads `S<3,4,3>`, and CuTe's `Sw<3,4,3>` and `SW_3_4_3`.
+    /// Parses `S<3,4,3>`, and CuTe's `Sw<3,4,3>` and `SW_3_4_3`.
     fn from_str(text: &str) -> Result<Swizzle, LayoutError> {
         let inner = text.trim();
         let syntax = LayoutError::Syntax { at: 0, expected: "a swizzle S<bits,base,shift>" };

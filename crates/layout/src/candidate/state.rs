@@ -1,8 +1,8 @@
 //! The states of a candidate.
 //!
 //! Law: a candidate is proposed when it is made. Assignment chooses it or rejects it; while it is
-//! chosen and nothing depends on it, the choice can be taken back, which is how a search
-//! backtracks. Once conversions and copies are written in terms of it, it is there to stay:
+//! chosen and nothing depends on it, the choice can be undone, which is how a search backtracks.
+//! Once conversions and copies use it, the choice is final:
 //!
 //! ```text
 //!              +--> rejected
@@ -12,8 +12,8 @@
 //!     +----------------+
 //! ```
 //!
-//! An assigned candidate cannot be rejected: what was chosen is first given up, so that no value is
-//! left with a layout that was ruled out.
+//! An assigned candidate cannot be rejected: the choice must be undone first, so that no value
+//! keeps a layout that was ruled out.
 
 use core::error::Error;
 use core::fmt;
@@ -24,11 +24,11 @@ words! {
     /// The state of a candidate during layout assignment.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
     pub enum State {
-        /// It may be chosen.
+        /// It may be chosen or rejected.
         Proposed = "proposed",
-        /// It is the layout of its value, for the time being.
+        /// It is the layout of its value, but the choice may be undone.
         Assigned = "assigned",
-        /// Conversions to it, and copies and matrix products with it, are in the program.
+        /// The program has conversions to it, or copies and MMAs that use it.
         Materialised = "materialised",
         /// It was ruled out.
         Rejected = "rejected",
@@ -36,7 +36,7 @@ words! {
 }
 
 impl State {
-    /// The states that may come next.
+    /// The states that may follow this one.
     ///
     /// ```
     /// use tilewright_layout::candidate::State;
@@ -53,7 +53,7 @@ impl State {
         }
     }
 
-    /// Whether `next` may come next.
+    /// Whether `next` may follow this state.
     pub fn leads_to(self, next: State) -> bool {
         self.successors().contains(&next)
     }
@@ -64,7 +64,7 @@ impl State {
 pub struct IllegalChange {
     /// The state that the candidate is in.
     pub from: State,
-    /// The state that it was to be in.
+    /// The requested state.
     pub to: State,
 }
 

@@ -1,14 +1,14 @@
-//! Division and product by a composed layout: tiles, and arrangements of copies, that are swizzled.
+//! Division by a composed layout, and product with one: swizzled tiles, and swizzled arrangements
+//! of copies.
 //!
-//! Laws, as for layouts, with `+` as in [`Composed::beside`]:
-//! `logical_divide(A, T) = A o (T, complement(T, size(A)))`, where `T` and its strict complement
-//! take every index once, and `logical_product(A, B) = (A, A* o B)`, `A*` the open weak complement,
-//! so that copies at different values of `B` are disjoint. The product of a composed block is done
-//! to its inner layout, all copies seen through the same outer map, as with a layout for
-//! arrangement.
+//! Laws, as for layouts, with `+` as in [`Composed::beside`]: `logical_divide(A, T) = A o (T,
+//! complement(T, size(A)))`, where the values of `T` and its strict complement together cover every
+//! index once, and `logical_product(A, B) = (A, A* o B)`, `A*` the open weak complement, so that
+//! copies at different values of `B` are disjoint. The product of a composed block is the product
+//! of its inner layout; the same outer map applies to all copies, as in the product with a plain
+//! layout.
 //!
-//! The forms (`zipped_`, `tiled_`, `flat_`) and the pairings mode by mode only rearrange the
-//! domain.
+//! The forms (`zipped_`, `tiled_`, `flat_`) and the pairings by mode only rearrange the domain.
 
 use alloc::vec::Vec;
 
@@ -18,7 +18,7 @@ use crate::refusal::error::LayoutError;
 use crate::tile::form::DivideForm;
 use crate::value::layout::Layout;
 
-/// A pair of a first part and a second one in one of the forms.
+/// A pair of a first and a second part, arranged in one of the forms.
 fn arranged(form: DivideForm, pair: Composed) -> Result<Composed, LayoutError> {
     let (Some(first), Some(second)) = (pair.inner.mode(0), pair.inner.mode(1)) else { return Ok(pair) };
     let inner = match form {
@@ -29,7 +29,7 @@ fn arranged(form: DivideForm, pair: Composed) -> Result<Composed, LayoutError> {
     pair.with(inner)
 }
 
-/// `by_layout` of the map as a layout; if it is no layout, or there is no result, `by_map`.
+/// `by_layout` of the map as a layout; if it is not a layout, or that refuses, `by_map`.
 fn either(
     map: &Composed,
     by_layout: impl Fn(&Layout) -> Result<Composed, LayoutError>,
@@ -44,20 +44,21 @@ fn either(
     }
 }
 
-/// The layout of a map by mode: a number that became several modes is one of them.
+/// The layout of a map, in which a leaf of the shape that became several modes is grouped as one
+/// mode.
 fn as_modes(map: &Composed, layout: &Layout) -> Result<Layout, LayoutError> {
     if map.profile().is_leaf() { Layout::tuple([layout]) } else { Ok(layout.clone()) }
 }
 
 impl Composed {
-    /// The division by a composed layout in a form that is chosen as the program runs.
+    /// The division by a composed layout in a form that is an argument.
     ///
     /// Errors: as [`Composed::logical_divide_composed`].
     pub fn divide_composed(&self, form: DivideForm, tile: &Composed) -> Result<Composed, LayoutError> {
         arranged(form, self.logical_divide_composed(tile)?)
     }
 
-    /// The product by a composed layout in a form that is chosen as the program runs.
+    /// The product with a composed layout in a form that is an argument.
     ///
     /// Errors: as [`Composed::logical_product_composed`].
     pub fn product_composed(&self, form: DivideForm, arrangement: &Composed) -> Result<Composed, LayoutError> {
@@ -77,7 +78,8 @@ impl Composed {
         Composed::new(self.outer.after(&self.offset, &both.outer)?, both.offset, both.inner)
     }
 
-    /// The map split into tiles that a composed layout gives the indices of: `(tile, rest)`.
+    /// The map divided into tiles whose indices are the values of a composed layout: `(tile,
+    /// rest)`.
     ///
     /// Errors: the values of `tile` have no complement ([`Composed::complement`]); as
     /// [`Composed::beside`].
@@ -129,8 +131,8 @@ impl Composed {
         either(arrangement, |by| self.raked_product(&as_modes(arrangement, by)?), || self.by_mode(arrangement, pair))
     }
 
-    /// The product with modes of block and copies paired, both filled up with `1:0` to the same
-    /// rank.
+    /// The product in which the modes of block and copies are paired; both are extended by `1:0` to
+    /// the same rank.
     fn by_mode(
         &self,
         arrangement: &Composed,
@@ -138,8 +140,7 @@ impl Composed {
     ) -> Result<Composed, LayoutError> {
         let product = self.times(arrangement)?;
         let (Some(block), Some(copies)) = (product.inner.mode(0), product.inner.mode(1)) else { return Ok(product) };
-        // A number is one mode, whatever it became; against a number, the arrangement as a whole
-        // is.
+        // A leaf is one mode, whatever it became; it is paired with the whole arrangement.
         let number = |map: &Composed| map.profile().is_leaf();
         let whole = number(arrangement) || number(self) && arrangement.rank() == 1;
         let rank = if number(self) { 1 } else { self.rank() };

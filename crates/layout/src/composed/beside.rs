@@ -1,18 +1,20 @@
-//! Two maps side by side: what the modes of a layout are when they are not layouts themselves.
+//! Two maps as the modes of one: `make_layout` for composed layouts.
 //!
 //! Law: `R(x, y) = X(x) + Y(y)`, over the domain whose mode 0 is that of `X` and whose mode 1 is
 //! that of `Y`. Division and product with composed layouts are such sums ([`super::arrangement`]).
 //!
-//! The sum of layouts with offsets is one. Where both are sums of parities ([`super::parity`]), so
-//! is `R`, and if it is affine over bits it has a form that is found from it alone.
+//! If both are layouts with offsets, `R` is one too. If both are sums of parities
+//! ([`super::parity`]), so is `R`; and if `R` is affine over bits, it has a form that is computed
+//! from `R` alone.
 //!
-//! *Otherwise both go through one chain, packed into one number.* Let the values of `X` be below
-//! `2^p`, and pack `X(x)` into the low `p` bits and what `Y` sends through its outer maps above:
-//! `e = X(x) + 2^p * v`. A map over bits does its part above the low bits when it is moved up by
-//! `p` (on every integer, as it keeps the bits above it), and a layout `L` when it becomes
-//! `(2^p, ..L..)`, whose last mode is that of `L` (from 0 on, as it mirrors below). In the end,
-//! `(2^p, n):(1, 1)` unpacks. A map over bits in the outer chain of `X` stays as it is, if it moves
-//! only the low bits. So `R` is `B_X` and `2^p * B_Y` side by side, through that chain.
+//! *Otherwise both are packed into one number, to which one chain of maps is applied.* Let the
+//! values of `X` be below `2^p`. The low `p` bits of the packed number are `X(x)`, and the bits
+//! above are the argument `v` of the outer maps of `Y`: `e = X(x) + 2^p * v`. A map over bits acts
+//! on the high bits when it is moved up by `p` (on every integer, because it keeps the bits above
+//! it). A layout `L` acts on them when it becomes `(2^p, ..L..)`, whose last mode is that of `L`
+//! (for nonnegative numbers, because a layout mirrors below 0). At the end, `(2^p, n):(1, 1)` adds
+//! the two parts. A map over bits in the outer chain of `X` stays as it is, if it moves only the
+//! low bits. So `R` is that chain after the layout with modes `B_X` and `2^p * B_Y`.
 
 use super::{Affine, Composed, OuterMap, Parities};
 use crate::bits::matrix::BitMatrix;
@@ -26,24 +28,24 @@ use crate::value::tree::{Leaves, Tree};
 
 const OP: &str = "beside";
 
-/// The layout and the offset that a map is, where it is one.
+/// The layout and the offset that equal a map; None if it is not of this form.
 type Plain = Option<(Layout, i64)>;
 
-/// The inner layout of the low map and that of the high one as one layout, which adds up what the
-/// two give.
+/// Combines the inner layouts of the low map and of the high map into one layout, whose value is
+/// the sum of both.
 pub(super) type Join<'a> = &'a dyn Fn(&Layout, &Layout) -> Result<Layout, LayoutError>;
 
 impl Composed {
     /// The map with this one as mode 0 and `other` as mode 1: `(x, y) -> X(x) + Y(y)` (what
     /// `make_layout` does with layouts).
     ///
-    /// The result is a layout with an offset, or one map over bits after a layout, where it can be.
-    /// Its shape is the two shapes; a number in it becomes several modes only where there is no
+    /// If possible, the result is a layout with an offset, or one map over bits after a layout. Its
+    /// shape is the pair of the two shapes; a leaf of it becomes several modes only if there is no
     /// other form.
     ///
     /// Errors: neither map is a layout with an offset, or a map over bits of one, and their sum is
     /// not affine over bits ([`LayoutError::NotLinear`], [`LayoutError::Undecided`]); a number is
-    /// not representable; a chain of more than [`crate::limits::MAX_CHAIN`] maps.
+    /// not representable; the result is a chain of more than [`crate::limits::MAX_CHAIN`] maps.
     ///
     /// ```
     /// use tilewright_layout::Composed;
@@ -56,11 +58,11 @@ impl Composed {
     /// ```
     pub fn beside(&self, other: &Composed) -> Result<Composed, LayoutError> {
         let shape = Tree::tuple([&self.shape(), &other.shape()])?;
-        // Refused here if the size of the whole is not representable.
+        // Refuses here if the size of the whole is not representable.
         Layout::compact(&shape)?;
         let plain = (self.to_layout().ok(), other.to_layout().ok());
-        // A number of the shape that would become several modes stays one, as long as there is
-        // another form.
+        // A leaf of the shape that would become several modes stays one as long as another form
+        // exists.
         let same_shape =
             |map: &Composed, plain: &Plain| plain.clone().filter(|(layout, _)| layout.profile() == map.profile());
         let kept = (same_shape(self, &plain.0), same_shape(other, &plain.1));
@@ -78,7 +80,8 @@ impl Composed {
         self.parities().zip(other.parities()).and_then(|(x, y)| x.beside(&y))
     }
 
-    /// [`Composed::beside`] with the layouts and offsets that the two are, as far as they are used.
+    /// [`Composed::beside`], given the layouts and offsets that equal the two maps, as far as they
+    /// are needed.
     fn joined(
         &self,
         other: &Composed,
@@ -106,7 +109,7 @@ impl Composed {
 }
 
 impl Composed {
-    /// The map with these modes: [`Composed::beside`] of all of them.
+    /// The map with these modes: repeated [`Composed::beside`].
     ///
     /// Errors: as [`Composed::beside`].
     ///
@@ -130,7 +133,8 @@ impl Composed {
     }
 }
 
-/// How many bits a map over bits reads and moves, those above kept; none for other maps.
+/// The number of bits that a map over bits may change; it keeps the bits above. None for other
+/// maps.
 fn reach(map: &OuterMap) -> Option<usize> {
     match map {
         OuterMap::Swizzle(swizzle) => Some(swizzle.reach()),
@@ -139,7 +143,8 @@ fn reach(map: &OuterMap) -> Option<usize> {
     }
 }
 
-/// Both through the outer map of `map`, where the layout only moves what that keeps.
+/// Applies the outer map of `map` to both, if that map keeps every offset to which the layout
+/// moves.
 fn above(layout: &Layout, offset: i64, map: &Composed, join: Join<'_>) -> Option<Result<Composed, LayoutError>> {
     let unit = 1_i64.checked_shl(reach(map.outer())? as u32).filter(|unit| *unit > 0)?;
     let steps = layout.leaves().iter().filter(|leaf| leaf.extent > 1).map(|leaf| leaf.stride);
@@ -147,12 +152,12 @@ fn above(layout: &Layout, offset: i64, map: &Composed, join: Join<'_>) -> Option
         return None;
     }
     let offset = map.offset().checked_add(offset)?;
-    // The layout stands where the plain one does.
+    // The plain layout replaces the low map.
     let inner = join(layout, map.inner());
     Some(inner.and_then(|inner| Composed::new(map.outer().clone(), offset, inner)))
 }
 
-/// The low map in the low bits, and the high one through its chain above them; `plain` is the low
+/// The low map in the low bits, and the high map through its chain above them. `plain` is the low
 /// map, if it is a layout with an offset.
 pub(super) fn packed(
     low: &Composed,
@@ -163,7 +168,7 @@ pub(super) fn packed(
     let identity = OuterMap::identity();
     let (outer, inner, offset, rest) = match plain {
         Some((layout, offset)) => {
-            // Counted from the least value on, the rest added in the end.
+            // Values are counted from the least one, which is added at the end.
             let (least, _) = layout.range().ok()?;
             (&identity, layout, least.checked_neg()?, offset.checked_add(least)?)
         }
@@ -179,7 +184,7 @@ pub(super) fn packed(
     let mut range = ends(high)?;
     let (mut map, unpacked) = lifted(high.outer(), bits, unit, &mut range)?;
     if !unpacked {
-        // The last mode has no end; its extent is that of the values, if that gives a layout.
+        // The last mode has no end; its extent is the number of values, if that makes a layout.
         let count = range.1.checked_add(1).filter(|count| range.0 >= 0 && *count > 0)?;
         let count = if count.checked_mul(unit).is_some() { count.max(2) } else { 2 };
         let parts = [Leaf { extent: unit, stride: 1 }, Leaf { extent: count, stride: 1 }];
@@ -195,20 +200,20 @@ pub(super) fn packed(
     Some(whole())
 }
 
-/// The least and the greatest of `offset + B`.
+/// The least and the greatest value of `offset + B`.
 fn ends(map: &Composed) -> Option<(i64, i64)> {
     let (least, greatest) = map.inner().range().ok()?;
     Some((map.offset().checked_add(least)?, map.offset().checked_add(greatest)?))
 }
 
-/// An interval in which the values at offsets from the first to the second lie.
+/// An interval that contains the values of the map for offsets within the given interval.
 pub(super) fn values(map: &OuterMap, (low, high): (i64, i64)) -> Option<(i64, i64)> {
     if map.is_identity() {
         return Some((low, high));
     }
     let part = |low: i64, high: i64| between(map, low.into(), high.into());
     let (least, greatest) = match low < 0 && high >= 0 {
-        // No bit is shared by numbers of both signs.
+        // Numbers of both signs have no common leading bits.
         true => {
             let (below, above) = (part(low, -1), part(0, high));
             (below.0.min(above.0), below.1.max(above.1))
@@ -218,8 +223,8 @@ pub(super) fn values(map: &OuterMap, (low, high): (i64, i64)) -> Option<(i64, i6
     Some((i64::try_from(least).ok()?, i64::try_from(greatest).ok()?))
 }
 
-/// A map moved above the low bits, and whether it has unpacked the number; `range` is that of its
-/// offsets, and then that of its values.
+/// The map moved above the low bits, and whether it has added the two parts. `range` is the
+/// interval of its offsets, and afterwards that of its values.
 fn lifted(map: &OuterMap, bits: usize, unit: i64, range: &mut (i64, i64)) -> Option<(OuterMap, bool)> {
     if let OuterMap::Chain(chain) = map {
         let (first, _) = lifted_one(&chain.inner, bits, unit, range, false)?;
@@ -230,8 +235,8 @@ fn lifted(map: &OuterMap, bits: usize, unit: i64, range: &mut (i64, i64)) -> Opt
     lifted_one(map, bits, unit, range, true)
 }
 
-/// As [`lifted`], for a map that is no chain; a layout that is applied last unpacks the number as
-/// well.
+/// As [`lifted`], for a map that is not a chain. A layout that is applied last also adds the two
+/// parts.
 fn lifted_one(map: &OuterMap, bits: usize, unit: i64, range: &mut (i64, i64), last: bool) -> Option<(OuterMap, bool)> {
     let offsets = *range;
     *range = values(map, offsets)?;
@@ -245,7 +250,7 @@ fn lifted_one(map: &OuterMap, bits: usize, unit: i64, range: &mut (i64, i64), la
             Some((OuterMap::Bits(low.beside(matrix).ok()?), false))
         }
         OuterMap::Layout(layout) => {
-            // Below zero the layout is the mirror image of itself, and the number is not.
+            // For negative arguments a layout mirrors, but the packed number does not.
             let mut leaves: Leaves<Leaf> = Leaves::new();
             leaves.push(Leaf { extent: unit, stride: 1 });
             for leaf in layout.coalesce_z().ok().filter(|_| offsets.0 >= 0)?.leaves() {
@@ -258,7 +263,7 @@ fn lifted_one(map: &OuterMap, bits: usize, unit: i64, range: &mut (i64, i64), la
     }
 }
 
-/// The layout with its steps multiplied.
+/// The layout with its strides multiplied.
 fn scaled(layout: &Layout, by: i64) -> Option<Layout> {
     let leaves = layout.leaves().iter();
     let leaves = leaves.map(|leaf| Some(Leaf { extent: leaf.extent, stride: leaf.stride.times(&by)? }));

@@ -1,9 +1,10 @@
 //! Whether two composed layouts are the same function.
 //!
-//! Law: `equivalent` says whether two maps are the same at every index. It is decided by the sums
-//! of parities ([`super::parity`]) where the extents are powers of two and each map reads what is
-//! affine over bits; else part by part, the indices of odd extents fixed in each; else the indices
-//! are walked, up to a limit.
+//! Law: `equivalent` decides whether two maps have the same value at every index. If the extents
+//! are powers of two and the argument of each outer map is affine over bits, sums of parities
+//! ([`super::parity`]) decide. Otherwise the domain is divided into parts in which the indices of
+//! odd extents are fixed, and each part is decided in this way. Otherwise the values at the indices
+//! are compared, up to a limit.
 
 use smallvec::SmallVec;
 
@@ -14,15 +15,16 @@ use crate::refusal::interrupt;
 use crate::value::layout::Leaf;
 use crate::value::tree::Leaves;
 
-/// How many parts, with the indices of odd extents fixed, two composed layouts are compared in.
+/// The most parts, with the indices of odd extents fixed, in which two composed layouts are
+/// compared.
 const MAX_PARTS: i64 = 1 << 12;
 
 impl Composed {
     /// Whether two maps are the same function of an index: equal size, and equal at every index.
     ///
-    /// Decided for extents that are powers of two where each outer map reads what is affine over
-    /// bits, whatever the size, also part by part where other extents come after them in the same
-    /// places; otherwise by walking.
+    /// If the extents are powers of two and the argument of each outer map is affine over bits,
+    /// this is decided for any size. Odd factors of extents are allowed if both maps have them at
+    /// the same positions. Otherwise the values are compared one by one.
     ///
     /// Errors: a value is not representable; the first [`MAX_INDICES`] values agree, and there are
     /// more ([`LayoutError::Undecided`]).
@@ -31,7 +33,7 @@ impl Composed {
     /// use tilewright_layout::Composed;
     ///
     /// let composed = |text: &str| text.parse::<Composed>().unwrap();
-    /// // A swizzle passes through a change of rows that it does not read.
+    /// // A swizzle commutes with a permutation of rows that it does not read.
     /// let (a, b) = (composed("S<3,3,3> o 0 o (8,64):(64,1)"), composed("(8,64,4):(64,1,512) o 0 o S<3,6,-3> o 0 o 512:1"));
     /// assert!(a.equivalent(&a.coalesce().unwrap()).unwrap());
     /// assert!(!a.equivalent(&b).unwrap());
@@ -61,8 +63,8 @@ impl Composed {
         Err(LayoutError::Undecided { op: "equivalent", limit: MAX_INDICES as usize })
     }
 
-    /// Whether the two are equal with the indices of odd extents fixed, for all of those; none
-    /// where this does not decide it.
+    /// Whether the two are equal, compared separately for each choice of the indices of odd
+    /// extents; None if this does not decide it.
     fn equal_in_parts(&self, other: &Composed) -> Option<bool> {
         let (a, b) = (Split::of(self), Split::of(other));
         let same = a.extents == b.extents && a.places == b.places;
@@ -74,7 +76,7 @@ impl Composed {
             if a.part(self, &index)? != b.part(other, &index)? {
                 return Some(false);
             }
-            // The next index, or the end.
+            // Advances to the next choice of indices, or ends.
             let mut digits = index.iter_mut().zip(&a.extents);
             loop {
                 let Some((digit, extent)) = digits.next() else { return Some(true) };
@@ -88,11 +90,11 @@ impl Composed {
     }
 }
 
-/// A domain as its bits, and the odd extents between them.
+/// The modes of a domain, divided into power-of-two parts and odd parts.
 struct Split {
     /// The power-of-two parts of all leaves.
     even: Leaves<Leaf>,
-    /// The odd parts, their strides, and how many bits come before each.
+    /// The odd parts, their strides, and the number of bits before each.
     extents: SmallVec<[i64; 8]>,
     strides: SmallVec<[i64; 8]>,
     places: SmallVec<[u32; 8]>,
@@ -109,7 +111,7 @@ impl Split {
             bits += power;
             if leaf.extent >> power > 1 {
                 split.extents.push(leaf.extent >> power);
-                // Within the range of the layout, which fits.
+                // It is within the range of the layout, so it fits.
                 split.strides.push(leaf.stride.wrapping_shl(power));
                 split.places.push(bits);
             }
@@ -117,7 +119,7 @@ impl Split {
         split
     }
 
-    /// The function with the indices of the odd extents fixed.
+    /// The map with the indices of the odd extents fixed, as a sum of parities.
     fn part(&self, composed: &Composed, index: &[i64]) -> Option<Parities> {
         let mut offset = composed.offset;
         for (digit, stride) in index.iter().zip(&self.strides) {

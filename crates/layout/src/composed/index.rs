@@ -1,13 +1,13 @@
-//! From coordinates to indices: composed layouts of coordinates as composed layouts of numbers.
+//! Converts composed layouts of coordinates to composed layouts of indices.
 //!
-//! Law: the map is the same at every coordinate. For an outer layout `A`, an offset `o` and an
-//! inner layout `B`, all of coordinates of `A`:
+//! Law: the result has the same value at every coordinate. For an outer layout `A`, an offset `o`
+//! and an inner layout `B`, all of coordinates of `A`:
 //!
-//! * where `A o (B, 2:o)` exists, `A` adds up over `o` and what `B` gives, and
-//!   `A(o + B(c)) = A(o) + (A o B)(c)`: a layout with an offset. It exists if and only if that
-//!   holds;
-//! * where every coordinate lies within the shape of `A`, each has an index there, `I` by name,
-//!   which adds up over all of them: `A(o + B(c)) = A(I(o) + (I o B)(c))`, `A` of an index.
+//! * if `A o (B, 2:o)` exists, `A` is additive over `o` and the values of `B`, so `A(o + B(c)) =
+//!   A(o) + (A o B)(c)`: a layout with an offset. The composition exists if and only if that holds;
+//! * if every coordinate is within the shape of `A`, let `I` map a coordinate to its index in that
+//!   shape. `I` is additive over these coordinates, so `A(o + B(c)) = A(I(o) + (I o B)(c))`, where
+//!   `A` is applied to an index.
 
 use super::{Composed, OuterMap};
 use crate::coordinate::Coordinate;
@@ -17,10 +17,10 @@ use crate::value::layout::Layout;
 use crate::value::number::Extent;
 
 impl<N: Extent> Composed<Coordinate<N>> {
-    /// The same map with numbers in place of coordinates: `A(o) + (A o B)(c)` where that is what it
-    /// is, otherwise by the indices of the coordinates in the outer layout.
+    /// The same map with indices instead of coordinates: `A(o) + (A o B)(c)` if that is equal,
+    /// otherwise with the indices of the coordinates in the outer layout.
     ///
-    /// Errors: neither form exists, as coordinates leave the shape of the outer layout
+    /// Errors: neither form exists, because coordinates leave the shape of the outer layout
     /// ([`LayoutError::OutOfDomain`]); a number is not representable.
     ///
     /// ```
@@ -28,16 +28,16 @@ impl<N: Extent> Composed<Coordinate<N>> {
     ///
     /// let by_index = |text: &str| text.parse::<Composed<Coordinate>>().unwrap().by_index().unwrap().to_string();
     /// assert_eq!(by_index("(4,5):(5,1) o (1,2) o (2,3):(1@0,1@1)"), "S<0,0,0> o 7 o (2,3):(5,1)");
-    /// // From the middle of a mode of several steps on, the values are those of no layout.
+    /// // From the middle of a nested mode on, the values are not those of a layout.
     /// assert_eq!(by_index("((2,2),5):((8,1),16) o (1,2) o (3,3):(1@0,1@1)"), "((2,2),5):((8,1),16) o 9 o (3,3):(1,4)");
     /// ```
     pub fn by_index(&self) -> Result<Composed<N>, LayoutError> {
         let OuterMap::Layout(layout) = self.outer.first() else {
-            // A map of numbers: the coordinates are in a codomain that is not a tuple.
+            // The map is one of numbers: its coordinates are in a codomain that is not a tuple.
             let line = Layout::mode_of(N::one(), N::one())?;
             return Composed::new(self.outer.clone(), line.eval_coordinate(&self.offset)?, line.compose(&self.inner)?);
         };
-        // The offset and what is added to it have one codomain.
+        // The offset and the values of `B` must be in the same codomain.
         let both = Layout::tuple([&self.inner, &Layout::mode_of(N::from(2), self.offset.clone())?])?;
         if let Some(inner) = layout.compose(&both).ok().and_then(|both| both.mode(0)) {
             let first = layout.eval_coordinate(&self.offset)?;

@@ -7,25 +7,25 @@
 //!   largest such map.
 //! * The image of `R`, as a layout and an offset: `offset + L(j)` are the values, each once, in
 //!   increasing order.
-//! * `complement(R, M)`: the layout `C` for which the values of `R` and `C` together fill `[0, N)`,
-//!   each once, `N` being `M` rounded up to what they tile.
+//! * `complement(R, M)`: the layout `C` such that the sums of the values of `R` and `C` cover `[0,
+//!   N)`, each number once, where `N` is `M` rounded up to what they tile.
 //!
 //! *Affine over bits*, `R(x) = t ^ M(x)`: with `P` the pseudo-inverse of `M`, `X(y) = P(y ^ t)` is
-//! a left inverse, for `y ^ t` is in the image of `M` wherever `y` is a value. It sends every value
-//! back, so it is a right inverse as far as `0, 1, ..` are values: as far as `t`, `t ^ 1`, `t ^ 2`,
-//! `t ^ 4`, .. are in the image of `M`, a power of two of them. It is again affine over bits, so
-//! that inverses of swizzled layouts of power-of-two extents always exist.
+//! a left inverse, because `y ^ t` is in the image of `M` for every value `y`. It is also a right
+//! inverse as far as `0, 1, ..` are values: as far as `t`, `t ^ 1`, `t ^ 2`, `t ^ 4`, .. are in the
+//! image of `M`, a power of two of them. It is affine over bits, too. So inverses of swizzled
+//! layouts of power-of-two extents always exist.
 //!
-//! *Otherwise* `A o offset o B` is undone from the outside: `B' o -offset o A'`, where `A'` undoes
-//! `A` on all values of `offset + B`, and `B'` is a left inverse of `B`; or, where `A` has none, by
-//! a layout with an offset that is searched for. A right inverse is a left inverse, cut where the
-//! values `0, 1, ..` end.
+//! *Otherwise* the left inverse of `A o offset o B` is `B' o -offset o A'`, where `A'` inverts `A`
+//! on all values of `offset + B`, and `B'` is a left inverse of `B`. If `A` has no inverse there, a
+//! layout with an offset is searched. A right inverse is a left inverse, cut where the values `0,
+//! 1, ..` end.
 //!
 //! *The image* of `t ^ M` is a coset; with the reduced basis of `M` and the least `t` its numbers
-//! come in increasing order, so that it is the image of a layout exactly when that map adds up. *A
-//! set fills an interval together with another* only when it is the image of a layout whose strides
-//! form a divisibility chain (de Bruijn, on number systems), so the complement of the image's
-//! layout decides.
+//! are enumerated in increasing order. So it is the image of a layout exactly when that enumeration
+//! is additive. *A set and its complement cover an interval* only if the set is the image of a
+//! layout whose strides form a divisibility chain (de Bruijn, on number systems). So the complement
+//! of the image's layout decides.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -41,22 +41,23 @@ use crate::refusal::interrupt;
 use crate::value::layout::{Layout, Leaf};
 use crate::value::tree::{Leaves, Tree};
 
-/// The most indices of the least value that are tried for a left inverse.
+/// The most indices of the least value that are tried in a search for a left inverse.
 const MAX_FIRST: usize = 8;
 
 const LEFT: &str = "left_inverse";
 const RIGHT: &str = "right_inverse";
 
 impl Composed {
-    /// A map `X` with `R(X(R(k))) = R(k)` for every index `k`: it sends a value back to an index
-    /// that has it (CuTe `left_inverse`).
+    /// A map `X` with `R(X(R(k))) = R(k)` for every index `k`: it maps a value to an index with
+    /// this value (CuTe `left_inverse`).
     ///
-    /// For power-of-two extents and swizzles it always exists. It is read on all integers as a
-    /// composed layout is.
+    /// For power-of-two extents and swizzles it always exists. As any composed layout, it is a
+    /// function on all integers.
     ///
-    /// Errors: an outer layout sends two offsets to one value, or is left by the inner one, and no
-    /// layout with an offset is found that sends the values back ([`LayoutError::Undecided`]); the
-    /// inner layout has no left inverse; a number is not representable.
+    /// Errors: an outer layout maps two offsets to the same value, or the inner layout leaves its
+    /// domain, and the search finds no layout with an offset that is a left inverse
+    /// ([`LayoutError::Undecided`]); the inner layout has no left inverse; a number is not
+    /// representable.
     ///
     /// ```
     /// use tilewright_layout::Composed;
@@ -78,8 +79,8 @@ impl Composed {
                 let offset = offset.checked_neg().fits(LEFT)?;
                 let domain = Layout::mode_of(self.reach()?, 1)?;
                 let inverse = Composed::new(back.after(&offset, &OuterMap::identity())?, 0, domain)?;
-                // The layout mirrors below zero and this map need not, so the indices must be those
-                // of the domain.
+                // A layout mirrors below zero and this map may not, so the indices must be within
+                // the domain.
                 for index in 0..self.size().min(MAX_INDICES) {
                     interrupt::check(LEFT)?;
                     let value = self.eval(&index)?;
@@ -95,10 +96,10 @@ impl Composed {
 
     /// The largest map `X` with `R(X(i)) = i` for every `i` below its size (CuTe `right_inverse`).
     ///
-    /// If there is no left inverse to shorten, it is the largest layout with an offset.
+    /// If there is no left inverse, it is the largest layout with an offset.
     ///
     /// Errors: 0 is not a value ([`LayoutError::NoPreimage`]); as [`Composed::left_inverse`]; more
-    /// than [`MAX_INDICES`] values or [`MAX_CANDIDATES`] candidates would have to be looked at
+    /// than [`MAX_INDICES`] values or [`MAX_CANDIDATES`] candidates would have to be tried
     /// ([`LayoutError::Undecided`]), which does not happen for power-of-two extents and swizzles.
     ///
     /// ```
@@ -134,7 +135,7 @@ impl Composed {
         }
     }
 
-    /// A layout with an offset that sends back every value, counted from the least one on.
+    /// A layout with an offset that is a left inverse; values are counted from the least one.
     fn left_by_values(&self) -> Result<Composed, LayoutError> {
         if self.size() > MAX_TABLE {
             return Err(undecided(LEFT));
@@ -165,14 +166,14 @@ impl Composed {
         Err(LayoutError::Undecided { op: LEFT, limit: MAX_CANDIDATES })
     }
 
-    /// The longest layout with an offset whose values have the values `0, 1, ..` of this map.
+    /// The longest layout with an offset that is a right inverse.
     fn right_by_values(&self) -> Result<Composed, LayoutError> {
         let search = RightSearch::new(self)?;
         let (offset, modes) = search.run()?;
         Composed::new(OuterMap::identity(), offset, Layout::flat(modes)?.coalesce()?)
     }
 
-    /// A bound of all values, at least 1: the largest value plus one, if it is found.
+    /// An upper bound of all values, at least 1: the largest value plus one, if it is found.
     fn reach(&self) -> Result<i64, LayoutError> {
         let end = match self.cosize() {
             Ok(cosize) => cosize,
@@ -187,7 +188,7 @@ impl Composed {
         Ok(end.max(1))
     }
 
-    /// `B' o -offset o A'`; none if `A` is not undone on all values of `offset + B`.
+    /// `B' o -offset o A'`; None if no inverse of `A` on all values of `offset + B` is known.
     fn undone(&self) -> Option<Result<OuterMap, LayoutError>> {
         let (least, greatest) = self.inner.range().ok()?;
         let (low, high) = (self.offset.checked_add(least)?, self.offset.checked_add(greatest)?);
@@ -201,7 +202,7 @@ impl Composed {
     ///
     /// Errors: the values are not those of a layout ([`LayoutError::NotAdditive`], the index
     /// counting the values); where the map is not known to be affine over bits, a domain of more
-    /// than [`MAX_INDICES`] coordinates is not walked ([`LayoutError::Undecided`]).
+    /// than [`MAX_INDICES`] coordinates is not enumerated ([`LayoutError::Undecided`]).
     ///
     /// ```
     /// use tilewright_layout::Composed;
@@ -214,7 +215,7 @@ impl Composed {
         self.image_layout_in("image_layout")
     }
 
-    /// [`Composed::image_layout`], for an operation that is refused where there is none.
+    /// [`Composed::image_layout`], with the name of the operation that needs it in the error.
     fn image_layout_in(&self, op: &'static str) -> Result<(Layout, i64), LayoutError> {
         if let Some(affine) = self.affine().filter(|affine| i64::try_from(affine.support()).is_ok()) {
             let image = BitMatrix::from_valid(MAX_BITS, affine.columns.clone()).image();
@@ -245,8 +246,8 @@ impl Composed {
 
     /// The values, each once, in increasing order.
     ///
-    /// Errors: modes of stride 0 not counted, there are more than [`MAX_INDICES`] coordinates; a
-    /// value is not representable.
+    /// Errors: there are more than [`MAX_INDICES`] coordinates, without modes of stride 0; a value
+    /// is not representable.
     pub fn image(&self) -> Result<Vec<i64>, LayoutError> {
         let moving = self.filter_zeros()?;
         if moving.size() > MAX_INDICES {
@@ -259,11 +260,11 @@ impl Composed {
         Ok(values)
     }
 
-    /// The layout that fills `[0, target)` together with the values of this map:
-    /// [`Layout::complement`] of their layout.
+    /// The layout whose values, added to those of this map, cover each number of `[0, target)`
+    /// once: [`Layout::complement`] of their layout.
     ///
     /// Errors: the values do not begin at 0, or are not those of a layout whose strides form a
-    /// chain, so that nothing fills what they leave; as [`Composed::image_layout`].
+    /// chain, so that no complement exists; as [`Composed::image_layout`].
     ///
     /// ```
     /// use tilewright_layout::Composed;
@@ -288,8 +289,8 @@ impl Composed {
         }
     }
 
-    /// A layout of places at which copies of the values do not overlap: [`Layout::weak_complement`]
-    /// of their layout, wherever they begin.
+    /// A layout of offsets at which copies of the values do not overlap:
+    /// [`Layout::weak_complement`] of the layout of the values, which need not begin at 0.
     ///
     /// Errors: the values are not those of a layout; modes overlap; as [`Composed::image_layout`].
     pub fn weak_complement(&self, target: &i64) -> Result<Layout, LayoutError> {
@@ -308,7 +309,7 @@ impl Composed {
         }
     }
 
-    /// The layout of the values, which begin at 0.
+    /// The layout of the values; refuses values that do not begin at 0.
     fn whole_image(&self) -> Result<Layout, LayoutError> {
         let op = "complement";
         match self.image_layout_in(op)? {
@@ -322,9 +323,9 @@ impl Composed {
 
     /// Whether different coordinates have different values.
     ///
-    /// Errors: where the map is not known to be affine over bits, and its outer map not to be
-    /// injective, more than [`MAX_INDICES`] coordinates are not walked
-    /// ([`LayoutError::Undecided`]); as [`Layout::is_injective`].
+    /// Errors: neither is the map known to be affine over bits, nor its outer map to be injective,
+    /// and there are more than [`MAX_INDICES`] coordinates ([`LayoutError::Undecided`]); as
+    /// [`Layout::is_injective`].
     pub fn is_injective(&self) -> Result<bool, LayoutError> {
         if let Some(affine) = self.affine() {
             return Ok(BitMatrix::from_valid(MAX_BITS, affine.columns).is_injective());
@@ -345,8 +346,8 @@ fn undecided(op: &'static str) -> LayoutError {
     LayoutError::Undecided { op, limit: MAX_INDICES as usize }
 }
 
-/// `y -> P(y ^ t)` over all numbers of as many bits as the values have; none if values are
-/// negative or there are too many.
+/// The left inverse `y -> P(y ^ t)`, over all numbers with as many bits as the values; None if
+/// values are negative or there are too many.
 fn affine_left_inverse(affine: &Affine) -> Option<Result<Composed, LayoutError>> {
     let support = affine.support();
     let bits = support.checked_ilog2().map_or(0, |top| top as usize + 1);
@@ -357,7 +358,7 @@ fn affine_left_inverse(affine: &Affine) -> Option<Result<Composed, LayoutError>>
     Some(Composed::of_affine(&Tree::leaf(size), &inverse))
 }
 
-/// The same, shortened to the last of the numbers `0, 1, ..` that is a value.
+/// The same map, cut at the first of the numbers `0, 1, ..` that is not a value.
 fn affine_right_inverse(affine: &Affine) -> Result<Composed, LayoutError> {
     let matrix = BitMatrix::from_valid(MAX_BITS, affine.columns.clone());
     let image = matrix.image();
@@ -372,13 +373,13 @@ fn affine_right_inverse(affine: &Affine) -> Result<Composed, LayoutError> {
         .take_while(|(bit, _)| remainder(&image, 1 << bit) == 0)
         .map(|(_, c)| *c)
         .collect();
-    // At most as many columns as bits of the index.
+    // There are at most as many columns as bits of the index.
     let size = 1_i64.checked_shl(columns.len() as u32).fits(RIGHT)?;
     Composed::of_affine(&Tree::leaf(size), &Affine { constant: back.apply(affine.constant), columns })
 }
 
-/// A map that undoes `outer` on all offsets from `low` to `high`; none if it is not known to be
-/// injective there.
+/// A map that inverts `outer` on all offsets from `low` to `high`; None if `outer` is not known to
+/// be injective there.
 fn undo(outer: &OuterMap, low: i64, high: i64) -> Option<OuterMap> {
     match outer {
         OuterMap::Swizzle(swizzle) => Some(OuterMap::Swizzle(*swizzle)),
@@ -386,7 +387,7 @@ fn undo(outer: &OuterMap, low: i64, high: i64) -> Option<OuterMap> {
             Some(OuterMap::of_matrix(matrix.inverse().ok()?))
         }
         OuterMap::Bits(matrix) => {
-            // The inverse reads the bits of a value alone, so the inputs must be all there is.
+            // The inverse reads only the bits of a value, so all offsets must be within the inputs.
             let inside = low >= 0 && high as u64 <= low_bits(matrix.inputs());
             let left = matrix.left_inverse().ok().filter(|_| inside)?;
             Some(OuterMap::Bits(left))
@@ -411,13 +412,14 @@ fn undo(outer: &OuterMap, low: i64, high: i64) -> Option<OuterMap> {
 
 /// A search for a right inverse by the values of a map: see [`Composed::right_inverse`].
 ///
-/// A layout from `offset` on that is right at `c` indices goes on with a mode whose step leads to
-/// an index of value `c`, for as many whole blocks of `c` as are right.
+/// A layout with an offset that is a right inverse for the first `c` values is extended by a mode
+/// whose step leads to an index of value `c`; its extent is the number of blocks of `c` values that
+/// are then correct.
 struct RightSearch {
-    /// By index, and with their indices, sorted.
+    /// The values by index; and the values with their indices, sorted.
     values: Vec<i64>,
     sorted: Vec<(i64, i64)>,
-    /// The least number that is no value.
+    /// The least number that is not a value.
     most: i64,
     left: usize,
     best: (i64, i64, Leaves<Leaf>),
@@ -436,7 +438,7 @@ impl RightSearch {
         Ok(RightSearch { values, sorted, most, left: MAX_CANDIDATES, best: (0, 0, Leaves::new()) })
     }
 
-    /// The offset and the modes of the longest one.
+    /// The offset and the modes of the longest right inverse.
     fn run(mut self) -> Result<(i64, Leaves<Leaf>), LayoutError> {
         for offset in self.indices(0) {
             self.extend(offset, &mut Leaves::new(), &[offset]);
@@ -460,7 +462,7 @@ impl RightSearch {
         usize::try_from(index).ok().and_then(|index| self.values.get(index)) == Some(&value)
     }
 
-    /// Tries all modes that may follow; `indices` are those of the modes so far.
+    /// Tries all modes that may be appended; `indices` are the values of the modes so far.
     fn extend(&mut self, offset: i64, modes: &mut Leaves<Leaf>, indices: &[i64]) {
         let covered = indices.len();
         if covered as i64 > self.best.0 {
@@ -474,7 +476,7 @@ impl RightSearch {
             let mut longer = indices.to_vec();
             for block in 1.. {
                 self.left = self.left.saturating_sub(1);
-                // Indices lie below the limit, and so do the blocks.
+                // Indices are below the limit, and so are the blocks.
                 let right = |(place, index): (usize, &i64)| {
                     self.has(index + block * step, block * covered as i64 + place as i64)
                 };

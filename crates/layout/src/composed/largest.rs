@@ -1,10 +1,10 @@
 //! The largest value of a composed layout.
 //!
 //! The coordinates of `B` form a box, on which `offset + B(c)` stays between two ends. For an
-//! interval of offsets the outer map has an upper bound that is its value where the two ends are
-//! equal. The box of greatest bound is taken and, while its ends differ, halved in the mode that
-//! spreads it most. When the ends of the box of greatest bound are equal, its value is reached and
-//! no other box can exceed it.
+//! interval of offsets the outer map has an upper bound, which is exact if the two ends are equal.
+//! The search takes the box of greatest bound and, while its ends differ, halves it in the mode
+//! with the largest spread. When the ends of the box of greatest bound are equal, its value is
+//! attained and no other box can exceed it.
 
 use alloc::collections::BinaryHeap;
 
@@ -18,7 +18,8 @@ use crate::limits::MAX_BOXES;
 use crate::refusal::interrupt::is_requested;
 use crate::value::layout::Leaf;
 
-/// A box of coordinates, ordered by its bound and then, to come to an end, by how narrow it is.
+/// A box of coordinates, ordered by its bound and, for equal bounds, by how narrow it is, so that
+/// the search ends.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct CoordinateBox {
     bound: Wide,
@@ -30,13 +31,13 @@ struct CoordinateBox {
 
 type Spans = SmallVec<[i64; 8]>;
 
-/// The largest value of `outer(offset + inner(c))`; `None` when the limit is reached.
+/// The largest value of `outer(offset + inner(c))`; None if the limit is reached.
 pub(crate) fn largest(outer: &OuterMap, offset: i64, inner: &[Leaf]) -> Option<Wide> {
     let mut least = Wide::from(offset);
     let mut steps: SmallVec<[Wide; 8]> = SmallVec::new();
     let mut spans = Spans::new();
     for leaf in inner.iter().filter(|leaf| leaf.extent > 1 && leaf.stride != 0) {
-        // Counted from the end of a mode of negative steps, all steps go up.
+        // A mode of negative stride is counted from its end, so that all steps are positive.
         let (step, span) = (Wide::from(leaf.stride), leaf.extent - 1);
         least += (step * Wide::from(span)).min(0);
         steps.push(step.abs());
@@ -69,13 +70,13 @@ pub(crate) fn largest(outer: &OuterMap, offset: i64, inner: &[Leaf]) -> Option<W
     None
 }
 
-/// An upper bound of `outer` from `low` to `high`, and the value itself if the two are equal.
+/// An upper bound of `outer` from `low` to `high`, which is exact if the two are equal.
 fn bound(outer: &OuterMap, low: Wide, high: Wide) -> Wide {
     between(outer, low, high).1
 }
 
-/// An interval in which the values of `outer` from `low` to `high` lie; where the two are equal, of
-/// one number.
+/// An interval that contains the values of `outer` from `low` to `high`; it has one number if the
+/// two are equal.
 pub(crate) fn between(outer: &OuterMap, low: Wide, high: Wide) -> (Wide, Wide) {
     match outer {
         OuterMap::Swizzle(swizzle) => match (i64::try_from(low), i64::try_from(high)) {
@@ -88,8 +89,7 @@ pub(crate) fn between(outer: &OuterMap, low: Wide, high: Wide) -> (Wide, Wide) {
         },
         OuterMap::Layout(layout) => {
             let leaves = layout.leaves();
-            // Below zero a layout is the mirror image of itself; what nothing is known of has no
-            // mirror image.
+            // Below zero a layout mirrors; an unbounded interval stays unbounded.
             let mirrored = |low: Wide, high: Wide| {
                 let (least, most) = laid_out(leaves, high.checked_neg()?, low.checked_neg()?)?;
                 Some((most.checked_neg()?, least.checked_neg()?))
@@ -112,15 +112,15 @@ pub(crate) fn between(outer: &OuterMap, low: Wide, high: Wide) -> (Wide, Wide) {
     }
 }
 
-/// The bits that all numbers from `low` to `high` have in common: those above the highest one in
+/// The bits that all numbers from `low` to `high` have in common: those above the highest bit in
 /// which the ends differ.
 fn shared(low: i64, high: i64) -> u64 {
     let unshared = (low ^ high) as u64;
     !(u64::MAX.checked_shr(unshared.leading_zeros()).unwrap_or(0))
 }
 
-/// The least and the greatest number with the bits `known` of `image`, including the sign, unless
-/// it is not known.
+/// The least and the greatest number that agree with `image` in the bits `known`, including the
+/// sign; unbounded if the sign is not known.
 fn spread(image: u64, known: u64) -> (Wide, Wide) {
     if known >> 63 == 0 {
         return (Wide::from(i64::MIN), Wide::from(i64::MAX));
@@ -128,8 +128,8 @@ fn spread(image: u64, known: u64) -> (Wide, Wide) {
     (Wide::from((image & known) as i64), Wide::from((image & known | !known) as i64))
 }
 
-/// A bit of the image is known when it is made of bits that the offsets share; every other one may
-/// be anything.
+/// A bit of the image is known if it depends only on bits that the offsets share; every other bit
+/// may be 0 or 1.
 fn swizzled(swizzle: Swizzle, low: i64, high: i64) -> (Wide, Wide) {
     let known = shared(low, high);
     let distance = swizzle.shift().unsigned_abs();
@@ -139,7 +139,7 @@ fn swizzled(swizzle: Swizzle, low: i64, high: i64) -> (Wide, Wide) {
 
 fn mapped(matrix: &BitMatrix, low: i64, high: i64) -> (Wide, Wide) {
     let known = shared(low, high);
-    // The bits above the inputs are kept if there are as many outputs, and are 0 otherwise.
+    // The bits above the inputs are kept if the matrix is square, and are 0 otherwise.
     let above = !low_bits(matrix.inputs().max(matrix.outputs()));
     let kept = if matrix.inputs() == matrix.outputs() { known & above } else { above };
     let made = (0..matrix.outputs()).filter(|row| matrix.row(*row) & !known == 0);
@@ -151,7 +151,7 @@ fn mapped(matrix: &BitMatrix, low: i64, high: i64) -> (Wide, Wide) {
 }
 
 /// The offsets share the digits above the highest one in which the ends differ; below it every
-/// digit may be anything. None beyond 128 bits.
+/// digit is possible. None if a number exceeds 128 bits.
 fn laid_out(leaves: &[Leaf], low: Wide, high: Wide) -> Option<(Wide, Wide)> {
     let Some((last, front)) = leaves.split_last() else { return Some((0, 0)) };
     let mut period: Wide = front.iter().map(|leaf| Wide::from(leaf.extent)).product();

@@ -1,7 +1,7 @@
-//! Numbers in place of parameters, in composed layouts.
+//! Substitution of numbers for parameters in composed layouts.
 //!
-//! Law: as for layouts ([`Symbolic`]): the outer map, the offset and the inner layout each have
-//! their parameters replaced.
+//! Law: as for layouts ([`Symbolic`]): the parameters are replaced in the outer map, the offset and
+//! the inner layout.
 
 use super::{Composed, InnerValue, OuterMap};
 use crate::refusal::error::LayoutError;
@@ -9,7 +9,7 @@ use crate::symbolic::{Expr, Symbolic, Values};
 use crate::value::layout::Layout;
 use crate::value::number::Extent;
 
-/// The outer map with its layouts and offsets changed.
+/// The outer map with its layouts and offsets replaced.
 fn remade<N: Extent>(
     map: &OuterMap<Expr>,
     layout: &impl Fn(&Layout<Expr>) -> Result<Layout<N>, LayoutError>,
@@ -19,7 +19,7 @@ fn remade<N: Extent>(
         OuterMap::Layout(own) => OuterMap::Layout(layout(own)?),
         OuterMap::Swizzle(swizzle) => OuterMap::Swizzle(*swizzle),
         OuterMap::Bits(matrix) => OuterMap::Bits(matrix.clone()),
-        // A chain holds no chain as its inner map, and at most MAX_CHAIN maps.
+        // The inner map of a chain is not a chain, and a chain has at most MAX_CHAIN maps.
         OuterMap::Chain(chain) => remade(chain.outer(), layout, offset)?
             .after(&offset(chain.offset())?, &remade(chain.inner(), layout, offset)?)?,
     })

@@ -1,10 +1,10 @@
 //! Linear layouts: maps over bits whose inputs and outputs have names (Triton).
 //!
-//! Law: a [`LinearLayout`] sends an index for each input, such as `register`, `lane`, `warp` and
-//! `block`, to an index for each output, such as the dimensions of a tensor. All indices have a
-//! number of bits, and the XOR of inputs goes to the XOR of their images; so it is given by the
-//! images of the powers of two of each input, its *bases*. The bits of the first input are the
-//! lowest of the whole index, and so for the outputs: with that, it is a [`BitMatrix`].
+//! Law: a [`LinearLayout`] maps one index for each input, such as `register`, `lane`, `warp` and
+//! `block`, to one index for each output, such as the dimensions of a tensor. Every index has a
+//! fixed number of bits, and the image of an XOR is the XOR of the images. So the map is determined
+//! by the images of the powers of two of each input, its *bases*. Concatenating the inputs, the
+//! bits of the first one lowest, and the outputs in the same way makes it a [`BitMatrix`].
 //!
 //! Operations match names. Composition connects the outputs of the first map with the inputs of the
 //! second of the same name; a product puts the bits of the second operand above those of the first,
@@ -26,7 +26,7 @@ use crate::value::tree::Tree;
 
 const OP: &str = "linear layout";
 
-/// A name and how many bits its index has.
+/// The name of an input or output, and the number of bits of its index.
 pub type Named = (Box<str>, usize);
 
 /// A linear map over bits with named inputs and outputs (Triton's linear layout).
@@ -34,10 +34,10 @@ pub type Named = (Box<str>, usize);
 /// ```
 /// use tilewright_layout::LinearLayout;
 ///
-/// // Two registers and four lanes hold a tile of 4 x 2, a column in the registers.
+/// // Two registers of four lanes hold a tile of 4 x 2: a register holds a column.
 /// let tile: LinearLayout = "register=[(0,1)] lane=[(1,0),(2,0)] -> row:4 column:2".parse().unwrap();
 /// assert_eq!(tile.apply(&[1, 3]).unwrap(), [3, 1]);
-/// let home = tile.invert().unwrap(); // which register of which lane holds an element
+/// let home = tile.invert().unwrap(); // the register and lane of an element
 /// assert_eq!(home.apply(&[3, 1]).unwrap(), [1, 3]);
 /// assert_eq!(home.to_string(), "row=[(0,1),(0,2)] column=[(1,0)] -> register:2 lane:4");
 /// ```
@@ -49,11 +49,12 @@ pub struct LinearLayout {
 }
 
 impl LinearLayout {
-    /// The map with these bases: for each input its name and the images of its powers of two, each
-    /// an index for every output.
+    /// The map with these bases: for each input, its name and the images of its powers of two; an
+    /// image has one index for every output.
     ///
-    /// Errors: a name twice, or none that reads back; an image has not one index for each output,
-    /// or one with too many bits; more than [`MAX_BITS`] bits in all, or 62 in one name.
+    /// Errors: a name repeats, or is not a valid name; an image does not have one index for each
+    /// output, or an index has too many bits; more than [`MAX_BITS`] bits in all, or 62 in one
+    /// name.
     ///
     /// ```
     /// use tilewright_layout::LinearLayout;
@@ -81,7 +82,7 @@ impl LinearLayout {
 
     /// The map of a matrix: the bits of the first input are the lowest, and so for the outputs.
     ///
-    /// Errors: as [`LinearLayout::new`]; the bits of the names are not those of the matrix
+    /// Errors: as [`LinearLayout::new`]; the numbers of bits do not add up to those of the matrix
     /// ([`LayoutError::Size`]).
     pub fn of_matrix<'a>(
         inputs: impl IntoIterator<Item = (&'a str, usize)>,
@@ -102,7 +103,7 @@ impl LinearLayout {
     }
 
     /// The map of a composed layout, or of a layout: an input for each of its modes, and the value
-    /// as the one output.
+    /// as the only output.
     ///
     /// Errors: as [`Composed::bit_matrix`]; there is not one name for each mode; a value is
     /// negative.
@@ -131,7 +132,7 @@ impl LinearLayout {
         LinearLayout::of_matrix(names.into_iter().zip(bits), [(output, outputs)], matrix)
     }
 
-    /// As [`LinearLayout::of_composed`], of a layout.
+    /// As [`LinearLayout::of_composed`], for a layout.
     pub fn of_layout<'a>(
         inputs: impl IntoIterator<Item = &'a str>,
         output: &'a str,
@@ -140,23 +141,23 @@ impl LinearLayout {
         LinearLayout::of_composed(inputs, output, &Composed::from(layout))
     }
 
-    /// The inputs and how many bits each has, the lowest first.
+    /// The inputs with their numbers of bits; the first has the lowest bits.
     pub fn inputs(&self) -> &[Named] {
         &self.inputs
     }
 
-    /// The outputs and how many bits each has, the lowest first.
+    /// The outputs with their numbers of bits; the first has the lowest bits.
     pub fn outputs(&self) -> &[Named] {
         &self.outputs
     }
 
-    /// The map of whole indices.
+    /// The matrix of the concatenated indices.
     pub fn matrix(&self) -> &BitMatrix {
         &self.matrix
     }
 
-    /// The images of the powers of two of an input, each an index for every output; None for a name
-    /// that is no input.
+    /// The images of the powers of two of an input, each with one index for every output; None for
+    /// a name that is not an input.
     pub fn bases(&self, input: &str) -> Option<Vec<Vec<u64>>> {
         let (first, bits) = field(&self.inputs, input)?;
         let columns = self.matrix.columns().iter().skip(first).take(bits);
@@ -172,8 +173,8 @@ impl LinearLayout {
 
     /// This map after `first`, whose outputs are the inputs of this one, in any order.
     ///
-    /// Errors: a name is missing on one side ([`LayoutError::NoName`]); one has other bits
-    /// ([`LayoutError::Size`]).
+    /// Errors: a name is missing on one side ([`LayoutError::NoName`]); the numbers of bits of a
+    /// name differ ([`LayoutError::Size`]).
     ///
     /// ```
     /// use tilewright_layout::LinearLayout;
@@ -188,10 +189,10 @@ impl LinearLayout {
         Ok(LinearLayout { inputs: first.inputs.clone(), outputs: self.outputs.clone(), matrix })
     }
 
-    /// The map that undoes this one: outputs become inputs.
+    /// The inverse map: outputs become inputs.
     ///
-    /// Errors: two indices have the same image ([`LayoutError::Collapse`]), or one is no image
-    /// ([`LayoutError::NoPreimage`]).
+    /// Errors: two indices have the same image ([`LayoutError::Collapse`]), or an index is not an
+    /// image ([`LayoutError::NoPreimage`]).
     pub fn invert(&self) -> Result<LinearLayout, LayoutError> {
         Ok(self.backwards(self.matrix.inverse()?))
     }
@@ -214,13 +215,13 @@ impl LinearLayout {
 
     /// A map `X` with `self(X(j)) = j` for all indices of the outputs.
     ///
-    /// Errors: an index is no image ([`LayoutError::NoPreimage`]).
+    /// Errors: an index is not an image ([`LayoutError::NoPreimage`]).
     pub fn right_inverse(&self) -> Result<LinearLayout, LayoutError> {
         Ok(self.backwards(self.matrix.right_inverse()?))
     }
 
-    /// A map that sends every image back to indices that have it: [`BitMatrix::pseudo_inverse`],
-    /// which is the inverse where there is one.
+    /// A map from every image to indices that have it: [`BitMatrix::pseudo_inverse`]. It is the
+    /// inverse if there is one.
     pub fn pseudo_inverse(&self) -> LinearLayout {
         self.backwards(self.matrix.pseudo_inverse())
     }
@@ -233,7 +234,7 @@ impl LinearLayout {
     /// the current distribution of a tensor over registers and lanes and `b` the wanted one, it
     /// gives the source of each element.
     ///
-    /// Errors: the outputs are not the same; an image under `b` is none under this map
+    /// Errors: the outputs are not the same; an image under `b` is not an image under this map
     /// ([`LayoutError::NoPreimage`]).
     pub fn left_divide(&self, b: &LinearLayout) -> Result<LinearLayout, LayoutError> {
         let order = reorder("left_divide", &b.outputs, &self.outputs)?;
@@ -241,8 +242,8 @@ impl LinearLayout {
         Ok(LinearLayout { inputs: b.inputs.clone(), outputs: self.inputs.clone(), matrix })
     }
 
-    /// This map on the low bits of each name and another on the bits above them, side by side
-    /// (Triton's product).
+    /// This map on the low bits of each name, and another one on the bits above them (Triton's
+    /// product).
     ///
     /// Errors: more than [`MAX_BITS`] bits in all, or 62 in one name.
     ///
@@ -277,9 +278,9 @@ impl LinearLayout {
         Ok(LinearLayout { inputs, outputs, matrix: BitMatrix::new(total, columns)? })
     }
 
-    /// The map `X` with `tile.product(X) = self`; None if there is none (Triton's left division, by
-    /// a tile such as an instruction's). Of the names without bits it has those that the tile does
-    /// not have.
+    /// The map `X` with `tile.product(X) = self`; None if there is none (Triton's left division,
+    /// for example by the tile of an instruction). It has those names without bits that the tile
+    /// does not have.
     ///
     /// ```
     /// use tilewright_layout::LinearLayout;
@@ -319,7 +320,7 @@ impl LinearLayout {
         }
         let quotient = LinearLayout::new(bases, outputs.iter().map(|(name, bits)| (name.as_ref(), *bits))).ok()?;
         let product = tile.product(&quotient).ok()?;
-        // The product may name things in another order, and a name without bits need not be there.
+        // The order of names may differ, and names without bits are ignored.
         let moving = |names: &[Named]| names.iter().filter(|(_, bits)| *bits > 0).cloned().collect::<Vec<Named>>();
         let inputs = reorder(OP, &moving(&self.inputs), &moving(&product.inputs)).ok()?;
         let outputs = reorder(OP, &moving(&product.outputs), &moving(&self.outputs)).ok()?;
@@ -327,8 +328,8 @@ impl LinearLayout {
         (again == self.matrix).then_some(quotient)
     }
 
-    /// The layout with integer strides that has this function: a mode for each input, and the whole
-    /// index of the outputs, the first one fastest, as its value.
+    /// The layout with integer strides that has this function: a mode for each input; the value is
+    /// the concatenated index of the outputs, the first one fastest.
     ///
     /// Errors: there is none ([`LayoutError::NotAdditive`]); the size is not representable.
     pub fn to_layout(&self) -> Result<Layout, LayoutError> {

@@ -1,9 +1,8 @@
 //! Operations on the domain of a composed layout: applied to its inner layout, with the same outer
 //! map and offset.
 //!
-//! Law: for an operation `op(B) = B o f` on layouts, `op(R) = A o offset o op(B) = R o f`. Where
-//! modes are left out they are at 0; where some are fixed, what they contribute is added to the
-//! offset.
+//! Law: for an operation `op(B) = B o f` on layouts, `op(R) = A o offset o op(B) = R o f`. Modes
+//! that are left out have index 0; the contribution of fixed modes is added to the offset.
 
 use core::ops::Range;
 
@@ -15,7 +14,7 @@ use crate::value::number::Extent;
 use crate::value::profile::Profile;
 use crate::value::tree::Tree;
 
-/// Operations that are done to the inner layout.
+/// Operations that are applied to the inner layout.
 macro_rules! of_inner {
     ($($(#[$about:meta])* $name:ident($($argument:ident: $kind:ty),*);)*) => {
         impl<D: InnerValue> Composed<D> {
@@ -30,11 +29,11 @@ macro_rules! of_inner {
 }
 
 of_inner! {
-    /// [`Layout::dice`] of the inner layout: the modes that `coord` fixes, the others at 0.
+    /// [`Layout::dice`] of the inner layout: the modes that `coord` fixes; the others have index 0.
     dice(coord: &Coord<D::Extent>);
     /// [`Layout::coalesce`] of the inner layout.
     coalesce();
-    /// [`Layout::coalesce_z`] of the inner layout: the same map of all integers.
+    /// [`Layout::coalesce_z`] of the inner layout: the same map on all integers.
     coalesce_z();
     /// [`Layout::coalesce_by`] of the inner layout.
     coalesce_by(profile: &Profile);
@@ -48,9 +47,9 @@ of_inner! {
     unflatten(profile: &Profile);
     /// [`Layout::group`] of the inner layout.
     group(range: Range<usize>);
-    /// [`Layout::take`] of the inner layout: the other modes at 0.
+    /// [`Layout::take`] of the inner layout; the other modes have index 0.
     take(range: Range<usize>);
-    /// [`Layout::select`] of the inner layout: the other modes at 0.
+    /// [`Layout::select`] of the inner layout; the other modes have index 0.
     ///
     /// ```
     /// use tilewright_layout::Composed;
@@ -77,7 +76,7 @@ of_inner! {
     prepend_to_rank(rank: usize, filler: &Layout<D>);
     /// [`Layout::replace`] of a mode of the inner layout.
     replace(mode: usize, by: &Layout<D>);
-    /// [`Layout::remove`] of a mode of the inner layout, which is then at 0.
+    /// [`Layout::remove`] of a mode of the inner layout, which then has index 0.
     remove(mode: usize);
     /// [`Layout::reverse`] of the inner layout.
     reverse();
@@ -88,8 +87,8 @@ of_inner! {
 }
 
 impl<D: InnerValue> Composed<D> {
-    /// The sub-map at which `coord` is fixed; what it contributes is added to the offset. Errors:
-    /// as [`Layout::slice_and_offset`].
+    /// The modes that `coord` leaves open; the contribution of the fixed indices is added to the
+    /// offset. Errors: as [`Layout::slice_and_offset`].
     ///
     /// ```
     /// use tilewright_layout::Composed;
@@ -103,7 +102,7 @@ impl<D: InnerValue> Composed<D> {
         self.shift(inner, &offset)
     }
 
-    /// The map seen from `coord` on. Errors: as [`Layout::domain_offset`].
+    /// The map with its origin moved to `coord`. Errors: as [`Layout::domain_offset`].
     pub fn domain_offset(&self, coord: &Tree<D::Extent>) -> Result<Composed<D>, LayoutError> {
         let (inner, offset) = self.inner.domain_offset(coord)?;
         self.shift(inner, &offset)
@@ -122,21 +121,21 @@ impl<D: InnerValue> Composed<D> {
         self.with(self.inner.filter_zeros())
     }
 
-    /// Mode number `mode`, the others at 0; a single mode is its own mode 0.
+    /// Mode number `mode`; the others have index 0. A single mode is its own mode 0.
     pub fn mode(&self, mode: usize) -> Option<Composed<D>> {
-        // A part of the range of the inner layout, so that it is representable too.
+        // Its offsets are a subset of those of the whole, so they are representable.
         Some(Composed { outer: self.outer.clone(), offset: self.offset.clone(), inner: self.inner.mode(mode)? })
     }
 
-    /// The mode at `path`, with the other modes at 0; see [`Layout::at`].
+    /// The mode at `path`; the other modes have index 0. See [`Layout::at`].
     pub fn at(&self, path: &[usize]) -> Option<Composed<D>> {
         Some(Composed { outer: self.outer.clone(), offset: self.offset.clone(), inner: self.inner.at(path)? })
     }
 }
 
 impl<N: Extent> Composed<N> {
-    /// The indices at which the modes of stride 0 of the inner layout lie, so that `R(K(i)) = R(0)`
-    /// ([`Layout::nullspace`] of the inner layout).
+    /// The layout of the indices that the stride-0 modes of the inner layout generate, so that
+    /// `R(K(i)) = R(0)` ([`Layout::nullspace`] of the inner layout).
     ///
     /// Errors: a number is not representable.
     ///

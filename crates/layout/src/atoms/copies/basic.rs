@@ -1,10 +1,10 @@
-//! Copies of one thread, and exchanges between threads.
+//! Copies by one thread, and exchanges between threads.
 
 use super::{CopyFamily, CopyRow, CopyRule};
 use crate::atoms::arch::Arch::{self, Sm50, Sm80, Sm100, Universal};
 use crate::atoms::terms::CopyEnd;
 
-/// One value of any width: as wide as the data is aligned.
+/// One value of any width; the alignment of the data limits the width.
 const VALUE: CopyRule = CopyRule::Row(CopyRow {
     threads: 1,
     source: ("(1,1):(0,0)", 1),

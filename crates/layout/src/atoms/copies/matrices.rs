@@ -1,25 +1,26 @@
-//! Loads and stores of small matrices, between shared memory and the registers of a warp.
+//! `ldmatrix` and `stmatrix`: copies of 8x8 matrices between shared memory and the registers of a
+//! warp.
 //!
-//! A thread names a row of 128 bits; where there are fewer rows than threads, rows are named by
-//! several. Plain loads give a thread 32 bits of a row of each matrix, transposing ones elements of
-//! a column.
+//! Each thread provides the address of a row of 128 bits; if there are fewer rows than threads,
+//! several threads share a row. A plain load gives each thread 32 bits of a row of each matrix, a
+//! transposing load elements of a column.
 
 use super::{CopyFamily, CopyRow, CopyRule};
 use crate::atoms::arch::Arch::{self, Sm75, Sm90, Sm100};
 use crate::atoms::terms::CopyEnd;
 
-/// An end as text, and how many threads name the same bits there.
+/// One end as text, and the number of threads that share the same bits there.
 type End = (&'static str, i64);
 
-// Rows, as threads name them: of one matrix, of two and of four.
+// The end in shared memory: the row of each thread, for one, two and four matrices.
 const ROWS_1: End = ("((8,4),128):((128,0),1)", 4);
 const ROWS_2: End = ("((16,2),128):((128,0),1)", 2);
 const ROWS_4: End = ("(32,128):(128,1)", 1);
-/// Two matrices of bytes: pairs of rows, of one and of the other.
+/// Two matrices of bytes: pairs of rows, one row from each matrix.
 const ROWS_BYTES_2: End = ("((2,2,4,2),128):((128,1024,256,0),1)", 2);
 const ROWS_BYTES_4: End = ("((2,2,4,2),128):((128,1024,256,2048),1)", 1);
 
-// Registers.
+// The end in registers.
 const PLAIN_1: End = ("(32,32):(32,1)", 1);
 const PLAIN_2: End = ("(32,(32,2)):(32,(1,1024))", 1);
 const PLAIN_4: End = ("(32,(32,4)):(32,(1,1024))", 1);

@@ -1,13 +1,14 @@
-//! Loads and stores of tensor memory (Blackwell), by rule.
+//! Loads and stores of tensor memory (Blackwell): layouts computed from the name.
 //!
-//! A warp copies 16 or 32 rows (datapaths) of it, of as many bits each, `n` times. All threads name
-//! the whole; the registers of a load are given below, and a store is the inverse.
+//! A warp copies 16 or 32 rows (datapaths) of tensor memory, each of the number of bits in the
+//! name, `n` times. The tensor-memory end is the whole block for all threads. The register end of a
+//! load is given below, and a store is the inverse.
 //!
-//! One thread copies from shared memory, as many rows of as many bits as the name says, of its own
-//! CTA or of a pair of them. `4x32dp` writes its 32 rows to four groups of 32: the block is all
-//! that is written, and the source is the first quarter of it, four times. Which bit of tensor
-//! memory a bit of the block is does not belong to the layouts, here as for loads and stores.
-//! `2x64dp`, of which there are two orders that differ in just that, is not here.
+//! `tcgen05.cp` copies from shared memory: one thread issues it, for its own CTA or for a pair,
+//! with the numbers of rows and bits in the name. `4x32dp` writes its 32 rows to four groups of 32:
+//! the block is everything that is written, and the source is the first quarter of it, four times.
+//! The layouts do not include the address in tensor memory of a bit of the block. `2x64dp` has two
+//! orders that differ only in these addresses, and is not included.
 
 use alloc::format;
 
@@ -16,7 +17,7 @@ use crate::atoms::arch::Arch::Sm100;
 use crate::atoms::error::AtomError;
 use crate::atoms::thread_value::ThreadValue;
 
-/// A load from all of `bits` bits to these registers.
+/// A load from a block of `bits` bits into these registers.
 fn load(bits: i64, registers: &str) -> Result<[ThreadValue; 2], AtomError> {
     let all = ThreadValue::shared(format!("(32,{bits}):(0,1)").parse()?, 32);
     Ok([all, ThreadValue::shared(registers.parse()?, 1)])

@@ -1,14 +1,15 @@
 //! Intel AMX: tiles of 16 rows of 64 bytes, one thread.
 //!
-//! Law: the value order is the order in a tile register, row after row. A row of A is a row of the
-//! matrix; a row of B has, for each column, the values along K that are multiplied together, four
-//! of 8 bits or two of 16 bits; a row of the accumulators is a row of the matrix.
+//! Law: the values are in the order of a tile register, row after row. A row of the A tile is a row
+//! of the matrix. A row of the B tile has, for each column, the values along K that one dot product
+//! multiplies: four of 8 bits or two of 16 bits. A row of the accumulator tile is a row of the
+//! matrix.
 //!
 //! Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, "Operation" of
 //! `TDPBSSD`, `TDPBSUD`, `TDPBUSD`, `TDPBUUD` and `TDPBF16PS`: dword `k` of row `m` of the first
 //! tile is multiplied, part by part, by dword `n` of row `k` of the second and added to dword `n`
-//! of row `m`. `TDPFP16PS` takes its pairs as `TDPBF16PS` does. A test runs this operation on tiles
-//! that are laid out as said here.
+//! of row `m`. `TDPFP16PS` uses pairs like `TDPBF16PS`. A test runs this operation on tiles with
+//! these layouts.
 
 use crate::atoms::arch::Arch::Amx;
 use crate::atoms::catalogue::{MmaFamily, MmaRow};

@@ -1,9 +1,9 @@
-//! AMD graphics processors: `v_wmma_*` of a wave of 32 lanes, dense products of 16x16.
+//! AMD graphics processors: `v_wmma_*` of a wave of 32 lanes, dense MMA of 16x16.
 //!
 //! # Law
 //!
 //! GFX1100 (RDNA 3), 16x16x16. Lanes `l` and `l + 16` both hold row `l` of A, all 16 values along
-//! K, and column `l` of B. Element `(i,j)` of the sums is
+//! K, and column `l` of B. Element `(i,j)` of the accumulators is
 //!
 //! ```text
 //! value  i div 2     of lane  j + 16 * (i mod 2)
@@ -15,15 +15,15 @@
 //! value  k mod 8     of lane  i + 16 * (k div 8)      (B likewise, with j)
 //! ```
 //!
-//! and element `(i,j)` of the sums is value `i mod 8` of lane `j + 16 * (i div 8)`. Sums of 16 bits
-//! take the same places; on GFX1100 each takes half of a register.
+//! and element `(i,j)` of the accumulators is value `i mod 8` of lane `j + 16 * (i div 8)`.
+//! Accumulators of 16 bits have the same layout; on GFX1100 each occupies half of a register.
 //!
 //! (AMD "RDNA3" and "RDNA4 Instruction Set Architecture", "Wave Matrix Multiply Accumulate".)
 //!
-//! `v_wmma_i32_16x16x32_iu4` of GFX1200 and sparse products (`v_swmmac_*`) are not here.
+//! `v_wmma_i32_16x16x32_iu4` of GFX1200 and sparse instructions (`v_swmmac_*`) are not included.
 //!
-//! The names are the project's, as those of the matrix cores are; `IU8` and `IU4` of the ISA, whose
-//! signs are options of an instruction, are `S8` or `U8`, and `S4` or `U4`.
+//! The names are the project's own, as for the matrix cores. The types `IU8` and `IU4` of the ISA,
+//! whose signedness is an option of the instruction, are written `S8` or `U8`, and `S4` or `U4`.
 
 use crate::Layout;
 use crate::atoms::arch::Arch::{Gfx1100, Gfx1200};
@@ -45,13 +45,13 @@ pub(crate) const FAMILIES: &[MmaFamily] = &[
     MmaFamily::derived(Gfx1200, "GFX1200_16x16x16_S32{S4,U4}{S4,U4}S32", k_halves),
 ];
 
-/// Both halves of the wave hold the factors.
+/// Both halves of the wave hold the same operand values.
 fn copied(member: &Member<'_>) -> Result<MmaAtom, AtomError> {
     let operand = || Ok::<_, AtomError>(ThreadValue::shared("((16,2),16):((1,0),16)".parse()?, 2));
     product(member, operand()?, operand()?, "((16,2),8):((16,1),2)")
 }
 
-/// The halves of the wave hold halves of K.
+/// Each half of the wave holds one half of K.
 fn k_halves(member: &Member<'_>) -> Result<MmaAtom, AtomError> {
     let operand = || Ok::<_, AtomError>("((16,2),8):((1,128),16)".parse::<Layout>()?.into());
     product(member, operand()?, operand()?, "((16,2),8):((16,8),1)")

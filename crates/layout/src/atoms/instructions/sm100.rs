@@ -1,14 +1,15 @@
-//! Blackwell, what a CTA or two of them run: `tcgen05.mma`, by rule.
+//! Blackwell, instructions of a CTA or a pair of CTAs: `tcgen05.mma`, computed from the name.
 //!
 //! # Law
 //!
-//! One thread starts the instruction, for one CTA or for two (2x1SM), each of which contributes
-//! half of the rows of A, of the columns of B, and of the accumulators. Operands are in shared
-//! memory, A optionally in tensor memory (TS), accumulators in tensor memory: a layout shows all of
-//! an operand, or of a half, column by column. K is as many values as fit in 32 bytes (values of 4
-//! to 8 bits count as bytes, unless all are of 4 bits), twice as many if A is sparse. The patterns
-//! name A, B and the accumulators, then M and N; if operands are block-scaled, the type of the
-//! scale factors comes before these, and the length of a block after them.
+//! One thread issues the instruction, for one CTA or for a pair (2x1SM). In a pair each CTA
+//! contributes half of the rows of A, of the columns of B, and of the accumulators. Operands are in
+//! shared memory, A optionally in tensor memory (TS); accumulators are in tensor memory. A layout
+//! lists the elements of an operand, or of the half of each CTA, column by column. K is the number
+//! of values in 32 bytes (values of 4 to 8 bits count as bytes, unless all are of 4 bits), twice as
+//! many if A is sparse. The patterns have the types of A, B and the accumulators, then M and N. If
+//! operands are block-scaled, the type of the scale factors precedes M and N, and the length of a
+//! block follows them.
 //!
 //! (PTX ISA, "tcgen05.mma": matrix shape; CuTe `SM100_MMA_*`.)
 
@@ -82,7 +83,7 @@ fn atom(member: &Member<'_>, ctas: i64) -> Result<MmaAtom, AtomError> {
     MmaAtom::new(member.name, member.arch, [m, n, k], types, threads, operands)
 }
 
-/// An operand of `rows` x `columns`, with the rows divided into one block for each CTA.
+/// An operand of `rows` x `columns`; with two CTAs each one has a block of the rows.
 fn halves(ctas: i64, rows: i64, columns: i64) -> Result<ThreadValue, AtomError> {
     let own = rows / ctas;
     let step = if ctas == 1 { 0 } else { own };

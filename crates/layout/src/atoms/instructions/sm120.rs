@@ -1,10 +1,11 @@
-//! Blackwell, what a warp runs: floating point in 8, 6 and 4 bits, also block-scaled and sparse.
+//! Blackwell, warp-wide instructions: floating point in 8, 6 and 4 bits, also block-scaled and
+//! sparse.
 //!
-//! The registers are those of Ampere's instructions with 8-bit and 4-bit integers. A thread holds
-//! scale factors of one row (A: of row `g` or `g + 8` of its group of four) or of one column (B),
-//! so that two threads have the same factors of A, and four those of B. If A is sparse, K includes
-//! the omitted values. The patterns name A, B, the accumulators, and the scale factors with the
-//! length of a block along K.
+//! The register layouts are those of Ampere's instructions with 8-bit and 4-bit integers. A thread
+//! holds the scale factors of one row of A (row `g` or `g + 8` for group `g` of four threads) and
+//! of one column of B, so that two threads have the same scale factors of A, and four the same of
+//! B. If A is sparse, K includes the omitted values. The patterns have the types of A, B, the
+//! accumulators and the scale factors, and the length of a block along K.
 //!
 //! (PTX ISA, "Matrix Fragments for mma.m16n8k32" and "m16n8k64", "Block Scaling for mma.sync",
 //! "mma.sp"; CuTe `SM120_*`.)
@@ -22,9 +23,9 @@ use crate::atoms::thread_value::ThreadValue;
 
 const DEPTH_32: MmaRow = row("((4,8),(4,2,2)):((64,1),(16,8,256))", "((4,8),(4,2)):((32,1),(8,128))");
 const DEPTH_64: MmaRow = row("((4,8),(8,2,2)):((128,1),(16,8,512))", "((4,8),(8,2)):((64,1),(8,256))");
-/// Bytes, of which every second of A is stored.
+/// 8-bit values; half of the values of A are stored.
 const SPARSE_64: MmaRow = row("((4,8),(8,2,2)):((128,1),(16,8,512))", "((4,8),(4,4)):((32,1),(8,128))");
-/// Half bytes, of which every second of A is stored.
+/// 4-bit values; half of the values of A are stored.
 const SPARSE_128: MmaRow = row("((4,8),(16,2,2)):((256,1),(16,8,1024))", "((4,8),(8,4)):((64,1),(8,256))");
 const METADATA_64: &str = "((2,2,8),32):((8,512,1),16)";
 const METADATA_128: &str = "((2,2,8),(64)):((8,1024,1),(16))";
@@ -61,7 +62,7 @@ fn sparse(atom: MmaAtom, metadata: &str) -> Result<MmaAtom, AtomError> {
     atom.with(Operand::Metadata, metadata.parse::<Layout>()?.into())
 }
 
-/// With scale factors, as if each value had its own.
+/// Adds scale factors, whose layout repeats a factor for each value of its block.
 fn scaled(atom: MmaAtom) -> Result<MmaAtom, AtomError> {
     let [_, _, k] = atom.shape();
     let rows: Layout = format!("((2,2,8),{k}):((8,0,1),16)").parse()?;

@@ -1,5 +1,5 @@
-//! Dot products of packed integers: one thread. (PTX ISA, `dp4a` and `dp2a`; CuTe `SM61_DP4A`,
-//! `SM61_DP2A`.)
+//! Pascal, instructions of one thread: dot products of packed integers. (PTX ISA, `dp4a` and
+//! `dp2a`; CuTe `SM61_DP4A`, `SM61_DP2A`.)
 
 use crate::atoms::arch::Arch::Sm61;
 use crate::atoms::catalogue::{Member, MmaFamily, MmaRow};

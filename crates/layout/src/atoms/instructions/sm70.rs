@@ -1,5 +1,5 @@
-//! Volta: eight threads, a quad pair. (PTX ISA, "Matrix Fragments for mma.m8n8k4"; CuTe
-//! `SM70_8x8x4_*`.)
+//! Volta, instructions of a quad pair: eight threads. (PTX ISA, "Matrix Fragments for mma.m8n8k4";
+//! CuTe `SM70_8x8x4_*`.)
 //!
 //! The last two letters give the memory order of A and B: T is K-major (A row-major, B
 //! column-major), N is the other order.
@@ -9,13 +9,14 @@ use crate::atoms::catalogue::{MmaFamily, MmaRow};
 
 /// Threads 0 to 3 and 16 to 19.
 const QUAD_PAIR: &str = "(4,2):(1,16)";
-/// A thread has a row: four values along K.
+/// An operand with one row for each thread: four values along K.
 const ALONG_K: &str = "(8,4):(1,8)";
-/// A thread has four values along M or N.
+/// An operand with four values along M or N for each thread.
 const ACROSS: &str = "((4,2),4):((8,4),1)";
-/// Sums of 16 bits: a thread has a row.
+/// Accumulators of 16 bits: a thread has a row.
 const SUMS_16: &str = "(8,8):(1,8)";
-/// Sums of 32 bits: a thread has a 2x2 block in each quarter of four columns, in rows 2 apart.
+/// Accumulators of 32 bits: a thread has a 2x2 block in each quarter of four columns, in rows 2
+/// apart.
 const SUMS_32: &str = "((2,2,2),(2,2,2)):((1,16,4),(8,2,32))";
 
 const fn row(a: &'static str, b: &'static str, c: &'static str) -> MmaRow {

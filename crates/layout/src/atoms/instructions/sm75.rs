@@ -1,4 +1,5 @@
-//! Turing: a warp. (PTX ISA, "Matrix Fragments for mma.m16n8k8", "mma.m8n8k16"; CuTe `SM75_*`.)
+//! Turing, warp-wide instructions. (PTX ISA, "Matrix Fragments for mma.m16n8k8", "mma.m8n8k16";
+//! CuTe `SM75_*`.)
 
 use super::warp::{R8X8, R8X16, R16X8, THREADS};
 use crate::atoms::arch::Arch::Sm75;

@@ -1,8 +1,9 @@
-//! Ampere: a warp. (PTX ISA, "Matrix Fragments for mma.m16n8k*", "mma.m8n8k*"; CuTe `SM80_*`.)
+//! Ampere, warp-wide instructions. (PTX ISA, "Matrix Fragments for mma.m16n8k*", "mma.m8n8k*"; CuTe
+//! `SM80_*`.)
 //!
-//! The published row of `SM80_16x8x128_*POPC` has strides for A that do not match its shape. Here
-//! it is derived from the ISA as its sibling of twice the depth is: 32 bits of a register lie along
-//! K, the second register is eight rows below.
+//! The published row of `SM80_16x8x128_*POPC` has strides for A that do not match its shape. The
+//! layout here is derived from the ISA, like that of the instruction with twice the K: the 32 bits
+//! of a register are along K, and the second register is eight rows below.
 
 use super::warp::{R8X4, R8X8, R8X16, R16X8, THREADS};
 use crate::atoms::arch::Arch::Sm80;

@@ -1,13 +1,14 @@
-//! Ampere, what a warp runs where A is sparse: `mma.sp`.
+//! Ampere, warp-wide instructions with a sparse A: `mma.sp`.
 //!
 //! # Law
 //!
-//! K counts the values that are left out too: of 4 values of A beside each other along K 2 are
-//! stored, of 32-bit ones 1 of 2, of half bytes 4 of 8 in pairs. So a 32-bit register of A stands
-//! for twice as many places as it has values: those from `r * t` on, `r` places for thread `t` of a
-//! group of four. Rows, and the registers of B and of the sums, are as in dense products. Which of
-//! the places are stored says the metadata. A selector of the instruction chooses the threads whose
-//! registers it takes it from, so it is shown as a whole, as if all threads had all of it.
+//! K includes the omitted values: of 4 consecutive values of A along K, 2 are stored; of 32-bit
+//! values 1 of 2, of 4-bit values 4 of 8 in pairs. So a 32-bit register of A covers twice as many
+//! positions along K as it has values: `r` positions from `r * t` on, for thread `t` of a group of
+//! four. Rows, and the registers of B and of the accumulators, are as in dense instructions. The
+//! metadata operand has the positions of the stored values. A selector of the instruction chooses
+//! the threads whose registers have the metadata, so the layout shows it as a whole, as if each
+//! thread had all of it.
 //!
 //! (PTX ISA, "Matrix Fragments for sparse mma.m16n8k*"; the names follow CuTe's `SM120_SPARSE_*`.)
 

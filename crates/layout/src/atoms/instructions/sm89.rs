@@ -1,4 +1,5 @@
-//! Ada: floating point in 8 bits. (PTX ISA, "Matrix Fragments for mma.m16n8k32"; CuTe `SM89_*`.)
+//! Ada, warp-wide instructions: floating point in 8 bits. (PTX ISA, "Matrix Fragments for
+//! mma.m16n8k32"; CuTe `SM89_*`.)
 
 use super::warp::{R16X8, THREADS};
 use crate::atoms::arch::Arch::Sm89;

@@ -1,4 +1,4 @@
-//! Hopper, what a warp runs: double precision. (PTX ISA, "Matrix Fragments for mma.m16n8k4,
+//! Hopper, warp-wide instructions: double precision. (PTX ISA, "Matrix Fragments for mma.m16n8k4,
 //! m16n8k8, and m16n8k16 with .f64"; CuTe `SM90_16x8x*`.)
 
 use super::warp::{R8X4, R16X8, THREADS};

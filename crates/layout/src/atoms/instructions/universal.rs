@@ -1,4 +1,4 @@
-//! Plain arithmetic: one thread, one product. (CuTe `UniversalFMA<D,A,B,C>`.)
+//! Scalar multiply-add of one thread. (CuTe `UniversalFMA<D,A,B,C>`.)
 
 use crate::atoms::arch::Arch::Universal;
 use crate::atoms::catalogue::{Member, MmaFamily, MmaRow};

@@ -1,12 +1,12 @@
-//! Hopper's warpgroup instructions: `wgmma`, by rule.
+//! Hopper's warpgroup instructions: `wgmma`, computed from the name.
 //!
 //! # Law
 //!
-//! 128 threads multiply 64 x K by N x K, where K is as many values as fit in 32 bytes, twice as
-//! many if A is sparse. Warp `w` has rows `16w` to `16w + 15` of the accumulators, as 16x8 blocks
-//! side by side, each as in the instructions of a warp. B is in shared memory: all threads access
-//! all of it, through a descriptor; A is there too (SS), or in registers (RS), as 16x8 blocks of
-//! 32-bit registers.
+//! 128 threads multiply A of 64 x K by B of N x K, where K is the number of values in 32 bytes,
+//! twice as many if A is sparse. Warp `w` has rows `16w` to `16w + 15` of the accumulators, as 16x8
+//! blocks side by side, each with the layout of the warp-wide instructions. B is in shared memory:
+//! all threads access all of it, through a matrix descriptor. A is in shared memory, too (SS), or
+//! in registers (RS), as 16x8 blocks of 32-bit registers.
 //!
 //! (PTX ISA, "Register Fragments for wgmma.mma_async.m64nNk*"; CuTe `SM90_64xNxK_*` and
 //! `SM90::GMMA::SPARSE::GMMA_64xNxK_*`.)
@@ -36,7 +36,7 @@ pub(crate) const FAMILIES: &[MmaFamily] = &[
     MmaFamily::derived(Sm90, "SM90::GMMA::SPARSE::GMMA_64x{8,16,24,32,48,64,80,96,112,128,144,160,176,192,208,224,240,256}x64_S32{S8,U8}{S8,U8}_{SS,RS}_TN{,_SATURATE}", sparse),
 ];
 
-/// The threads of a warpgroup.
+/// The number of threads of a warpgroup.
 const THREADS: i64 = 128;
 
 fn dense(member: &Member<'_>) -> Result<MmaAtom, AtomError> {
@@ -45,8 +45,8 @@ fn dense(member: &Member<'_>) -> Result<MmaAtom, AtomError> {
 
 fn sparse(member: &Member<'_>) -> Result<MmaAtom, AtomError> {
     let atom = atom(member, 2)?;
-    // Rows, and twice as many columns as are stored; where not all threads are needed, some have
-    // the same.
+    // The metadata has a row for each row of A, and twice as many columns as are stored; if fewer
+    // threads suffice, several threads have the same part.
     let metadata = match atom.types().a.bits() {
         8 => ThreadValue::from("((2,2,8,4),(32)):((8,2048,1,16),(64))".parse::<Layout>()?),
         16 => ThreadValue::shared("((2,2,8,4),(16,2)):((1024,0,1,16),(64,8))".parse()?, 2),
@@ -55,7 +55,7 @@ fn sparse(member: &Member<'_>) -> Result<MmaAtom, AtomError> {
     atom.with(Operand::Metadata, metadata)
 }
 
-/// The instruction whose K is `density` times the values in 32 bytes.
+/// The instruction whose K is `density` times the number of values in 32 bytes.
 fn atom(member: &Member<'_>, density: i64) -> Result<MmaAtom, AtomError> {
     let (shape, types) = member.signature()?;
     let [_, n, k] = shape;
@@ -68,12 +68,12 @@ fn atom(member: &Member<'_>, density: i64) -> Result<MmaAtom, AtomError> {
     MmaAtom::new(member.name, member.arch, shape, types, threads, [a, described(n, k)?, c.into()])
 }
 
-/// All of an operand in shared memory, as every thread sees it.
+/// An operand in shared memory: every thread accesses all of it.
 fn described(mn: i64, k: i64) -> Result<ThreadValue, AtomError> {
     Ok(ThreadValue::shared(format!("({THREADS},({mn},{k})):(0,(1,{mn}))").parse()?, THREADS))
 }
 
-/// A of 64 x k in registers, each of which has `run` values along K.
+/// A of 64 x k in registers, with `run` values along K in each register.
 fn registers(k: i64, run: i64) -> Result<Layout, AtomError> {
     let (thread, half) = (64 * run, 64 * run * 4);
     let text = match run {

@@ -2,15 +2,15 @@
 //!
 //! # Law
 //!
-//! `M x 16 x K`, M from 1 to 8, K as many values as fit in 32 bytes. The sums are rows, with a
-//! column for each work-item: element `(i,j)` is value `i` of work-item `j`. The factors are in
-//! registers as the instruction reads them, A row by row, B with as many values along K side by
-//! side as fit in 32 bits. Who holds a value depends on how registers are distributed, which the
-//! names of CuTe tell apart:
+//! The shape is `M x 16 x K`, with M from 1 to 8 and K the number of values in 32 bytes. Each
+//! work-item has one column of the accumulators: element `(i,j)` is value `i` of work-item `j`. The
+//! operands are in registers in the order in which the instruction reads them: A row by row, B with
+//! the values along K that fit in 32 bits side by side. The work-item that holds a value depends on
+//! how the registers are distributed, which the names of CuTe distinguish:
 //!
 //! * `XE_MxNxK_*_TT`: in units of 16 bits of A, and of 32 bits of B. So work-item `j` has column
 //!   `j` of B; with values of 32 bits, rows of A take half of the work-items.
-//! * `XE_DPAS_TT<M,D,A,B,C>`: value by value, or byte by byte where two values share one. Value `v`
+//! * `XE_DPAS_TT<M,D,A,B,C>`: value by value, or byte by byte if two values share a byte. Value `v`
 //!   of work-item `t` is number `t + 16*v` of the register.
 //! * `XE_DPAS_NN<N,D,A,B,C>`: the same with A and B, rows and columns exchanged.
 //!
@@ -25,7 +25,7 @@ use crate::atoms::catalogue::{Member, MmaFamily};
 use crate::atoms::error::AtomError;
 use crate::atoms::mma::{MmaAtom, MmaTypes};
 
-/// The work-items of a sub-group.
+/// The number of work-items of a sub-group.
 const ITEMS: i64 = 16;
 
 #[rustfmt::skip]
@@ -43,12 +43,12 @@ pub(crate) const FAMILIES: &[MmaFamily] = &[
     MmaFamily::derived(Xe, "XE_DPAS_NN<{1,2,..,8},S32,{S8,U8,S4,U4},{S8,U8,S4,U4},S32>", exchanged),
 ];
 
-/// Registers distributed in words of 16 bits of A and of 32 bits of B.
+/// Registers distributed in words of 16 bits for A and of 32 bits for B.
 fn words(member: &Member<'_>) -> Result<MmaAtom, AtomError> {
     let (shape, types) = member.signature()?;
     let [m, n, k] = shape;
     let a: Layout = match types.a.bits() {
-        // Eight work-items to a row.
+        // Eight work-items share a row.
         32 => format!("((8,2),{}):(({m},1),2)", m / 2).parse()?,
         bits => {
             let run = 16 / bits;
@@ -64,15 +64,15 @@ fn sums(m: i64) -> Result<Layout, AtomError> {
     Ok(format!("({ITEMS},{m}):({m},1)").parse()?)
 }
 
-/// What a name with arguments says: how many rows, the types, and the depth.
+/// The arguments of a name: the number of rows, the types, and K.
 fn arguments(member: &Member<'_>) -> Result<(i64, MmaTypes, i64), AtomError> {
     let rows = member.numbers().next().ok_or_else(|| member.unknown())?;
     let types = member.result_and_operands_behind(1)?;
     Ok((rows, types, 256 / types.a.bits().max(types.b.bits()).max(1)))
 }
 
-/// The factors of this many rows of A: A row by row, B with what fits in 32 bits side by side along
-/// K.
+/// The operands in register order: A of this many rows, row by row, and B with the values that fit
+/// in 32 bits side by side along K.
 fn factors(rows: i64, depth: i64, a_bits: i64, b_bits: i64) -> Result<[Layout; 2], AtomError> {
     let row_by_row: Layout = format!("({depth},{rows}):({rows},1)").parse()?;
     let together = 32 / b_bits;
@@ -81,7 +81,7 @@ fn factors(rows: i64, depth: i64, a_bits: i64, b_bits: i64) -> Result<[Layout; 2
     Ok([distributed(&row_by_row, a_bits)?, distributed(&blocks, b_bits)?])
 }
 
-/// The numbers of a register, distributed over the work-items.
+/// The values of a register, distributed over the work-items.
 fn distributed(register: &Layout, bits: i64) -> Result<Layout, AtomError> {
     let bytes = (8 / bits).max(1);
     let values = register.size() / ITEMS;
@@ -98,7 +98,7 @@ fn values(member: &Member<'_>) -> Result<MmaAtom, AtomError> {
     MmaAtom::new(member.name, member.arch, shape, types, threads, [a.into(), b.into(), sums(rows)?.into()])
 }
 
-/// The same with rows and columns exchanged.
+/// The same as `values` with rows and columns exchanged.
 fn exchanged(member: &Member<'_>) -> Result<MmaAtom, AtomError> {
     let (columns, types, depth) = arguments(member)?;
     let [b, a] = factors(columns, depth, types.b.bits(), types.a.bits())?;

@@ -1,6 +1,7 @@
 //! The names of a linear layout, each with its number of bits.
 //!
-//! Law: the bits of the first name are the lowest of the whole index, those of the next one follow.
+//! Law: in the concatenated index, the bits of the first name are the lowest, followed by those of
+//! the next one.
 
 use alloc::vec::Vec;
 
@@ -12,10 +13,10 @@ use crate::refusal::error::LayoutError;
 /// The most bits of one input or output, so that its size is representable.
 const MAX_NAME_BITS: usize = 62;
 
-/// Refuses names that do not read back or come twice, and too many bits; gives their number.
+/// Refuses invalid or repeated names, and too many bits; returns the total number of bits.
 pub(super) fn check(names: &[Named]) -> Result<usize, LayoutError> {
     if names.len() > MAX_BITS {
-        // Names without bits count too.
+        // Names without bits count, too.
         let value = i64::try_from(names.len()).unwrap_or(i64::MAX);
         return Err(LayoutError::Argument { op: OP, what: "the number of names", value, wanted: "at most 64" });
     }
@@ -49,7 +50,7 @@ pub(super) fn check(names: &[Named]) -> Result<usize, LayoutError> {
     Ok(total)
 }
 
-/// The first bit of a name in the whole index, and how many there are.
+/// The first bit of a name in the concatenated index, and its number of bits.
 pub(super) fn field(names: &[Named], name: &str) -> Option<(usize, usize)> {
     let mut first = 0;
     for (here, bits) in names {
@@ -61,7 +62,7 @@ pub(super) fn field(names: &[Named], name: &str) -> Option<(usize, usize)> {
     None
 }
 
-/// One index for each name as a whole index.
+/// Concatenates the indices, one for each name.
 pub(super) fn join(names: &[Named], indices: &[u64]) -> Result<u64, LayoutError> {
     if names.len() != indices.len() {
         let (expected, found) = (names.len(), indices.len());
@@ -84,20 +85,19 @@ pub(super) fn join(names: &[Named], indices: &[u64]) -> Result<u64, LayoutError>
     Ok(whole)
 }
 
-/// A whole index as one index for each name.
+/// Splits a concatenated index into one index for each name.
 pub(super) fn part(names: &[Named], whole: u64) -> Vec<u64> {
     let mut rest = whole;
     let split = names.iter().map(|(_, bits)| {
         let index = rest & low_bits(*bits);
-        // At most 62 bits each.
+        // Each name has at most 62 bits.
         rest >>= bits;
         index
     });
     split.collect()
 }
 
-/// The matrix that takes whole indices of the names `from` to those of the same names in the order
-/// `to`.
+/// The matrix that reorders the concatenated index of the names `from` into that of the names `to`.
 pub(super) fn reorder(op: &'static str, from: &[Named], to: &[Named]) -> Result<BitMatrix, LayoutError> {
     for (name, _) in to {
         if field(from, name).is_none() {
@@ -110,7 +110,7 @@ pub(super) fn reorder(op: &'static str, from: &[Named], to: &[Named]) -> Result<
             return Err(LayoutError::NoName { op, name: name.clone(), what: "is on one side only" });
         };
         if found != *bits {
-            // At most 62 each.
+            // Each number is at most 62.
             return Err(LayoutError::Size { op, left: *bits as i64, right: found as i64 });
         }
         columns.extend((first..first + bits).map(|bit| 1_u64.checked_shl(bit as u32).unwrap_or(0)));
@@ -118,7 +118,7 @@ pub(super) fn reorder(op: &'static str, from: &[Named], to: &[Named]) -> Result<
     BitMatrix::new(columns.len(), columns)
 }
 
-/// The names of both, the bits of those that both have added up.
+/// The names of both lists; the bits of names in both are added.
 pub(super) fn both(first: &[Named], second: &[Named]) -> Vec<Named> {
     let mut names = first.to_vec();
     for (name, bits) in second {

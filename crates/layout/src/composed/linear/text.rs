@@ -1,6 +1,6 @@
 //! Linear layouts as text.
 //!
-//! Law: what is printed reads back as the same linear layout.
+//! Law: the printed text parses to the same linear layout.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -36,7 +36,7 @@ debug_as_text!(LinearLayout);
 impl FromStr for LinearLayout {
     type Err = LayoutError;
 
-    /// Reads `input=[(index,..),..] .. -> output:size ..`: for each input the images of its powers
+    /// Parses `input=[(index,..),..] .. -> output:size ..`: for each input the images of its powers
     /// of two, and for each output its size, a power of two.
     fn from_str(text: &str) -> Result<LinearLayout, LayoutError> {
         let fail = |at, expected| Err(LayoutError::Syntax { at, expected });
@@ -56,7 +56,7 @@ impl FromStr for LinearLayout {
             let Some((name, after)) = rest.split_once('=') else { return fail(at, "an input name=[images]") };
             let images = after.trim_start().strip_prefix('[').and_then(|after| after.split_once(']'));
             let Some((images, after)) = images else { return fail(at, "an input name=[images]") };
-            // As a tuple of tuples: one more pair of parentheses.
+            // It is parsed as a tuple of tuples, with one more pair of parentheses.
             let mut tuple = String::from("(");
             tuple.push_str(images);
             tuple.push(')');
