@@ -119,7 +119,7 @@ crate::from_variants!(CandidateError: Refused(LayoutError));
 /// use tilewright_layout::candidate::normal_form;
 ///
 /// let normal = |text: &str| normal_form(&text.parse().unwrap()).unwrap().to_string();
-/// assert_eq!(normal("((2,4),(3,(5,1))):((1,2),(8,(24,7)))"), "(8,15):(1,8)"); // two modes, although 120:1 is the same function
+/// assert_eq!(normal("((2,4),(3,(5,1))):((1,2),(8,(24,7)))"), "(8,15):(1,8)"); // not 120:1
 /// assert_eq!(normal("(((4,2))):(((1,8)))"), "((4,2)):((1,8))"); // one mode with two leaves
 /// assert_eq!(normal("((4)):((1))"), "4:1");
 /// ```

@@ -53,7 +53,7 @@ use crate::value::tree::Tree;
 /// // Rows of 64 f16, swizzled so that a column of eight rows is in different banks.
 /// let tile: Composed = "S<3,3,3> o 0 o (8,64):(64,1)".parse().unwrap();
 /// assert_eq!(tile.size(), 512);
-/// assert_eq!(tile.eval_at(&"(1,0)".parse().unwrap()).unwrap(), 72); // row 1 starts in the second group of eight
+/// assert_eq!(tile.eval_at(&"(1,0)".parse().unwrap()).unwrap(), 72); // row 1
 /// assert_eq!(tile.to_string(), "S<3,3,3> o 0 o (8,64):(64,1)");
 /// ```
 #[derive(PartialEq, Eq, Hash)]
@@ -193,7 +193,7 @@ impl Composed {
     /// use tilewright_layout::Composed;
     ///
     /// let cosize = |text: &str| text.parse::<Composed>().unwrap().cosize().unwrap();
-    /// assert_eq!(cosize("S<3,4,6> o 0 o (3,4):(4,1)"), 12); // the bits that the swizzle reads are never set
+    /// assert_eq!(cosize("S<3,4,6> o 0 o (3,4):(4,1)"), 12); // bits read are 0
     /// assert_eq!(cosize("S<1,0,3> o 0 o 9:1"), 10); // 8 becomes 9
     /// ```
     pub fn cosize(&self) -> Result<i64, LayoutError> {

@@ -5,12 +5,12 @@
 //! mode first, as CuTe does: `1@1@0` is one step in mode 1 of mode 0. A sum is written `1@0+2@1`,
 //! or `1@0-2@1`; `0` is the empty sum.
 //!
-//! *The empty path stands for a codomain that is not a tuple*, so that a plain integer is a
-//! coordinate too: `4:1` sends an index to itself. Terms are formal, and any of them add up. But
-//! the strides of one layout lead into one codomain, in which a mode is either a number or a tuple:
-//! **no path may end at a mode that another path goes on through**. A layout or a tree of strides
-//! that breaks this is refused ([`LayoutError::Mixed`]); integers beside basis steps are the case
-//! of the empty path. Zero belongs to every codomain.
+//! *The empty path means a codomain that is not a tuple*, so that a plain integer is a coordinate,
+//! too: `4:1` maps an index to itself. Terms are formal, and any terms can be added. But the
+//! strides of one layout must have a common codomain, in which a mode is either a number or a
+//! tuple: **no path may end at a mode through which another path continues**. A layout or a tree of
+//! strides that violates this is refused ([`LayoutError::Mixed`]); an integer stride next to basis
+//! steps is such a case, with the empty path. Zero belongs to every codomain.
 //!
 //! Representation: terms sorted by path, none with a scale known to be 0, so that equal sums are
 //! equal values. Two terms, and paths of up to [`MAX_PATH`] modes with numbers up to
@@ -41,7 +41,7 @@ use crate::value::tree::{Leaves, Tree};
 /// The path of a mode, outermost mode first: at most [`MAX_PATH`] modes with numbers up to
 /// [`MAX_PATH_MODE`].
 ///
-/// Paths are ordered mode by mode, and a path comes before those that go on through it.
+/// Paths are ordered mode by mode, and a path precedes those that continue it.
 ///
 /// ```
 /// use tilewright_layout::ModePath;
@@ -53,12 +53,13 @@ use crate::value::tree::{Leaves, Tree};
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ModePath {
-    /// A byte for each mode, the outermost highest: the number plus 1, and 0 after the last.
+    /// One byte for each mode, the outermost in the highest byte: the mode number plus 1; 0 after
+    /// the last mode.
     bytes: u64,
 }
 
 impl ModePath {
-    /// The empty path: the whole.
+    /// The empty path, which is the whole codomain.
     pub const ROOT: ModePath = ModePath { bytes: 0 };
 
     /// The path of these modes, outermost first.
@@ -68,7 +69,7 @@ impl ModePath {
         modes.iter().try_fold(ModePath::ROOT, |path, mode| path.then(*mode))
     }
 
-    /// The path of mode `mode` of what lies here.
+    /// This path extended by mode `mode`.
     ///
     /// Errors: as [`ModePath::new`].
     pub fn then(self, mode: usize) -> Result<ModePath, LayoutError> {
@@ -82,7 +83,7 @@ impl ModePath {
         Ok(ModePath { bytes: self.bytes | (mode as u64 + 1) << (56 - 8 * len) })
     }
 
-    /// How many modes it has.
+    /// The number of modes.
     #[inline]
     pub fn len(self) -> usize {
         MAX_PATH - self.bytes.trailing_zeros() as usize / 8
@@ -99,7 +100,7 @@ impl ModePath {
         (0..self.len()).map(move |at| ((self.bytes >> (56 - 8 * at)) & 0xff) as usize - 1)
     }
 
-    /// Whether `other` is this path or goes on from it.
+    /// Whether `other` is this path or continues it.
     #[inline]
     pub fn leads_to(self, other: ModePath) -> bool {
         let mask = if self.is_empty() { 0 } else { u64::MAX << (64 - 8 * self.len()) };
@@ -108,7 +109,7 @@ impl ModePath {
 }
 
 impl fmt::Display for ModePath {
-    /// `@1@0`, innermost mode first; nothing for the empty path.
+    /// Prints `@1@0`, innermost mode first; nothing for the empty path.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.modes().rev().try_for_each(|mode| write!(f, "@{mode}"))
     }
@@ -127,10 +128,10 @@ impl fmt::Display for ModePath {
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Coordinate<N: Extent = i64> {
-    /// The first two terms; a place without one has the empty path and the scale 0.
+    /// The first two terms; an absent term has the empty path and scale 0.
     first: CoordinateTerm<N>,
     second: CoordinateTerm<N>,
-    /// The terms after them.
+    /// The other terms.
     more: Option<Box<[CoordinateTerm<N>]>>,
 }
 
@@ -147,7 +148,7 @@ impl<N: Extent> CoordinateTerm<N> {
         CoordinateTerm { path: ModePath::ROOT, scale: N::zero() }
     }
 
-    /// A scale that is known to be 0 is no term.
+    /// Whether the scale is known to be 0, which means that there is no term.
     #[inline(always)]
     fn is_none(&self) -> bool {
         self.scale.is_zero().proved()
@@ -168,8 +169,8 @@ impl<N: Extent> Coordinate<N> {
         Coordinate::step(value, ModePath::ROOT)
     }
 
-    /// The sum of a nested coordinate's leaves, each a step in its own mode: what
-    /// [`Coordinate::in_profile`] gives back.
+    /// The sum of the leaves of a nested coordinate, each a step in its own mode: the inverse of
+    /// [`Coordinate::in_profile`].
     ///
     /// Errors: a path is longer than [`MAX_PATH`], or a mode number above [`MAX_PATH_MODE`].
     ///
@@ -191,10 +192,10 @@ impl<N: Extent> Coordinate<N> {
         Ok(Coordinate::of_terms(terms))
     }
 
-    /// The nested coordinate that this is in a codomain of the given nesting: the scale of each
-    /// mode at its place, 0 elsewhere.
+    /// This coordinate as a nested coordinate of the given nesting: each leaf has the scale of the
+    /// term at its path, or 0.
     ///
-    /// Errors: a path does not lead to a leaf of the profile ([`LayoutError::NoPath`]).
+    /// Errors: a path is not that of a leaf of the profile ([`LayoutError::NoPath`]).
     ///
     /// ```
     /// use tilewright_layout::{Coordinate, Tree};
@@ -222,7 +223,7 @@ impl<N: Extent> Coordinate<N> {
         Tree::new(profile.duplicate(), scales)
     }
 
-    /// The terms, by path: path and scale of each. A scale is not 0 as far as that is known.
+    /// The terms in the order of paths: path and scale of each. No scale is known to be 0.
     pub fn terms(&self) -> impl Iterator<Item = (ModePath, &N)> + Clone {
         let places = [&self.first, &self.second];
         let used = if self.first.is_none() { 0 } else { 1 + usize::from(!self.second.is_none()) };
@@ -230,18 +231,18 @@ impl<N: Extent> Coordinate<N> {
         places.into_iter().take(used).chain(more).map(|term| (term.path, &term.scale))
     }
 
-    /// Path and scale of the only term; none if there is no term, or more than one.
+    /// Path and scale of the only term; None if there is no term or more than one.
     #[inline]
     pub fn term(&self) -> Option<(ModePath, &N)> {
         (self.second.is_none() && !self.first.is_none()).then_some((self.first.path, &self.first.scale))
     }
 
-    /// How far this goes in the mode at `path`: the scale of that term, or 0.
+    /// The scale of the term at `path`, or 0.
     pub fn scale_at(&self, path: ModePath) -> N {
         self.terms().find(|(at, _)| *at == path).map_or(N::zero(), |(_, scale)| scale.clone())
     }
 
-    /// The sum of terms that are sorted by path, none zero.
+    /// The sum of terms that are sorted by path and not zero.
     fn of_terms(terms: CoordinateTerms<N>) -> Coordinate<N> {
         let mut terms = terms.into_iter();
         let first = terms.next().unwrap_or_else(CoordinateTerm::none);
@@ -250,7 +251,7 @@ impl<N: Extent> Coordinate<N> {
         Coordinate { first, second, more: if more.is_empty() { None } else { Some(more.into_boxed_slice()) } }
     }
 
-    /// The same terms with scales of another kind; a scale that is not 0 goes to one that is not.
+    /// The same terms with scales of another type; `scale` maps nonzero scales to nonzero ones.
     pub(crate) fn map_scales<M: Extent>(&self, scale: impl Fn(&N) -> M) -> Coordinate<M> {
         Coordinate::of_terms(self.terms().map(|(path, own)| CoordinateTerm { path, scale: scale(own) }).collect())
     }
@@ -263,7 +264,7 @@ impl<N: Extent> Coordinate<N> {
         Some(())
     }
 
-    /// Both sums merged, scales at the same path added.
+    /// The sum of both: scales at the same path are added.
     fn merged(&self, other: &Coordinate<N>) -> Option<Coordinate<N>> {
         let (mut left, mut right) = (self.terms().peekable(), other.terms().peekable());
         let mut terms: CoordinateTerms<N> = SmallVec::new();
@@ -295,11 +296,11 @@ impl<N: Extent> Coordinate<N> {
     }
 }
 
-/// Terms in the making.
+/// A list of terms that is being built.
 type CoordinateTerms<N> = SmallVec<[CoordinateTerm<N>; 4]>;
 
-/// Hands the path of each leaf of a profile to `visit`, in order; a path beyond the limits as the
-/// error that it is.
+/// Calls `visit` with the path of each leaf of a profile, in order; with an error for a path beyond
+/// the limits.
 pub(crate) fn unit_paths(
     profile: ProfileRef<'_>,
     visit: &mut impl FnMut(Result<ModePath, LayoutError>) -> Result<(), LayoutError>,
@@ -324,7 +325,7 @@ fn each_leaf(
     Ok(())
 }
 
-/// The number of the leaf at a path; none if the path leads elsewhere.
+/// The number of the leaf at a path; None if there is no leaf.
 pub(crate) fn leaf_at(profile: ProfileRef<'_>, path: ModePath) -> Option<usize> {
     let (mut here, mut leaf) = (profile, 0);
     for mode in path.modes() {
@@ -338,8 +339,8 @@ pub(crate) fn leaf_at(profile: ProfileRef<'_>, path: ModePath) -> Option<usize> 
     here.is_leaf().then_some(leaf)
 }
 
-/// The least profile in which every one of these paths, sorted and none going on through another,
-/// leads to a leaf: what no path names is a leaf too.
+/// The smallest profile in which each of these paths is that of a leaf. The paths are sorted, and
+/// none continues another. Modes that no path names are leaves, too.
 ///
 /// Errors: more nodes than a profile has.
 pub(crate) fn profile_of(paths: &[ModePath]) -> Result<Profile, LayoutError> {
@@ -447,7 +448,7 @@ impl<N: Extent> Stride for Coordinate<N> {
                     None => Truth::Refuted,
                 };
             }
-            // A step in another mode is never where these lead.
+            // A step in another mode is never equal to these.
             if next.first.scale.is_zero().refuted() {
                 return Truth::Refuted;
             }
@@ -475,15 +476,15 @@ impl<N: Extent> Stride for Coordinate<N> {
     }
 }
 
-/// The first two strides of which one has a path that the other goes on through.
+/// The first two strides of which one has a path that a path of the other continues.
 fn clash<'a, N: Extent + 'a>(strides: impl Iterator<Item = &'a Coordinate<N>> + Clone) -> Option<(usize, usize)> {
-    // Different paths of the same length lead to different modes.
+    // Different paths of the same length are paths of different modes.
     let mut lengths = strides.clone().flat_map(Coordinate::terms).map(|(path, _)| path.len());
     let first = lengths.next()?;
     if lengths.all(|length| length == first) {
         return None;
     }
-    // In the order of paths, those that go on through a path follow it at once.
+    // In the order of paths, the continuations of a path follow it directly.
     let paths = paths_of(strides);
     paths.windows(2).find_map(|pair| match pair {
         [(short, i), (long, j)] if short.leads_to(*long) => Some((*i.min(j), *i.max(j))),

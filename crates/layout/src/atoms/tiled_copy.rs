@@ -32,7 +32,7 @@ use crate::{Extent, Layout, Slot, Stride, Tiler, Tree, make_layout_tv};
 /// use tilewright_layout::Layout;
 ///
 /// # fn main() -> Result<(), tilewright_layout::atoms::AtomError> {
-/// // 32 x 8 threads, consecutive ones along a row, each with 8 f16 of the row: 128 bits for each copy.
+/// // 32 x 8 threads along rows, each with 8 consecutive f16 of a row: 128 bits for each copy.
 /// let layout = |text: &str| text.parse::<Layout>().unwrap();
 /// let atom = CopyAtom::named("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>")?;
 /// let copy = TiledCopy::new(atom, 16, &layout("(32,8):(8,1)"), &layout("(1,8)"))?;

@@ -1,9 +1,9 @@
 //! The outer map of a composed layout: a map of integers.
 //!
-//! Law: a layout is read on all integers, as everywhere. A swizzle keeps the bits above those it
-//! touches, the sign too. A bit matrix with as many outputs as inputs keeps the bits above its
-//! inputs in the same way; any other has values at the numbers of its inputs only. A chain is one
-//! map after another, with an offset between: `x -> outer(offset + inner(x))`.
+//! Law: a layout is a function on all integers. A swizzle keeps the bits above those that it reads
+//! and flips, also the sign. A square bit matrix keeps the bits above its inputs in the same way;
+//! any other matrix has values only at numbers within its inputs. A chain applies one map after
+//! another, with an offset in between: `x -> outer(offset + inner(x))`.
 
 use alloc::boxed::Box;
 use core::fmt;
@@ -21,14 +21,14 @@ use crate::value::number::Extent;
 /// The outer map of a [`crate::Composed`].
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub enum OuterMap<N: Extent = i64> {
-    /// A layout, read on all integers.
+    /// A layout, as a function on all integers.
     Layout(Layout<N>),
     /// A swizzle.
     Swizzle(Swizzle),
-    /// A linear map over bits. With as many outputs as inputs it keeps the bits above; otherwise
-    /// only numbers of its inputs have a value.
+    /// A linear map over bits. A square one keeps the bits above; any other has values only at
+    /// numbers within its inputs.
     Bits(BitMatrix),
-    /// One map after another.
+    /// A chain: one map after another.
     Chain(Box<MapChain<N>>),
 }
 
@@ -37,7 +37,7 @@ pub enum OuterMap<N: Extent = i64> {
 pub struct MapChain<N: Extent = i64> {
     pub(crate) outer: OuterMap<N>,
     pub(crate) offset: N,
-    /// Not a chain: of three maps, the first two are the outer one.
+    /// Never a chain: a chain of three maps has a chain as its outer map.
     pub(crate) inner: OuterMap<N>,
 }
 
@@ -59,8 +59,8 @@ impl<N: Extent> MapChain<N> {
 }
 
 impl<N: Extent> OuterMap<N> {
-    /// The number of leaves of its layouts, and of columns of its matrices, for limits on copies
-    /// and text.
+    /// The number of leaves of its layouts and of columns of its matrices; limits on copies and
+    /// text use it.
     pub(crate) fn leaves(&self) -> usize {
         match self {
             OuterMap::Layout(layout) => layout.leaves().len(),
@@ -73,7 +73,7 @@ impl<N: Extent> OuterMap<N> {
     /// The value at an offset.
     ///
     /// Errors: it is not representable; the empty layout has a value only at 0, and a matrix that
-    /// is not square only at the numbers of its inputs; a swizzle of an offset that is not known.
+    /// is not square only at numbers within its inputs; the offset of a swizzle is not known.
     #[inline]
     pub fn eval(&self, offset: &N) -> Result<N, LayoutError> {
         match self {
@@ -90,9 +90,9 @@ impl<N: Extent> OuterMap<N> {
         }
     }
 
-    /// This map after adding `offset` to the result of `first`, as one map.
+    /// The map `x -> self(offset + first(x))`.
     ///
-    /// Linear maps over bits with nothing between become one, a swizzle where one does the same.
+    /// Two linear maps over bits with offset 0 become one, which is a swizzle if possible.
     ///
     /// Errors: the result is a chain of more than [`MAX_CHAIN`] maps.
     ///
@@ -101,7 +101,7 @@ impl<N: Extent> OuterMap<N> {
     ///
     /// let swizzle = |b, m, s| OuterMap::<i64>::from(Swizzle::new(b, m, s).unwrap());
     /// let text = |a: OuterMap, b| a.after(&0, &b).unwrap().to_string();
-    /// assert_eq!(text(swizzle(3, 4, 3), swizzle(3, 4, 3)), "S<0,0,0>"); // twice the same is nothing
+    /// assert_eq!(text(swizzle(3, 4, 3), swizzle(3, 4, 3)), "S<0,0,0>"); // the identity
     /// assert_eq!(text(swizzle(1, 0, 3), swizzle(1, 1, 3)), "S<2,0,3>");
     /// assert_eq!(text(swizzle(1, 0, 1), swizzle(1, 0, 2)), "F2<3>[1,3,5]");
     /// ```
@@ -140,7 +140,7 @@ impl<N: Extent> OuterMap<N> {
         OuterMap::chain(self.clone(), offset.clone(), first.clone())
     }
 
-    /// How many maps are applied one after another.
+    /// The number of maps that are applied one after another.
     pub(crate) fn maps(&self) -> usize {
         match self {
             OuterMap::Chain(chain) => chain.outer.maps() + chain.inner.maps(),
@@ -152,12 +152,12 @@ impl<N: Extent> OuterMap<N> {
         OuterMap::Chain(Box::new(MapChain { outer, offset, inner }))
     }
 
-    /// The map that keeps every offset: the swizzle that flips nothing.
+    /// The identity, written as the swizzle that flips no bit.
     pub(crate) fn identity() -> OuterMap<N> {
         OuterMap::of_matrix(BitMatrix::from_valid(0, Default::default()))
     }
 
-    /// Whether every offset is kept.
+    /// Whether it is the identity.
     pub fn is_identity(&self) -> bool {
         match self {
             OuterMap::Layout(layout) => layout.coalesce_z().is_ok_and(|layout| match layout.leaves() {
@@ -170,8 +170,8 @@ impl<N: Extent> OuterMap<N> {
         }
     }
 
-    /// The matrix of a map that is linear over bits; of at least `bits` inputs if it has as many
-    /// outputs as inputs, for such a map keeps the bits above. None for the other kinds.
+    /// The matrix of a swizzle or a bit matrix; None for the other kinds. A square one is extended
+    /// to at least `bits` inputs, because it keeps the bits above.
     ///
     /// ```
     /// use tilewright_layout::{OuterMap, Swizzle};
@@ -190,7 +190,7 @@ impl<N: Extent> OuterMap<N> {
         }
     }
 
-    /// The number of bits that a linear map over bits moves about.
+    /// The number of bits that a linear map over bits may change.
     fn bits(&self) -> usize {
         match self {
             OuterMap::Swizzle(swizzle) => swizzle.reach(),
@@ -199,19 +199,19 @@ impl<N: Extent> OuterMap<N> {
         }
     }
 
-    /// One linear map that is this one after `first`.
+    /// The single linear map that equals this one after `first`; None if there is none.
     fn joined(&self, first: &OuterMap<N>) -> Option<OuterMap<N>> {
         let bits = self.bits().max(first.bits());
         let (last, first) = (self.matrix(bits)?, first.matrix(bits)?);
         let square = |matrix: &BitMatrix| matrix.inputs() == matrix.outputs();
-        // Bits above the inputs have no value unless both maps keep them.
+        // Bits above the inputs have no value unless both maps are square.
         if !square(&last) || !square(&first) {
             return None;
         }
         Some(OuterMap::of_matrix(last.compose(&first).ok()?))
     }
 
-    /// The matrix, or the swizzle that does the same.
+    /// The equal swizzle if there is one, else the matrix.
     pub(crate) fn of_matrix(matrix: BitMatrix) -> OuterMap<N> {
         match matrix.swizzle() {
             Some(swizzle) => OuterMap::Swizzle(swizzle),
@@ -220,8 +220,8 @@ impl<N: Extent> OuterMap<N> {
     }
 }
 
-/// The image under a swizzle of an offset that is not known, by arithmetic on its bits: where `c`
-/// flips `a`, both 0 or 1, `a` becomes `a + c - 2ac`.
+/// The image of an offset that is not known under a swizzle, by arithmetic on its bits: `a ^ c = a
+/// + c - 2ac` for bits `a` and `c`.
 ///
 /// Errors: the offset may be negative; a number is not representable.
 #[cold]
@@ -260,11 +260,12 @@ impl BitMatrix {
         Err(LayoutError::Argument { op: "bit_matrix", what, value: x, wanted })
     }
 
-    /// The swizzle that does the same; none when there is none.
+    /// The equal swizzle; None if there is none.
     ///
-    /// There is one exactly when the matrix is square and what it adds to the identity is `b`
-    /// columns in a row, each of one bit, all the same way off, at least `b`: those are the bits
-    /// that a swizzle reads, each flipping its own; so there is no choice.
+    /// There is one exactly when the matrix is square, and its XOR with the identity has `b`
+    /// consecutive nonzero columns, each with a single bit at the same distance from the diagonal,
+    /// which is at least `b`. These columns are the bits that the swizzle reads, so the swizzle is
+    /// unique.
     ///
     /// ```
     /// use tilewright_layout::{BitMatrix, Swizzle};
@@ -277,7 +278,7 @@ impl BitMatrix {
         if self.inputs() != self.outputs() {
             return None;
         }
-        // The bit read, and how far above the bit that it flips it is.
+        // A bit that is read, and its distance above the bit that it flips.
         let mut found: Option<(i64, i64)> = None;
         let mut bits = 0;
         for (position, column) in (0_i64..).zip(self.columns()) {

@@ -1,19 +1,19 @@
 //! Integer functions of bits as sums of parities.
 //!
-//! Law: every integer function `F` of `n` bits is, in one way only,
-//! `F(x) = c + sum over masks m != 0 of w_m * p_m(x)`, where `p_m(x)` is the parity of `x & m`: for
-//! `1 - 2 * p_m` are the characters of the group of bit vectors, which are linearly independent. A
-//! composed layout of power-of-two extents is a short such sum, as long as what a swizzle or an
-//! outer layout reads is affine over bits:
+//! Law: every integer function `F` of `n` bits has a unique representation `F(x) = c + sum over
+//! masks m != 0 of w_m * p_m(x)`, where `p_m(x)` is the parity of `x & m`. It is unique because the
+//! functions `1 - 2 * p_m` are the characters of the group of bit vectors, which are linearly
+//! independent. A composed layout of power-of-two extents is a short sum of this form if the
+//! argument of each swizzle or outer layout is affine over bits:
 //!
 //! * the inner layout is the sum with one mask of one bit for each bit of the index, whatever its
-//!   strides are; an offset adds to `c`;
-//! * a function is *affine over bits* when bit `k` of its value (two's complement, 64 bits) is
-//!   `t_k ^ p_(m_k)(x)`. It is then the sum of `2^k * (t_k ^ p_(m_k))`, and whether it is affine is
-//!   decided by comparing the sum of the candidate, which the values at 0 and at the powers of two
-//!   give, with its own;
-//! * an outer layout whose modes end at powers of two adds up its steps `a_k` over the bits of what
-//!   it reads: `sum of a_k * (t_k ^ p_(m_k))`.
+//!   strides are; an offset is added to `c`;
+//! * a function is *affine over bits* when bit `k` of its value (two's complement, 64 bits) is `t_k
+//!   ^ p_(m_k)(x)`. It is then the sum of `2^k * (t_k ^ p_(m_k))`. Whether a function is affine is
+//!   decided as follows: its values at 0 and at the powers of two determine the only candidate,
+//!   whose sum is compared with that of the function;
+//! * the value of an outer layout whose modes end at powers of two is the sum of its steps `a_k`
+//!   over the bits of its argument: `sum of a_k * (t_k ^ p_(m_k))`.
 //!
 //! So functions are equal exactly when their sums are, and a function is a layout plus an offset
 //! exactly when every mask has one bit.
@@ -31,7 +31,7 @@ use crate::value::layout::Leaf;
 pub(crate) struct Parities {
     pub(crate) bits: usize,
     pub(crate) constant: Wide,
-    /// Masks, not 0, in increasing order, and their weights, not 0.
+    /// The nonzero masks in increasing order, with their nonzero weights.
     terms: SmallVec<[(u64, Wide); 16]>,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct Affine {
     pub(crate) columns: Columns,
 }
 
-/// `2^bit` as a part of a number in two's complement.
+/// The value of bit `bit` of a 64-bit number in two's complement.
 fn place(bit: usize) -> Wide {
     if bit == 63 { Wide::from(i64::MIN) } else { 1 << bit }
 }
@@ -53,7 +53,7 @@ impl Parities {
         Parities { bits, constant, terms: SmallVec::new() }
     }
 
-    /// `offset + L(x)` for a layout; none unless its extents are powers of two.
+    /// `offset + L(x)` for a layout; None unless its extents are powers of two.
     pub(crate) fn of_layout(leaves: &[Leaf], offset: i64) -> Option<Parities> {
         let mut sum = Parities::new(0, Wide::from(offset));
         for leaf in leaves {
@@ -78,7 +78,7 @@ impl Parities {
         Some(())
     }
 
-    /// Sorts the terms and adds up those of one mask.
+    /// Sorts the terms and combines those with the same mask.
     fn normalise(&mut self) -> Option<()> {
         self.terms.sort_unstable_by_key(|(mask, _)| *mask);
         let mut merged: SmallVec<[(u64, Wide); 16]> = SmallVec::new();
@@ -93,7 +93,7 @@ impl Parities {
         Some(())
     }
 
-    /// The function, `by` further on.
+    /// The function plus a constant.
     pub(crate) fn plus(mut self, by: i64) -> Option<Parities> {
         self.constant = self.constant.checked_add(Wide::from(by))?;
         Some(self)
@@ -105,13 +105,13 @@ impl Parities {
         let bits = self.bits.checked_add(high.bits).filter(|bits| *bits < 64)?;
         let mut sum = Parities::new(bits, self.constant.checked_add(high.constant)?);
         sum.terms.extend(self.terms.iter().copied());
-        // The terms stay sorted, as the masks moved up are above all others.
+        // The terms stay sorted, because the shifted masks are greater than all others.
         sum.terms.extend(high.terms.iter().map(|(mask, weight)| (mask << self.bits, *weight)));
         Some(sum)
     }
 
-    /// The sum of two functions of the same bits; none if they have different ones, or a number
-    /// does not fit.
+    /// The sum of two functions of the same bits; None if the numbers of bits differ, or a number
+    /// is not representable.
     pub(crate) fn added(&self, other: &Parities) -> Option<Parities> {
         let constant = self.constant.checked_add(other.constant).filter(|_| self.bits == other.bits)?;
         let mut sum = Parities::new(self.bits, constant);
@@ -131,7 +131,7 @@ impl Parities {
         Some(self)
     }
 
-    /// The value at `x`; none beyond 64 bits.
+    /// The value at `x`; None if it exceeds 64 bits.
     pub(crate) fn eval(&self, x: u64) -> Option<i64> {
         let mut value = self.constant;
         for (mask, weight) in &self.terms {
@@ -142,8 +142,8 @@ impl Parities {
         i64::try_from(value).ok()
     }
 
-    /// The function of `f` as bits, where it is affine; otherwise, or where a value does not fit,
-    /// none.
+    /// The equal affine function over bits; None if the function is not affine, or a value is not
+    /// representable.
     pub(crate) fn affine(&self) -> Option<Affine> {
         let candidate = self.candidate()?;
         (candidate.parities()? == *self).then_some(candidate)
@@ -156,7 +156,7 @@ impl Parities {
         Some(Affine { constant, columns: columns.collect::<Option<Columns>>()? })
     }
 
-    /// The step of each bit, where the function adds up over bits.
+    /// The step of each bit, if the function is additive over bits; None otherwise.
     pub(crate) fn steps(&self) -> Option<SmallVec<[i64; 16]>> {
         if self.terms.iter().any(|(mask, _)| !mask.is_power_of_two()) {
             return None;
@@ -168,19 +168,19 @@ impl Parities {
         Some(steps)
     }
 
-    /// Why [`Parities::affine`] is none.
+    /// The error if [`Parities::affine`] is None.
     #[cold]
     pub(crate) fn not_affine(&self, op: &'static str) -> LayoutError {
         let alone = self.candidate().and_then(|candidate| candidate.parities());
         self.refusal(op, alone, |op, index, value, alone| LayoutError::NotLinear { op, index, value, alone })
     }
 
-    /// Why [`Parities::steps`] is none.
+    /// The error if [`Parities::steps`] is None.
     #[cold]
     pub(crate) fn not_additive(&self, op: &'static str) -> LayoutError {
         let mut alone = Parities::new(self.bits, self.constant);
         for bit in 0..self.bits {
-            // The contribution of the bit alone: the terms that contain it.
+            // The contribution of the bit alone is the sum over the terms that contain it.
             let mut seen = self.terms.iter().filter(|(mask, _)| mask >> bit & 1 == 1);
             let Some(step) = seen.try_fold(0_i128, |sum, (_, weight)| sum.checked_add(*weight)) else {
                 return LayoutError::overflow(op);
@@ -191,8 +191,8 @@ impl Parities {
         self.refusal(op, alone, |op, index, value, alone| LayoutError::NotAdditive { op, index, value, alone })
     }
 
-    /// The refusal at an index where this function differs from `alone`; it has as few bits as will
-    /// do.
+    /// The refusal at an index where this function differs from `alone`; the index has as few set
+    /// bits as possible.
     fn refusal(
         &self,
         op: &'static str,
@@ -207,8 +207,8 @@ impl Parities {
         shown().unwrap_or(LayoutError::Overflow { op })
     }
 
-    /// A number at which two functions of as many bits differ, such that they agree wherever some
-    /// of its bits are left out.
+    /// A number at which two functions of the same bits differ, such that they agree at every
+    /// number with a proper subset of its bits.
     fn difference(&self, other: &Parities) -> Option<u64> {
         let mut rest = Parities::new(self.bits, self.constant.checked_sub(other.constant)?);
         rest.terms.extend(self.terms.iter().copied());
@@ -250,13 +250,14 @@ impl Affine {
         columns.fold(self.constant, |value, (_, column)| value ^ column)
     }
 
-    /// The inputs that bit `row` of the value is the parity of, and whether it is flipped.
+    /// The mask of the inputs whose parity is bit `row` of the value, and whether the bit is
+    /// flipped.
     pub(crate) fn row(&self, row: usize) -> (u64, bool) {
         let mask = self.columns.iter().rev().fold(0, |mask, column| mask << 1 | (column >> row & 1));
         (mask, self.constant >> row & 1 == 1)
     }
 
-    /// As an integer function.
+    /// The same function as a sum of parities.
     pub(crate) fn parities(&self) -> Option<Parities> {
         let mut sum = Parities::new(self.columns.len(), 0);
         for bit in 0..64 {
@@ -267,30 +268,30 @@ impl Affine {
         Some(sum)
     }
 
-    /// The function followed by a map that is linear over bits.
+    /// The function followed by a linear map over bits.
     pub(crate) fn then(&self, map: impl Fn(u64) -> u64) -> Affine {
         Affine { constant: map(self.constant), columns: self.columns.iter().map(|column| map(*column)).collect() }
     }
 
-    /// Followed by a swizzle.
+    /// The function followed by a swizzle.
     pub(crate) fn swizzled(&self, swizzle: Swizzle) -> Affine {
         self.then(|value| swizzle.apply(value as i64) as u64)
     }
 
-    /// All bits that may be set in a value.
+    /// The mask of the bits that may be set in a value.
     pub(crate) fn support(&self) -> u64 {
         self.columns.iter().fold(self.constant, |all, column| all | column)
     }
 
-    /// Followed by a layout, read on all integers; none if a value may be negative, or where a
-    /// mode of the layout ends within the values at what is not a power of two, or a number does
-    /// not fit.
+    /// The function followed by a layout; None if a value may be negative, if a mode of the layout
+    /// ends within the values at a number that is not a power of two, or if a number is not
+    /// representable.
     pub(crate) fn through_layout(&self, leaves: &[Leaf]) -> Option<Parities> {
         let support = self.support();
         let highest = i64::try_from(support).ok()?;
         let mut sum = Parities::new(self.columns.len(), 0);
         let Some((last, front)) = leaves.split_last() else { return (support == 0).then_some(sum) };
-        // The first bit of the mode at hand.
+        // The first bit of the current mode.
         let mut begin = 0_u32;
         let mut steps = |from: u32, to: u32, stride: i64| {
             for bit in from..to.min(63) {

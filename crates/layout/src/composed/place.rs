@@ -1,8 +1,9 @@
-//! Values between the inner layout of a composed layout and its outer map: indices, or coordinates.
+//! The values that an inner layout passes to the outer map of a composed layout: indices, or
+//! coordinates.
 //!
-//! Law: an index is passed unchanged. A coordinate is evaluated by the next layout, mode by mode:
-//! the scale at the path of a mode is the index in that mode, 0 if there is none. So `(4,5):(1,4) o
-//! (0,0) o (2,3):(1@0,1@1)` is `(4,5):(1,4)` seen through a window of 2 by 3.
+//! Law: an index is passed unchanged. The outer layout evaluates a coordinate mode by mode: the
+//! scale at the path of a mode is the index in that mode, 0 if there is none. So `(4,5):(1,4) o
+//! (0,0) o (2,3):(1@0,1@1)` is a window of 2 by 3 of `(4,5):(1,4)`.
 
 use alloc::boxed::Box;
 
@@ -14,28 +15,29 @@ use crate::value::number::{Extent, Stride};
 use crate::value::profile::{Profile, ProfileRef};
 use crate::value::tree::{Gatherer, Tree};
 
-/// The argument of an outer map of a [`Composed`]: the values of its inner layout. Integers,
-/// constant or not, and coordinates.
+/// The type of the values that the inner layout of a [`Composed`] passes to the outer map:
+/// integers, known or not, or coordinates.
 pub trait InnerValue: Stride {
-    /// The offset as it is written: a number, or a nested coordinate of the outer layout.
+    /// The offset in the form in which it is printed: a number, or a nested coordinate of the outer
+    /// layout.
     ///
     /// Errors: a coordinate does not fit the outer layout.
     fn offset_tree(&self, outer: &OuterMap<Self::Extent>) -> Result<Tree<Self::Extent>, LayoutError>;
 
-    /// The offset that is written as `tree`; none if that is none of this kind.
+    /// The offset that is printed as `tree`; None if that is not of this type.
     fn of_offset_tree(tree: &Tree<Self::Extent>) -> Option<Self>;
 
-    /// The value of an outer map here.
+    /// The value of an outer map at this argument.
     ///
     /// Errors: as [`OuterMap::eval`].
     fn seen_through(&self, outer: &OuterMap<Self::Extent>) -> Result<Self::Extent, LayoutError>;
 
-    /// Refuses an inner layout that leaves the range of numbers, or the numbers at which the outer
-    /// map has values.
+    /// Refuses an inner layout with values that are not representable, or at which the outer map
+    /// has no value.
     fn check(outer: &OuterMap<Self::Extent>, offset: &Self, inner: &Layout<Self>) -> Result<(), LayoutError>;
 
-    /// The map `x -> outer(offset + inner(x))` of an index over another domain `b`; none if
-    /// places are not indices.
+    /// The map `x -> outer(offset + inner(x))` of an index, after another layout `b`; None for
+    /// coordinates.
     fn over(composed: &Composed<Self>, b: &Layout<Self::Extent>) -> Option<Result<Composed<Self>, LayoutError>>;
 }
 
@@ -56,7 +58,7 @@ impl<N: Extent> InnerValue for N {
     fn check(outer: &OuterMap<N>, offset: &N, inner: &Layout<N>) -> Result<(), LayoutError> {
         let known = |number: &N| number.known().is_some();
         let Ok((least, greatest)) = inner.range() else {
-            // Where the strides are known, so is that their sum does not fit.
+            // If the strides are known, the overflow of their sum is certain.
             let open = inner.leaves().iter().any(|leaf| !known(&leaf.extent) || !known(&leaf.stride));
             return if open { Ok(()) } else { Err(N::overflow("composed layout")) };
         };
@@ -121,8 +123,8 @@ impl<N: Extent> InnerValue for Coordinate<N> {
     }
 }
 
-/// Writes a coordinate as it nests in a profile, down to the modes that its paths end at, and
-/// counts the terms met.
+/// Writes a coordinate in the nesting of a profile, down to the modes at which its paths end, and
+/// counts the terms used.
 fn place<N: Extent>(
     value: &Coordinate<N>,
     profile: ProfileRef<'_>,
@@ -145,7 +147,7 @@ fn place<N: Extent>(
 }
 
 impl<N: Extent> OuterMap<N> {
-    /// The map that is applied first.
+    /// The map of a chain that is applied first.
     pub(super) fn first(&self) -> &OuterMap<N> {
         match self {
             OuterMap::Chain(chain) => &chain.inner,

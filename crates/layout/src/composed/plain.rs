@@ -1,16 +1,16 @@
-//! Composed layouts as plain functions: as layouts with an offset, and as maps over bits.
+//! Conversion of composed layouts to layouts with an offset, and to bit matrices.
 //!
-//! Laws: `to_layout` gives `L` and `o` with `R(c) = o + L(c)` at every coordinate; the bit matrix
-//! of `R` is `R` at every index. Where the extents are powers of two and the map reads what is
-//! affine over bits, both are decided by the sums of parities ([`super::parity`]): exactly, and at
-//! a cost that grows with the number of bits.
+//! Laws: `to_layout` returns `L` and `o` with `R(c) = o + L(c)` at every coordinate; the bit matrix
+//! of `R` equals `R` at every index. If the extents are powers of two and the argument of each
+//! outer map is affine over bits, sums of parities ([`super::parity`]) decide both exactly, at a
+//! cost that grows with the number of bits.
 //!
-//! *When `S o off o L` represents a function affine over bits.* A swizzle is its own inverse, so
-//! this asks for `off + L(x) = S(f(x))`: every bit of `S(f(x))` must depend on one bit of `x` at
-//! the most, by the law of sums. `S` changes row `k` of `f` to row `k` ^ row `k+s` where it flips
-//! bit `k`, and leaves the others. So it must flip every row of two or more bits, hence, for a
-//! given `s`, all from the lowest of those to the highest; flipping more can only fail more often.
-//! That leaves one candidate for each `s`.
+//! *When `S o off o L` represents a function `f` affine over bits.* A swizzle is its own inverse,
+//! so the condition is `off + L(x) = S(f(x))`: every bit of `S(f(x))` must depend on at most one
+//! bit of `x`, by the law of sums. `S` replaces row `k` of `f` by row `k` ^ row `k+s` if it flips
+//! bit `k`, and keeps the other rows. So it must flip every row of two or more bits and, for a
+//! given `s`, all rows from the lowest of these to the highest. Flipping more rows can only fail
+//! more often, so there is one candidate for each `s`.
 
 use smallvec::SmallVec;
 
@@ -27,8 +27,8 @@ use crate::value::profile::{Profile, ProfileBuilder};
 use crate::value::tree::{Leaves, Tree};
 
 impl OuterMap {
-    /// The map after a function of bits; none if it reads what is not affine, or ends a mode
-    /// within it at what is not a power of two.
+    /// The map after a function of bits; None if its argument is not affine over bits, or if a mode
+    /// of a layout ends within the argument at a number that is not a power of two.
     pub(super) fn after_bits(&self, sum: Parities) -> Option<Parities> {
         match self {
             OuterMap::Layout(layout) => {
@@ -51,7 +51,7 @@ impl OuterMap {
 }
 
 impl<N: Extent> From<Layout<N>> for Composed<N> {
-    /// The layout as it is, seen through a swizzle that flips nothing.
+    /// The layout with the identity as its outer map.
     fn from(layout: Layout<N>) -> Composed<N> {
         Composed { outer: OuterMap::identity(), offset: N::zero(), inner: layout }
     }
@@ -64,8 +64,7 @@ impl<N: Extent> From<&Layout<N>> for Composed<N> {
 }
 
 impl<N: Extent> Composed<N> {
-    /// The inner layout, where the map is that and no more: one that keeps every offset, a swizzle
-    /// that flips nothing for example, changes nothing.
+    /// The inner layout, if the outer map is the identity and the offset is 0; None otherwise.
     ///
     /// ```
     /// use tilewright_layout::Composed;
@@ -80,13 +79,14 @@ impl<N: Extent> Composed<N> {
 }
 
 impl Composed {
-    /// The function of the bits of the index; none if the extents are not powers of two, or as
-    /// [`OuterMap::after_bits`].
+    /// The function of the bits of the index; None if the extents are not powers of two, or
+    /// [`OuterMap::after_bits`] is None.
     pub(crate) fn parities(&self) -> Option<Parities> {
         self.outer.after_bits(Parities::of_layout(self.inner.leaves(), self.offset)?)
     }
 
-    /// The function as one affine over bits, where it is one and the parities say so.
+    /// The map as an affine function over bits; None if sums of parities do not show that it is
+    /// one.
     pub(crate) fn affine(&self) -> Option<Affine> {
         self.parities()?.affine()
     }
@@ -94,12 +94,13 @@ impl Composed {
     /// The layout `L` and the offset `o` with `R(c) = o + L(c)` for every coordinate, the shape of
     /// `L` refining that of the domain.
     ///
-    /// A swizzle decays in this way where no bit that it flips depends on more than one bit of the
-    /// index: in most slices of a swizzled tile. The strides may be negative.
+    /// A swizzled layout has this form if no flipped bit depends on more than one bit of the index,
+    /// which is so for most slices of a swizzled tile. The strides may be negative.
     ///
-    /// Errors: there is none ([`LayoutError::NotAdditive`], with an index that shows it); where the
-    /// extents are not powers of two, or the outer map reads what is not linear over bits, a domain
-    /// of more than [`MAX_INDICES`] coordinates is not walked ([`LayoutError::Undecided`]).
+    /// Errors: there is none ([`LayoutError::NotAdditive`], with an index at which additivity
+    /// fails); the extents are not powers of two, or the argument of the outer map is not linear
+    /// over bits, and the domain has more than [`MAX_INDICES`] coordinates
+    /// ([`LayoutError::Undecided`]).
     ///
     /// ```
     /// use tilewright_layout::Composed;
@@ -140,21 +141,21 @@ impl Composed {
         Ok((layout, offset))
     }
 
-    /// [`Composed::slice`] as a layout and the offset at which it begins, the value at `coord` with
-    /// 0 in its open places (CuTe `slice_and_offset`).
+    /// [`Composed::slice`] as a layout and an offset, which is the value at `coord` with 0 for its
+    /// open modes (CuTe `slice_and_offset`).
     ///
     /// Errors: the coordinate does not fit; as [`Composed::to_layout`].
     pub fn slice_and_offset(&self, coord: &crate::Coord) -> Result<(Layout, i64), LayoutError> {
         self.slice(coord)?.to_layout()
     }
 
-    /// The map as a matrix over bits: bit `i` of the index goes to column `i`. A negative value has
-    /// 64 bits, in two's complement.
+    /// The map as a matrix over bits: column `i` is the image of bit `i` of the index. A negative
+    /// value has 64 bits, in two's complement.
     ///
     /// Errors: an extent is not a power of two ([`LayoutError::NotDivisible`]); the map is not
-    /// linear over bits, or is not 0 at 0 ([`LayoutError::NotLinear`]). Where an outer layout ends
-    /// a mode at what is not a power of two, a domain of more than [`MAX_INDICES`] is not walked
-    /// ([`LayoutError::Undecided`]).
+    /// linear over bits, or is not 0 at 0 ([`LayoutError::NotLinear`]). A mode of an outer layout
+    /// ends at a number that is not a power of two, and the domain has more than [`MAX_INDICES`]
+    /// coordinates ([`LayoutError::Undecided`]).
     ///
     /// ```
     /// use tilewright_layout::Composed;
@@ -171,7 +172,7 @@ impl Composed {
         BitMatrix::of_columns(affine.columns)
     }
 
-    /// The function as one affine over bits, or why it is none.
+    /// The map as an affine function over bits, or the reason why it is not one.
     fn to_affine(&self, op: &'static str) -> Result<Affine, LayoutError> {
         refuse_odd(op, self.inner.profile(), self.inner.leaves().iter().map(|leaf| leaf.extent))?;
         if let Some(sum) = self.parities() {
@@ -194,8 +195,8 @@ impl Composed {
         Ok(affine)
     }
 
-    /// The map over a shape with the function `affine`: a layout with an offset, else
-    /// `S o offset o L`, where one of them does, else a bit matrix.
+    /// The map over a shape with the function `affine`: a layout with an offset if possible, else
+    /// `S o offset o L` if possible, else a bit matrix.
     pub(crate) fn of_affine(shape: &Tree<i64>, affine: &Affine) -> Result<Composed, LayoutError> {
         match unswizzled(shape, affine)? {
             Some(found) => Ok(found),
@@ -203,7 +204,7 @@ impl Composed {
         }
     }
 
-    /// As [`Composed::of_affine`], over that shape and no refinement of it.
+    /// As [`Composed::of_affine`], but over exactly this shape, not a refinement.
     pub(crate) fn of_affine_over(shape: &Tree<i64>, affine: &Affine) -> Result<Composed, LayoutError> {
         match unswizzled(shape, affine)?.filter(|found| found.profile() == shape.profile()) {
             Some(found) => Ok(found),
@@ -213,7 +214,7 @@ impl Composed {
 
     /// The map over a shape with the function `affine`, as a bit matrix.
     fn of_matrix_over(shape: &Tree<i64>, affine: &Affine) -> Result<Composed, LayoutError> {
-        // The constant is the image of one bit more, which the offset sets.
+        // The constant is the column of one more input bit, which the offset sets.
         let bits = affine.columns.len();
         let constant = (affine.constant != 0).then_some(affine.constant);
         let matrix = BitMatrix::of_columns(affine.columns.iter().copied().chain(constant))?;
@@ -234,8 +235,8 @@ fn refuse_odd(op: &'static str, profile: &Profile, extents: impl Iterator<Item =
     Ok(())
 }
 
-/// The modes of a function on `0..extent` that is a layout and `base`, which is its value at 0,
-/// from its values at indices `step` apart.
+/// The modes of a function on `0..extent` that is a layout plus its value `base` at 0, from its
+/// values at indices `step` apart.
 pub(super) fn modes_of(
     op: &'static str,
     extent: i64,
@@ -263,8 +264,8 @@ pub(super) fn modes_of(
     coalesced(&modes).fits(op)
 }
 
-/// A layout over `shape`, whose extents are powers of two, with these steps for the bits of the
-/// index.
+/// The layout over a refinement of `shape`, whose extents are powers of two, with these steps for
+/// the bits of the index.
 pub(super) fn refined(shape: &Tree<i64>, steps: &[i64]) -> Result<Layout, LayoutError> {
     let mut steps = steps.iter();
     let mut parts = SmallVec::<[Leaves<Leaf>; 8]>::new();
@@ -276,7 +277,7 @@ pub(super) fn refined(shape: &Tree<i64>, steps: &[i64]) -> Result<Layout, Layout
     substituted(shape.profile(), &parts)
 }
 
-/// The layout with each leaf of a profile replaced by modes: several as a flat tuple, none as
+/// The layout in which modes replace each leaf of a profile: several modes as a flat tuple, none as
 /// `1:0`.
 fn substituted(profile: &Profile, parts: &[Leaves<Leaf>]) -> Result<Layout, LayoutError> {
     let mut builder = ProfileBuilder::new();
@@ -295,7 +296,7 @@ fn substituted(profile: &Profile, parts: &[Leaves<Leaf>]) -> Result<Layout, Layo
     Layout::from_tree(Tree::from_parts(builder.finish()?, leaves))
 }
 
-/// `S o offset o L` with the function `affine`, `S` flipping nothing where it can; none if there
+/// `S o offset o L` with the function `affine`, with the identity as `S` if possible; None if there
 /// is none. The criterion is at the head of this file.
 fn unswizzled(shape: &Tree<i64>, affine: &Affine) -> Result<Option<Composed>, LayoutError> {
     let rows: SmallVec<[u64; 64]> = (0..64).map(|row| affine.row(row).0).collect();
@@ -305,7 +306,7 @@ fn unswizzled(shape: &Tree<i64>, affine: &Affine) -> Result<Option<Composed>, La
     let (Some(low), Some(high)) = (low, high) else { return with_swizzle(shape, affine, Swizzle::new(0, 0, 0)?) };
     let bits = high - low + 1;
     let row = |row: usize| rows.get(row).copied().unwrap_or(0);
-    // Nearest bits first, and those read from above.
+    // Small distances first, and for each distance first the swizzles that read from above.
     for distance in bits..64 {
         let above = high + distance < 63 && (low..=high).all(|k| (row(k) ^ row(k + distance)).count_ones() < 2);
         let below = low >= distance && (low..=high).all(|k| (row(k) ^ row(k - distance)).count_ones() < 2);
@@ -324,7 +325,8 @@ fn unswizzled(shape: &Tree<i64>, affine: &Affine) -> Result<Option<Composed>, La
     Ok(None)
 }
 
-/// The function as `swizzle o offset o L`; none if that is none, or a number does not fit.
+/// The function as `swizzle o offset o L`; None if it is not of this form, or a number is not
+/// representable.
 fn with_swizzle(shape: &Tree<i64>, affine: &Affine, swizzle: Swizzle) -> Result<Option<Composed>, LayoutError> {
     let sum = affine.swizzled(swizzle).parities();
     let Some((steps, offset)) = sum.and_then(|sum| Some((sum.steps()?, sum.eval(0)?))) else { return Ok(None) };
@@ -332,11 +334,11 @@ fn with_swizzle(shape: &Tree<i64>, affine: &Affine, swizzle: Swizzle) -> Result<
 }
 
 impl BitMatrix {
-    /// The function of a layout whose extents are powers of two: bit `i` of the index goes to
-    /// column `i`. A negative value has 64 bits.
+    /// The function of a layout whose extents are powers of two: column `i` is the image of bit `i`
+    /// of the index. A negative value has 64 bits.
     ///
     /// Errors: an extent is not a power of two ([`LayoutError::NotDivisible`]); the layout is not
-    /// linear over bits: two bits of the index lead to offsets with a bit in common
+    /// linear over bits: the offsets of two bits of the index have a common bit
     /// ([`LayoutError::NotLinear`]).
     ///
     /// ```
@@ -351,11 +353,11 @@ impl BitMatrix {
         Composed::from(layout).bit_matrix()
     }
 
-    /// The layout with integer strides that has this function, over a shape of power-of-two extents
-    /// which it refines.
+    /// The layout with integer strides that is the same function. Its shape refines the given
+    /// shape, whose extents are powers of two.
     ///
-    /// It exists exactly when no two columns have a bit in common: a layout adds up over the bits
-    /// of its index, and a sum of two is their XOR exactly when they share no bit.
+    /// It exists exactly when no two columns have a common bit: a layout is additive over the bits
+    /// of its index, and the sum of two numbers is their XOR exactly when they have no common bit.
     ///
     /// Errors: there is none ([`LayoutError::NotAdditive`]); an extent is not a power of two; the
     /// size is not `2^inputs`.
@@ -374,8 +376,8 @@ impl BitMatrix {
         refined(shape, &steps)
     }
 
-    /// A composed layout that has this function over a shape of power-of-two extents: a layout
-    /// where one does, else `S<b,m,s> o offset o L` where one does, else this matrix over the
+    /// The composed layout that is the same function over a shape of power-of-two extents: a layout
+    /// if there is one, else `S<b,m,s> o offset o L` if there is one, else this matrix after the
     /// compact layout of the shape.
     ///
     /// Errors: an extent is not a power of two; the size is not `2^inputs`.
@@ -404,8 +406,8 @@ impl BitMatrix {
 }
 
 impl Swizzle {
-    /// The swizzle of a whole block: `S o 0 o 2^(bits + base + |shift|):1`, the least extent that
-    /// it permutes (CuTe `make_layout` of a swizzle, with the right extent).
+    /// The swizzle as a composed layout of one block: `S o 0 o 2^(bits + base + |shift|):1`, the
+    /// least extent that it permutes (CuTe `make_layout` of a swizzle, with the right extent).
     ///
     /// Errors: the extent is not representable.
     ///

@@ -1,12 +1,12 @@
-//! Questions about all values of a composed layout.
+//! Predicates of composed layouts: properties of all values.
 //!
-//! Laws: those of the questions about layouts, with the values of the map. *Affine over bits*, the
-//! values are `t ^ V` for a space `V`, so that there are `2^rank` of them and the least and the
-//! largest have, in echelon form, no leading bit of `V` and every one; with the sign bit flipped,
-//! the order of numbers is that of bits. From index `h 2^(k+1) + 2^k - 1` to the next, the value
-//! changes by the XOR of columns `0..=k`: it increases exactly when the leading bit of that is off
-//! before, at every `h`, hence when no later column has that bit. *Otherwise* the values are
-//! walked.
+//! Laws: those of the predicates of layouts, with the values of the map. *If the map is affine over
+//! bits*, its values are `t ^ V` for a space `V`, so there are `2^rank` of them. With `V` in
+//! echelon form, the least value has none of the leading bits of `V` and the greatest has all of
+//! them; flipping the sign bit makes the order of signed numbers that of bits. From index `h
+//! 2^(k+1) + 2^k - 1` to the next, the value changes by the XOR of columns `0..=k`. It increases
+//! for every `h` exactly when the leading bit of that XOR is 0 before the change, that is, when no
+//! later column has that bit. *Otherwise* the values are enumerated.
 
 use super::beside::values as interval_of;
 use super::{Affine, Composed};
@@ -15,10 +15,10 @@ use crate::limits::{MAX_BITS, MAX_INDICES};
 use crate::refusal::error::LayoutError;
 use crate::refusal::interrupt;
 
-/// The bit that orders negative numbers before the others.
+/// The sign bit; flipping it sorts negative numbers before the others.
 const SIGN: u64 = 1 << 63;
 
-/// The least and the largest value, and how many there are less one.
+/// The least value, the greatest value, and the number of values minus one.
 fn extremes(affine: &Affine) -> (i64, i64, u64) {
     let image = BitMatrix::from_valid(MAX_BITS, affine.columns.clone()).image();
     let start = affine.constant ^ SIGN;
@@ -29,7 +29,7 @@ fn extremes(affine: &Affine) -> (i64, i64, u64) {
 }
 
 impl Composed {
-    /// The least and the largest value, and whether all between are values.
+    /// The least and the greatest value, and whether all numbers in between are values.
     fn interval(&self) -> Result<(i64, i64, bool), LayoutError> {
         if let Some(affine) = self.affine() {
             let (least, most, last) = extremes(&affine);
@@ -42,8 +42,8 @@ impl Composed {
 
     /// Whether no value is negative.
     ///
-    /// Errors: as [`Composed::is_surjective`], where an interval that holds the values does not
-    /// say.
+    /// Errors: as [`Composed::is_surjective`], if an interval that contains the values does not
+    /// decide.
     pub(crate) fn is_never_negative(&self) -> Result<bool, LayoutError> {
         let (least, greatest) = self.inner().range()?;
         let ends = self.offset().checked_add(least).zip(self.offset().checked_add(greatest));
@@ -77,15 +77,14 @@ impl Composed {
         Ok(least == 0 && whole && most == self.size() - 1)
     }
 
-    /// The same as [`Composed::is_bijective`]: the memory that the map needs has no hole and no
-    /// sharing.
+    /// The same as [`Composed::is_bijective`]: no offset is missing and none is shared.
     ///
     /// Errors: as [`Composed::is_surjective`].
     pub fn is_compact(&self) -> Result<bool, LayoutError> {
         self.is_bijective()
     }
 
-    /// Whether the values form an interval: no hole between the least and the largest.
+    /// Whether the values form an interval: no hole between the least and the greatest.
     ///
     /// Errors: as [`Composed::is_surjective`].
     ///

@@ -1,27 +1,28 @@
-//! Recasting composed layouts: the same memory, read in wider or narrower elements.
+//! Recasting composed layouts: the same memory as wider or narrower elements.
 //!
 //! Law: as for layouts. Widening by `n`, element `c` of the result is the box of `n` elements
 //! `R(f*c + j)`, and its parts are in the same order in every wide element:
 //! `R(f*c + j) = n*W(c) + P(j)`, where `P` is one layout onto `[0, n)`. Narrowing by `r`, element
 //! `r*c + j` of one mode is part `j` of element `c`.
 //!
-//! *Widening*: where `B` widens, its boxes are aligned runs of `n` offsets; where `n` divides the
-//! offset they stay so; and `A` must send every aligned run of `n` to an aligned run of `n`, in
-//! order ([`OuterMap::run`]). Then `A / n`, the offset over `n` and `B / n` are the three parts. A
-//! swizzle that flips bits within a run does so where the bits that decide those flips are 0 in
-//! every offset.
+//! *Widening by parts*: if `B` can be widened, its boxes are aligned runs of `n` offsets. If `n`
+//! divides the offset, they stay aligned. `A` must map every aligned run of `n` to an aligned run
+//! of `n`, in order ([`OuterMap::run`]). Then `A / n`, the offset divided by `n`, and `B / n` are
+//! the parts of the result. A swizzle that flips bits within a run is allowed if the bits that
+//! control those flips are 0 in every offset.
 //!
-//! *What is affine over bits* is decided by its columns, whatever its parts are. An order that is
-//! the same everywhere and grows along each mode sends the bits of `j` to single bits below `n`,
-//! for every bit below `n` must come from one column alone. So the columns of the result are those
-//! with no bit below `n`, shifted, and the others must be single bits, in increasing order within
-//! each mode, and before the rest of their mode.
+//! *A map that is affine over bits* is decided by its columns, whatever its parts are. If the order
+//! of the parts is the same in every wide element and increases along each mode, then `P` maps the
+//! bits of `j` to single bits below `n`, because every bit below `n` must come from exactly one
+//! column. So the columns of the result are those with no bit below `n`, shifted; the other columns
+//! must be single bits, in increasing order within each mode, and precede the rest of their mode.
 //!
 //! *Any other map* is tested at every index (`widened_by_index`).
 //!
-//! *Narrowing*: each part by itself; `A` keeps runs of `r` in order.
+//! *Narrowing* is done to each part separately; `A` keeps runs of `r` in order.
 //!
-//! [`Composed::upcast`] asks less: an aligned run may change its order ([`OuterMap::widened`]).
+//! [`Composed::upcast`] requires less: `A` may change the order within an aligned run
+//! ([`OuterMap::widened`]).
 
 use alloc::vec::Vec;
 
@@ -37,16 +38,16 @@ use crate::value::tree::{Leaves, Tree};
 
 const OP: &str = "recast_layout";
 
-/// The residues that are counted of offsets: a power of two, beyond every bit that a swizzle for
-/// elements of up to 128 bits and rows of up to 512 bytes reads.
+/// The number of residues of offsets that are counted: a power of two, greater than every bit that
+/// a swizzle for elements of up to 128 bits and rows of up to 512 bytes reads.
 const RESIDUES: usize = 1 << 12;
 
 impl Composed {
     /// The layout of the same bits in elements of `new_bits`, where this one has elements of
     /// `old_bits`, exactly (CuTe `recast_layout`).
     ///
-    /// Errors: as [`Layout::recast`] for the inner layout; the offset does not begin a wide element
-    /// ([`LayoutError::NotDivisible`]); the outer map does not keep the parts of an element
+    /// Errors: as [`Layout::recast`] for the inner layout; the offset is not at the start of a wide
+    /// element ([`LayoutError::NotDivisible`]); the outer map does not keep the parts of an element
     /// together and in order ([`LayoutError::Apart`]).
     ///
     /// ```
@@ -55,7 +56,7 @@ impl Composed {
     /// let tile: Composed = "S<3,3,3> o 64 o (8,64):(64,1)".parse().unwrap();
     /// assert_eq!(tile.recast(32, 16).unwrap().to_string(), "S<3,2,3> o 32 o (8,32):(32,1)");
     /// assert_eq!(tile.recast(8, 16).unwrap().to_string(), "S<3,4,3> o 128 o (8,128):(128,1)");
-    /// assert_eq!(tile.recast(2048, 16).unwrap_err().code(), "E0115"); // 128 halves are two rows
+    /// assert_eq!(tile.recast(2048, 16).unwrap_err().code(), "E0115"); // two rows
     /// ```
     pub fn recast(&self, new_bits: i64, old_bits: i64) -> Result<Composed, LayoutError> {
         let (wider, narrower) = ratio(OP, new_bits, old_bits)?;
@@ -74,8 +75,8 @@ impl Composed {
         }
     }
 
-    /// Offset and layout by themselves, between the outer map of narrower elements and that of
-    /// wider ones.
+    /// Recasts offset and layout separately; `outer` is the outer map for elements of the greatest
+    /// common width.
     fn recast_by_parts(&self, outer: &OuterMap, wider: i64, narrower: i64) -> Result<Composed, LayoutError> {
         let run = outer.run();
         if run % wider != 0 {
@@ -90,7 +91,8 @@ impl Composed {
         Composed::new(outer.widened(wider)?, offset / wider, inner)
     }
 
-    /// The outer map, a swizzle without those flips within a run of `n` that no offset asks for.
+    /// The outer map; a swizzle without those flips within a run of `n` that never happen for the
+    /// given offsets.
     fn settled(&self, n: i64) -> OuterMap {
         let OuterMap::Swizzle(swizzle) = self.outer else { return self.outer.clone() };
         let within = i64::from(n.unsigned_abs().ilog2());
@@ -109,7 +111,7 @@ impl Composed {
         }
     }
 
-    /// Bits that are 1 in some offset, and perhaps others.
+    /// A mask that includes every bit that is 1 in some offset.
     fn bits_of_offsets(&self) -> u64 {
         let offsets = [self.offset].into_iter().chain(self.inner.leaves().iter().map(|leaf| leaf.stride));
         let lowest = offsets.map(i64::trailing_zeros).min().unwrap_or(0);
@@ -120,7 +122,7 @@ impl Composed {
         {
             bits &= low_bits(64 - greatest.leading_zeros() as usize);
         }
-        // Of the low bits it is known, from the residues that the offsets leave.
+        // The low bits are determined exactly, from the residues of the offsets.
         let mut seen = [false; RESIDUES];
         let residue = |number: i64| number.rem_euclid(RESIDUES as i64) as usize;
         if let Some(first) = seen.get_mut(residue(self.offset)) {
@@ -145,8 +147,8 @@ impl Composed {
         bits & (found | !(RESIDUES as u64 - 1))
     }
 
-    /// Widening by `n`, a power of two, of a function affine over bits; none if it is not, and
-    /// where the columns do not let it.
+    /// Widening by `n`, a power of two, of a map that is affine over bits; None if it is not, or if
+    /// the columns do not satisfy the criterion.
     ///
     /// Errors: a number is not representable.
     fn widened_by_bits(&self, n: i64) -> Result<Option<Composed>, LayoutError> {
@@ -164,10 +166,10 @@ impl Composed {
             for column in columns.by_ref().take(leaf.extent.trailing_zeros() as usize) {
                 let part = column & below;
                 let moves = part == 0;
-                // A part of the box, before what moves whole elements.
+                // A part of the box; it precedes the columns that move whole wide elements.
                 let fits = column == part && part.is_power_of_two() && part > last && covered & part == 0;
                 if moves {
-                    // A divisor of the extent of the leaf.
+                    // The product divides the extent of the leaf.
                     rest.push(((column as i64) >> by) as u64);
                     extent *= 2;
                 } else if extent == 1 && fits {
@@ -186,10 +188,10 @@ impl Composed {
         Composed::of_affine_over(&shape, &affine).map(Some)
     }
 
-    /// The map in elements `n` times as wide: [`Composed::recast`]; where the outer map changes the
-    /// order within runs of `n`, the wide elements that the runs are; and where the elements lie
-    /// apart by multiples of `n`, the wide elements in which they begin. No part of a composed
-    /// layout can be rounded up. Errors: as [`Composed::recast`], but for the order.
+    /// The map for elements that are `n` times as wide: [`Composed::recast`]. Two further cases are
+    /// accepted: the outer map may change the order within runs of `n`, and elements may be apart
+    /// by multiples of `n`, in which case the result has the wide elements in which they begin.
+    /// Nothing is rounded up. Errors: as [`Composed::recast`], except for the order.
     ///
     /// ```
     /// use tilewright_layout::Composed;
@@ -216,13 +218,13 @@ impl Composed {
         Composed::new(self.outer.widened(n)?, self.offset / n, inner)
     }
 
-    /// Widening by `n` as the definition has it, tested at every index; none if it fails.
+    /// Widening by `n`, with the definition tested at every index; None if it fails.
     ///
-    /// Along a leaf, `f` is the first step that comes back to the part at 0, or the extent. What is
-    /// left is the map at multiples of each `f`, and after it the division by `n`, which is a
-    /// layout too: `(n,N):(0,1)`.
+    /// Along a leaf, `f` is the first step at which the part is the same as at 0, or the extent.
+    /// The result is the map at multiples of each `f`, followed by the division by `n`, which is
+    /// the layout `(n,N):(0,1)`.
     ///
-    /// Errors: there are more than [`MAX_INDICES`] to test; a number is not representable.
+    /// Errors: there are more than [`MAX_INDICES`] indices to test; a number is not representable.
     fn widened_by_index(&self, n: i64) -> Result<Option<Composed>, LayoutError> {
         let undecided = || LayoutError::Undecided { op: OP, limit: MAX_INDICES as usize };
         if self.eval(&0)? % n != 0 {
@@ -246,7 +248,7 @@ impl Composed {
                 return Ok(None);
             }
             product *= part;
-            // Indices of the map, all below its size.
+            // These are indices of the map, so they are below its size.
             inside.push(Leaf { extent: part, stride: step });
             let stride = if leaf.extent == part { 0 } else { step * part };
             rest.push(Leaf { extent: leaf.extent / part, stride });
@@ -278,7 +280,7 @@ impl Composed {
                 }
             }
         }
-        // One order onto [0, n), which grows along each leaf.
+        // The parts must be one order onto [0, n) that increases along each leaf.
         let mut seen = order.clone();
         seen.sort_unstable();
         let mut below = 1;
@@ -305,14 +307,16 @@ impl Composed {
         Ok(Some(Composed::new(divided.after(&0, &self.outer)?, self.offset, inner)?))
     }
 
-    /// [`Composed::recast`] to elements `n` times as narrow. Errors: as [`Composed::recast`].
+    /// [`Composed::recast`] to elements that are `n` times as narrow. Errors: as
+    /// [`Composed::recast`].
     pub fn downcast(&self, n: i64) -> Result<Composed, LayoutError> {
         self.recast(1, n)
     }
 
-    /// The largest `n` such that the map, its inner layout coalesced, recasts exactly to elements
-    /// `n` times as wide whose parts the outer map keeps in order: this many elements, aligned,
-    /// always lie together and can move as one (CuTe `max_alignment`).
+    /// The largest `n` such that the map, with its inner layout coalesced, recasts exactly to
+    /// elements `n` times as wide, and the outer map keeps their parts in order: every aligned
+    /// group of this many elements is contiguous, so that one load or store can move it (CuTe
+    /// `max_alignment`).
     ///
     /// ```
     /// use tilewright_layout::Composed;
@@ -328,14 +332,14 @@ impl Composed {
 }
 
 impl OuterMap {
-    /// The number whose divisors `n` are those for which every aligned run of `n` offsets goes to
-    /// an aligned run in order; 0 when all do.
+    /// A number whose divisors are exactly the `n` for which every aligned run of `n` offsets is
+    /// mapped to an aligned run in order; 0 if every `n` is one.
     fn run(&self) -> i64 {
         if self.is_identity() {
             return 0;
         }
         match self {
-            // At most 2^61: two fields of a bit at least lie above.
+            // At most 2^61, because two fields of at least one bit are above.
             OuterMap::Swizzle(swizzle) => 1 << swizzle.base(),
             OuterMap::Bits(matrix) => {
                 let whole = |bit: &usize| {
@@ -347,7 +351,7 @@ impl OuterMap {
             OuterMap::Layout(layout) => match layout.coalesce_z() {
                 Ok(layout) => match layout.leaves() {
                     [first, rest @ ..] if first.stride == 1 => {
-                        // The last mode goes on for ever, whatever its extent.
+                        // The last mode continues without end, whatever its extent.
                         let end = if rest.is_empty() { 0 } else { first.extent };
                         rest.iter().fold(end, |run, leaf| run.shared_divisor(&leaf.stride))
                     }
@@ -361,7 +365,7 @@ impl OuterMap {
         }
     }
 
-    /// The map of elements `n` times as narrow.
+    /// The map for elements that are `n` times as narrow.
     fn narrowed(&self, n: i64) -> Result<OuterMap, LayoutError> {
         if n == 1 || self.is_identity() {
             return Ok(self.clone());
@@ -384,7 +388,7 @@ impl OuterMap {
         }
     }
 
-    /// The map of runs of `n` offsets, whatever their order within.
+    /// The map of aligned runs of `n` offsets, regardless of the order within a run.
     fn widened(&self, n: i64) -> Result<OuterMap, LayoutError> {
         let uneven =
             |value, divisor| Err(LayoutError::NotDivisible { op: OP, path: Default::default(), value, divisor });
@@ -413,7 +417,7 @@ impl OuterMap {
                 let mut leaves: Leaves<Leaf> = layout.leaves().iter().copied().collect();
                 let last = leaves.len() == 1;
                 let Some((first, rest)) = leaves.split_first_mut() else { return uneven(1, n) };
-                // The last mode goes on for ever, whatever its extent.
+                // The last mode continues without end, whatever its extent.
                 if first.stride != 1 || (!last && first.extent % n != 0) {
                     return if first.stride == 1 { uneven(first.extent, n) } else { uneven(first.stride, n) };
                 }
@@ -436,7 +440,7 @@ impl OuterMap {
     }
 }
 
-/// The logarithm of a power of two.
+/// The base-2 logarithm of a power of two.
 fn power(n: i64) -> Result<usize, LayoutError> {
     if n > 0 && n.count_ones() == 1 {
         return Ok(n.trailing_zeros() as usize);

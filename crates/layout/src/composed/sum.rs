@@ -1,9 +1,9 @@
 //! The sum of two composed layouts.
 //!
-//! Law: `R(i) = A(i) + B(i)` at every index, over a flat domain. The sum of layouts with offsets is
-//! [`Layout::add`]; of maps that are sums of parities ([`super::parity`]) it is one, and a composed
-//! layout where it is affine over bits. Otherwise both go through one chain ([`super::beside`]),
-//! after the sum of their inner layouts.
+//! Law: `R(i) = A(i) + B(i)` at every index, over a flat domain. For layouts with offsets it is
+//! [`Layout::add`]. For maps that are sums of parities ([`super::parity`]), the result is a sum of
+//! parities too, and a composed layout if it is affine over bits. Otherwise both are packed into
+//! one chain ([`super::beside`]), after the sum of their inner layouts.
 
 use super::Composed;
 use super::beside::packed;
@@ -16,8 +16,9 @@ const OP: &str = "layout_add";
 impl Composed {
     /// The map `R(i) = A(i) + B(i)`.
     ///
-    /// Errors: the sizes differ; both are layouts with offsets and their sum is none
-    /// ([`LayoutError::NotALayout`]), or so it is with the inner layouts; as [`Composed::beside`].
+    /// Errors: the sizes differ; both are layouts with offsets and their sum is not a layout
+    /// ([`LayoutError::NotALayout`]), or the sum of their inner layouts is not a layout; as
+    /// [`Composed::beside`].
     ///
     /// ```
     /// use tilewright_layout::Composed;

@@ -1,9 +1,10 @@
 //! Swizzled layouts of numbers known at launch.
 //!
-//! Laws: those of [`Composed`] with known numbers, for every admissible value. A swizzle and an
-//! invertible matrix are one to one on all integers, and within each block of `2^r` numbers, where
-//! `r` bits are moved. So such a map tells apart what its inner layout does, is undone by the
-//! inverses of both, and keeps an interval of whole blocks. What this does not show is refused.
+//! Laws: those of [`Composed`] with known numbers, for every admissible value. A swizzle or an
+//! invertible matrix that changes `r` bits is a bijection on all integers, and permutes each
+//! aligned block of `2^r` numbers. So the composed layout is injective exactly when its inner
+//! layout is; its inverse consists of the inverses of both; and the outer map keeps an interval of
+//! whole blocks. An operation for which this is no proof is refused.
 
 use super::{Composed, OuterMap};
 use crate::bits::swizzle::ratio;
@@ -13,8 +14,8 @@ use crate::symbolic::Expr;
 use crate::value::layout::Layout;
 use crate::value::number::{Extent, Stride, Truth};
 
-/// The map that undoes one that is one to one on all integers, and the numbers that it moves among
-/// themselves: `2^r` from a multiple of that on.
+/// The inverse of an outer map that is a bijection on all integers, and the size `2^r` of the
+/// aligned blocks that it permutes.
 fn undo(op: &'static str, outer: &OuterMap<Expr>) -> Result<(OuterMap<Expr>, i64), LayoutError> {
     let block = |bits: usize| 1_i64.checked_shl(bits as u32).filter(|block| *block > 0).fits_as::<Expr>(op);
     match outer {
@@ -28,8 +29,8 @@ fn undo(op: &'static str, outer: &OuterMap<Expr>) -> Result<(OuterMap<Expr>, i64
 }
 
 impl Composed<Expr> {
-    /// Whether different coordinates have different values: whether they have in the inner layout,
-    /// where the outer map is one to one.
+    /// Whether different coordinates have different values: whether this is so for the inner
+    /// layout, if the outer map is injective.
     ///
     /// Errors: it is not known; as [`Layout::is_injective`].
     ///
@@ -46,8 +47,8 @@ impl Composed<Expr> {
 
     /// A map `X` with `R(X(R(k))) = R(k)` for every index `k`, read on all integers.
     ///
-    /// Errors: it is not known whether the outer map is one to one, or a value negative; the inner
-    /// layout has no left inverse.
+    /// Errors: it is not known whether the outer map is injective, or whether a value is negative;
+    /// the inner layout has no left inverse.
     ///
     /// ```
     /// use tilewright_layout::{Composed, symbolic::Expr};
@@ -65,17 +66,17 @@ impl Composed<Expr> {
         if !first.less(&Expr::zero()).refuted() {
             return Err(LayoutError::open(OP, Condition::AtMost, &Expr::zero(), &first));
         }
-        // The values lie in the blocks up to the last one of the inner layout.
+        // The values are within the blocks up to the last one that the inner layout reaches.
         let end = greatest.plus(&self.offset).and_then(|last| last.plus(&Expr::one())).fits_as::<Expr>(OP)?;
         let end = end.divide_up(&Expr::from(block)).and_then(|count| count.times(&Expr::from(block)));
         let domain = Layout::mode_of(end.fits_as::<Expr>(OP)?, Expr::one())?;
         Composed::new(map, Expr::zero(), domain)
     }
 
-    /// The largest map `X` with `R(X(i)) = i` for every `i` below its size, where the values are
-    /// those below the cosize, each once.
+    /// The largest map `X` with `R(X(i)) = i` for every `i` below its size, for a map whose values
+    /// are the numbers below the cosize, each once.
     ///
-    /// Errors: it is not known whether they are.
+    /// Errors: it is not known whether the map has such values.
     ///
     /// ```
     /// use tilewright_layout::{Composed, symbolic::Expr};
@@ -93,8 +94,8 @@ impl Composed<Expr> {
         Composed::new(left.outer, Expr::zero(), Layout::mode_of(count, Expr::one())?)
     }
 
-    /// How many values there are from the offset on, without a hole: the inner layout fills whole
-    /// blocks, which the outer map keeps.
+    /// The number of values from the offset on, without a hole: the inner layout fills whole
+    /// blocks, which the outer map permutes.
     fn filled(&self, op: &'static str) -> Result<Expr, LayoutError> {
         let (_, block) = undo(op, &self.outer)?;
         let block = Expr::from(block);
@@ -110,9 +111,9 @@ impl Composed<Expr> {
         Ok(count)
     }
 
-    /// The largest value plus one, where the inner layout fills whole blocks.
+    /// The largest value plus one, for an inner layout that fills whole blocks.
     ///
-    /// Errors: it is not known whether it does.
+    /// Errors: it is not known whether the inner layout does.
     ///
     /// ```
     /// use tilewright_layout::{Composed, symbolic::Expr};
@@ -143,11 +144,12 @@ impl Composed<Expr> {
         Ok(self.is_injective()? && self.is_surjective()?)
     }
 
-    /// The layout of the same bits in elements of another width, exactly: as for known numbers,
-    /// through a swizzle.
+    /// The layout of the same bits in elements of another width, exactly, for a swizzle as the
+    /// outer map.
     ///
-    /// Errors: the outer map is no swizzle; as [`Layout::recast`] and [`crate::Swizzle::recast`];
-    /// it is not known whether the offset begins an element.
+    /// Errors: the outer map is not a swizzle; as [`Layout::recast`] and
+    /// [`crate::Swizzle::recast`]; it is not known whether the offset is at the start of an
+    /// element.
     ///
     /// ```
     /// use tilewright_layout::{Composed, symbolic::Expr};

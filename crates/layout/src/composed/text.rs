@@ -1,4 +1,4 @@
-//! Text of composed layouts: what is printed reads back as the same value.
+//! Text of composed layouts. Law: the printed text parses to the same value.
 //!
 //! ```text
 //! composed := map { 'o' offset 'o' map } 'o' offset 'o' layout        also with `∘`
@@ -19,21 +19,21 @@ use crate::value::layout::Layout;
 use crate::value::number::Extent;
 use crate::value::tree::Tree;
 
-/// A kind of value whose composed layouts have a text.
+/// A type of values whose composed layouts have a text.
 pub trait PlaceText: InnerValue {
     /// The declarations of names in the text.
     type Names;
 
-    /// Gathers that.
+    /// Gathers the declarations in a text.
     fn names(text: &str) -> Result<Self::Names, LayoutError>;
 
-    /// Reads an outer layout.
+    /// Parses an outer layout.
     fn outer(names: &Self::Names, text: &str) -> Result<Layout<Self::Extent>, LayoutError>;
 
-    /// Reads an offset.
+    /// Parses an offset.
     fn tree(names: &Self::Names, text: &str) -> Result<Tree<Self::Extent>, LayoutError>;
 
-    /// Reads an inner layout.
+    /// Parses an inner layout.
     fn inner(names: &Self::Names, text: &str) -> Result<Layout<Self>, LayoutError>;
 }
 
@@ -102,7 +102,7 @@ fn names(text: &str) -> Result<Declarations, LayoutError> {
     let mut names = Declarations::new();
     let mut rest = text;
     while let Some((part, after)) = split(rest) {
-        // A swizzle has no facts.
+        // A swizzle declares no facts.
         if !is_bit_map(part) {
             names.gather(part)?;
         }
@@ -115,7 +115,8 @@ fn names(text: &str) -> Result<Declarations, LayoutError> {
 /// The texts before and after the first `o` or `∘`; an `o` in a name does not count.
 fn split(text: &str) -> Option<(&str, &str)> {
     let in_name = |c: char| c.is_ascii_alphabetic() || c == '_';
-    // The word that ends before the place at hand, and whether it begins like a name.
+    // Whether the word that ends before the current position exists, and whether it begins like a
+    // name.
     let (mut word, mut before) = (false, None);
     for (at, c) in text.char_indices() {
         let after = at + c.len_utf8();
@@ -134,7 +135,7 @@ fn is_bit_map(text: &str) -> bool {
     ["S<", "Sw<", "SW_", "F2<"].iter().any(|start| text.starts_with(start))
 }
 
-/// An error in a part of a text, placed in the whole.
+/// An error in a part of a text, with its position in the whole text.
 fn placed(error: LayoutError, start: usize) -> LayoutError {
     match error {
         LayoutError::Syntax { at, expected } => LayoutError::Syntax { at: at + start, expected },
@@ -145,12 +146,12 @@ fn placed(error: LayoutError, start: usize) -> LayoutError {
 const MISSING: LayoutError =
     LayoutError::Syntax { at: 0, expected: "'o': a composed layout is outer o offset o layout" };
 
-/// A text `A o offset o .. o B`, read up to the last offset.
+/// A text `A o offset o .. o B`, parsed up to the last offset.
 struct ComposedText<'a, D: InnerValue> {
     outer: Option<OuterMap<D::Extent>>,
-    /// The last offset and where it begins.
+    /// The text of the last offset, and its position.
     offset: Option<(&'a str, usize)>,
-    /// The last part and where it begins.
+    /// The text of the last part, and its position.
     last: (&'a str, usize),
 }
 
@@ -181,7 +182,7 @@ impl<'a, D: PlaceText> ComposedText<'a, D> {
         })
     }
 
-    /// The maps so far, and one more after the last offset.
+    /// The maps so far, followed by one more map after the last offset.
     fn extended(&mut self, names: &D::Names, map: OuterMap<D::Extent>) -> Result<OuterMap<D::Extent>, LayoutError> {
         let (Some(outer), Some((offset, begin))) = (self.outer.take(), self.offset.take()) else { return Ok(map) };
         let tree = D::tree(names, offset).map_err(|error| placed(error, begin))?;
@@ -195,7 +196,7 @@ impl<'a, D: PlaceText> ComposedText<'a, D> {
 impl<N: Extent + PlaceText> FromStr for OuterMap<N> {
     type Err = LayoutError;
 
-    /// Reads a swizzle, a bit matrix or a layout, or a chain `outer o offset o map`, with `o` or
+    /// Parses a swizzle, a bit matrix or a layout, or a chain `outer o offset o map`, with `o` or
     /// `∘`.
     fn from_str(text: &str) -> Result<OuterMap<N>, LayoutError> {
         let names = N::names(text)?;
@@ -209,8 +210,8 @@ impl<N: Extent + PlaceText> FromStr for OuterMap<N> {
 impl<D: PlaceText> FromStr for Composed<D> {
     type Err = LayoutError;
 
-    /// Reads `A o offset o B`, with `o` or `∘`, `A` a swizzle, a bit matrix, a layout, or a chain
-    /// of those with offsets between.
+    /// Parses `A o offset o B`, with `o` or `∘`. `A` is a swizzle, a bit matrix, a layout, or a
+    /// chain of these with offsets in between.
     fn from_str(text: &str) -> Result<Composed<D>, LayoutError> {
         let names = D::names(text)?;
         let parts = ComposedText::<D>::read(&names, text)?;
@@ -228,7 +229,7 @@ impl<D: PlaceText> FromStr for Composed<D> {
 
 impl<D: InnerValue> fmt::Display for Composed<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Construction refuses an offset that does not fit.
+        // The constructor refuses an offset that does not fit.
         let offset = self.offset.offset_tree(&self.outer).map_err(|_| fmt::Error)?;
         write!(f, "{} o {} o {}", self.outer, offset, self.inner)
     }

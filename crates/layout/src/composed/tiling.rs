@@ -1,14 +1,16 @@
 //! Composition, division and product of composed layouts.
 //!
-//! Law: `R o f = A o offset o (B o f)`, so these are done to the inner layout. Where `B o f` is no
-//! layout, `R o f` is a map all the same: `f` becomes the inner layout, and `B` goes over to the
-//! outer map, `(A o offset o B) o 0 o f`. So composition is never refused for want of a layout.
+//! Law: `R o f = A o offset o (B o f)`, so these operations are applied to the inner layout. If `B
+//! o f` is not a layout, `R o f` still exists: `f` becomes the inner layout, and `B` becomes part
+//! of the outer map, `(A o offset o B) o 0 o f`. So a composition is never refused because the
+//! composite is not a layout.
 //!
-//! A division is a composition with a layout of indices that takes every index once: that of the
-//! compact layout of the same shape. By mode this says the same as the division of `B` as long as
-//! no tile leaves its mode; a ragged tile, which goes on in the steps of `B`, is done to `B` alone.
+//! A division is a composition with a layout that has every index once as a value: the division of
+//! the compact layout of the same shape. A division by mode agrees with the division of `B` if no
+//! tile leaves its mode. A tile that extends past its mode continues in the steps of `B`, so in
+//! this case only `B` is divided.
 //!
-//! The products ask of `B` that copies do not overlap, which `A` preserves where it is injective.
+//! In a product, copies of `B` do not overlap; an injective `A` preserves this.
 
 use super::{Composed, InnerValue};
 use crate::algebra::inner::Inner;
@@ -21,20 +23,19 @@ use crate::value::layout::Layout;
 use crate::value::number::{Extent, Stride};
 use crate::value::tree::Tree;
 
-/// Whether a refusal says that something is no layout, or was not shown to be one.
+/// Whether an error means that the result is not a layout, or was not proved to be one.
 pub(super) fn is_no_layout(error: &LayoutError) -> bool {
     matches!(error, LayoutError::Carry(_) | LayoutError::Uneven(_) | LayoutError::Undecided { .. })
 }
 
 impl<D: InnerValue> Composed<D> {
-    /// The map over `B` after `b`: `c -> A(offset + B(b(c)))`.
+    /// This map after a layout of indices: `c -> A(offset + B(b(c)))`.
     ///
-    /// Where `B o b` is a layout, it is the new inner layout; otherwise `b` is, and `B` becomes
-    /// part of the outer map. So the composition with a layout exists always, where places are
-    /// indices.
+    /// If `B o b` is a layout, it is the new inner layout; otherwise `b` is, and `B` becomes part
+    /// of the outer map. So the composition with a layout of indices always exists.
     ///
-    /// Errors: a number is not representable; a chain of more than [`crate::limits::MAX_CHAIN`]
-    /// maps.
+    /// Errors: a number is not representable; the result is a chain of more than
+    /// [`crate::limits::MAX_CHAIN`] maps.
     ///
     /// ```
     /// use tilewright_layout::Composed;
@@ -42,7 +43,7 @@ impl<D: InnerValue> Composed<D> {
     /// let tile: Composed = "S<2,0,3> o 0 o (4,8):(8,1)".parse().unwrap();
     /// let compose = |b: &str| tile.compose(&b.parse().unwrap()).unwrap().to_string();
     /// assert_eq!(compose("(2,8):(2,4)"), "S<2,0,3> o 0 o (2,8):(16,1)");
-    /// assert_eq!(compose("8:3"), "S<2,0,3> o 0 o (4,8):(8,1) o 0 o 8:3"); // every third element: no layout
+    /// assert_eq!(compose("8:3"), "S<2,0,3> o 0 o (4,8):(8,1) o 0 o 8:3"); // every third element
     /// ```
     pub fn compose(&self, b: &Layout<D::Extent>) -> Result<Composed<D>, LayoutError> {
         match self.inner.compose(b) {
@@ -53,10 +54,10 @@ impl<D: InnerValue> Composed<D> {
 
     /// [`Layout::compose_tiler`]: the part of each mode that the tiler names.
     ///
-    /// Errors: as [`Layout::compose_tiler`], but not for want of a layout, as long as no tile
-    /// leaves its mode.
+    /// Errors: as [`Layout::compose_tiler`]; if no tile leaves its mode, it is not an error that
+    /// the result is not a layout.
     pub fn compose_tiler(&self, tiler: &Tiler<D::Extent>) -> Result<Composed<D>, LayoutError> {
-        // A tile of a mode within a mode may leave that one unseen.
+        // A nested tile may leave its inner mode without this being noticed.
         let flat = |tiler: &Tiler<D::Extent>| !matches!(tiler, Tiler::Modes(_));
         match tiler {
             Tiler::Layout(b) => self.compose(b),
@@ -77,8 +78,8 @@ impl<D: InnerValue> Composed<D> {
         }
     }
 
-    /// `op` of the inner layout; where that is no layout, `by_index` of the compact layout of the
-    /// shape, if `whole` says of the result that it is right.
+    /// `op` of the inner layout; if that is not a layout, `by_index` of the compact layout of the
+    /// shape, provided that `whole` accepts the result.
     fn by_indices(
         &self,
         op: impl Fn(&Layout<D>) -> Result<Layout<D>, LayoutError>,
@@ -96,8 +97,8 @@ impl<D: InnerValue> Composed<D> {
         }
     }
 
-    /// As [`Composed::by_indices`] for a division. It is right where one layout of indices is the
-    /// tile, or no index is added: then no tile leaves its mode.
+    /// As [`Composed::by_indices`] for a division. The result is correct if a single layout of
+    /// indices is the tile, or if the size does not grow: then no tile leaves its mode.
     fn divided<B: Inner<D>>(
         &self,
         tiler: &Tiler<B>,
@@ -109,7 +110,7 @@ impl<D: InnerValue> Composed<D> {
     }
 }
 
-/// Divisions, of the inner layout or of its indices.
+/// Divisions of the inner layout, or of its indices.
 macro_rules! divisions {
     ($($(#[$about:meta])* $name:ident;)*) => {
         impl<D: InnerValue> Composed<D> {
@@ -127,8 +128,8 @@ macro_rules! divisions {
 }
 
 divisions! {
-    /// [`Layout::logical_divide`]: tiles and what they leave, as a composition. Errors: the tile
-    /// has no complement; the tiler does not fit.
+    /// [`Layout::logical_divide`]: the tile and the layout over the tiles, `((tile,rest),..)`.
+    /// Errors: the tile has no complement; the tiler does not fit.
     ///
     /// ```
     /// use tilewright_layout::{Composed, Tiler};
@@ -147,7 +148,7 @@ divisions! {
 }
 
 impl<D: InnerValue> Composed<D> {
-    /// The division in a form that is chosen as the program runs.
+    /// The division in a form that is an argument.
     ///
     /// Errors: as [`Layout::logical_divide`].
     pub fn divide<B: Inner<D> + Inner<D::Extent>>(
@@ -164,8 +165,9 @@ impl<N: Extent> Composed<N> {
     /// `b`.
     ///
     /// Errors: a step is in a mode that the domain does not have ([`LayoutError::NoPath`]); a
-    /// coordinate leaves the domain, and the values there are those of no layout
-    /// ([`LayoutError::OutOfDomain`]); a chain of more than [`crate::limits::MAX_CHAIN`] maps.
+    /// coordinate leaves the domain, and the composite is not a layout
+    /// ([`LayoutError::OutOfDomain`]); the result is a chain of more than
+    /// [`crate::limits::MAX_CHAIN`] maps.
     ///
     /// ```
     /// use tilewright_layout::Composed;
@@ -176,8 +178,8 @@ impl<N: Extent> Composed<N> {
     /// assert_eq!(compose("4:1@0+1@1"), "S<2,0,3> o 0 o 4:9"); // a diagonal
     /// ```
     pub fn compose_coordinates(&self, b: &Layout<Coordinate<N>>) -> Result<Composed<N>, LayoutError> {
-        // Coordinates are those of the inner layout, also past its modes. Joined with the outer
-        // map, it may lose its shape.
+        // The coordinates are those of the inner layout, also past its modes. Joining it with the
+        // outer map may lose its shape.
         let Composed { outer, offset, inner } =
             Composed::new(self.inner.clone(), Coordinate::zero(), b.clone())?.by_index()?;
         if outer.is_identity() {
@@ -189,7 +191,7 @@ impl<N: Extent> Composed<N> {
 
     /// This map after a composed layout: `c -> R(b(c))`, over the domain of `b`. It always exists.
     ///
-    /// Errors: a chain of more than [`crate::limits::MAX_CHAIN`] maps.
+    /// Errors: the result is a chain of more than [`crate::limits::MAX_CHAIN`] maps.
     ///
     /// ```
     /// use tilewright_layout::Composed;
@@ -204,7 +206,7 @@ impl<N: Extent> Composed<N> {
     }
 }
 
-/// Products that are done to the inner layout.
+/// Products that are applied to the inner layout.
 macro_rules! products {
     ($($(#[$about:meta])* $name:ident($Tiler:ident);)*) => {
         impl<D: InnerValue + Blocks> Composed<D> {
@@ -219,9 +221,9 @@ macro_rules! products {
 }
 
 products! {
-    /// [`Layout::logical_product`] of the inner layout: copies of it, all seen through the same
-    /// outer map. So `R(i,0) = A(i)`, and copies do not meet where the map is one to one; but they
-    /// are no translates of one another (CuTe does the same).
+    /// [`Layout::logical_product`] of the inner layout: copies of it, to which the same outer map
+    /// is applied. So `R(i,0) = A(i)`, and copies do not overlap if the outer map is injective; but
+    /// the values of one copy are not a translate of those of another (as in CuTe).
     ///
     /// ```
     /// use tilewright_layout::{Composed, Tiler};
@@ -244,7 +246,7 @@ products! {
 }
 
 impl<D: InnerValue + Blocks> Composed<D> {
-    /// The product in a form that is chosen as the program runs.
+    /// The product in a form that is an argument.
     ///
     /// Errors: as [`Layout::logical_product`].
     pub fn product<B: Inner<D>>(&self, form: DivideForm, tiler: &Tiler<B>) -> Result<Composed<D>, LayoutError> {

@@ -1,20 +1,20 @@
-//! Common vectors of two composed layouts: elements that are contiguous in both, at every start of
-//! a vector.
+//! Common vectors of two composed layouts: vectors whose elements are contiguous in both,
+//! everywhere in the domain.
 //!
-//! Law: with `C` the complement of `R = max_common_layout(a, b)` in the domain,
-//! `a(C(c) + R(i)) = a(C(c)) + i` and the same for `b`, for every `c` and every `i` below the size
-//! of `R`. So the domain falls into vectors that can move as one. For layouts this is
-//! [`crate::max_common_layout`], where one vector stands for all. A swizzle moves vectors about, so
-//! there they must also be *aligned*: `a(C(c))` is a multiple of the size, whatever offset there
-//! is.
+//! Law: with `C` the complement of `R = max_common_layout(a, b)` in the domain, `a(C(c) + R(i)) =
+//! a(C(c)) + i` and the same for `b`, for every `c` and every `i` below the size of `R`. So the
+//! domain is divided into vectors, each of which one load or store can move. For layouts this is
+//! [`crate::max_common_layout`], where it is enough to examine one vector. A swizzle permutes
+//! vectors, so for swizzled layouts they must also be *aligned*: `a(C(c))` is a multiple of the
+//! size, including the offset.
 //!
-//! *Affine over bits*, aligned vectors of `2^r` elements are found bit by bit. A layout with a
-//! complement in a domain of `2^n` indices has power-of-two steps, so `R` is a choice of index
-//! bits, and `C` of the others. The law then says, for `k < r`: bit `k` of both values is one and
-//! the same bit of the index, not flipped, and that bit of the index flips nothing else.
+//! *If both are affine over bits*, aligned vectors of `2^r` elements are found bit by bit. A layout
+//! with a complement in a domain of `2^n` indices has power-of-two steps, so `R` selects some bits
+//! of the index, and `C` the others. The law then says, for `k < r`: bit `k` of both values is the
+//! same bit of the index, not flipped, and that bit of the index affects no other bit of a value.
 //!
-//! *Otherwise* the common layout of the inner layouts is cut, longest first, and the law is asked
-//! at every index.
+//! *Otherwise* prefixes of the common layout of the inner layouts are tried, longest first, and the
+//! law is tested at every index.
 
 use super::{Affine, Composed};
 use crate::algebra::vector::{cut, max_common_layout};
@@ -30,11 +30,11 @@ impl Composed {
     /// A layout of indices whose elements are contiguous in both maps, for every vector of the
     /// domain; see the head of this file (CuTe `max_common_layout`).
     ///
-    /// It is the largest where both are layouts with an offset, or both affine over bits. It is
-    /// `1:0` when there is no such vector of two elements.
+    /// It is the largest if both are layouts with an offset, or both affine over bits. It is `1:0`
+    /// if there is no such vector of two elements.
     ///
-    /// Errors: neither holds and the domain has more than [`MAX_INDICES`] coordinates
-    /// ([`LayoutError::Undecided`]); the sizes differ, where one is no layout; a value is not
+    /// Errors: neither condition holds and the domain has more than [`MAX_INDICES`] coordinates
+    /// ([`LayoutError::Undecided`]); the sizes differ, and one map is not a layout; a value is not
     /// representable.
     ///
     /// ```
@@ -75,7 +75,7 @@ impl Composed {
         Ok(Layout::unit())
     }
 
-    /// The number of elements that are contiguous in both maps, at every start of a vector: the
+    /// The number of elements that are contiguous in both maps, in every vector of the domain: the
     /// size of [`Composed::max_common_layout`], at least 1.
     ///
     /// Errors: as [`Composed::max_common_layout`].
@@ -83,13 +83,13 @@ impl Composed {
         Ok(self.max_common_layout(other)?.size())
     }
 
-    /// The layout, where the map is one with an offset and this is seen without walking.
+    /// The layout, if the map is a layout with an offset and this is known without enumeration.
     fn plain(&self) -> Option<Layout> {
         let known = self.outer().is_identity() || self.parities().is_some();
         Some(self.to_layout().ok().filter(|_| known)?.0)
     }
 
-    /// Whether the vectors that `candidate` cuts the domain into move whole, and aligned.
+    /// Whether every vector into which `candidate` divides the domain is contiguous and aligned.
     fn moves(&self, candidate: &Layout) -> Result<bool, LayoutError> {
         let Ok(starts) = candidate.complement(&self.size()) else { return Ok(false) };
         let count = candidate.size();
@@ -104,7 +104,7 @@ impl Composed {
                 return Ok(false);
             }
             for element in 0..count {
-                // Aligned, so that it fits.
+                // The vector is aligned, so the sum fits.
                 let index = start.checked_add(candidate.eval(&element)?).fits(OP)?;
                 if first.checked_add(element) != Some(self.eval(&index)?) {
                     return Ok(false);
@@ -115,8 +115,8 @@ impl Composed {
     }
 }
 
-/// The longest run of low bits that both functions take from the same bits of the index, and from
-/// no others.
+/// The longest run of low bits that both functions take from the same bits of the index, where
+/// these bits of the index affect no other bits.
 fn common_bits(a: &Affine, b: &Affine) -> Result<Layout, LayoutError> {
     let mut leaves: Leaves<Leaf> = Leaves::new();
     for row in 0..a.columns.len() {

@@ -1,11 +1,11 @@
-//! XOR layouts among maps of numbers: layouts with XOR strides as composed layouts, and after them.
+//! Conversions between layouts with XOR strides and composed layouts, and their compositions.
 //!
-//! Law: the map is the same at every index, its bit vectors read as numbers.
+//! Law: the value at every index is the same, with bit vectors as numbers.
 //!
-//! A mode `s:^d` sends `i` to the carry-less product of `i` and `d`, which is linear over the bits
-//! of `i` whatever `s` is. So with every digit of the index in a field of bits of its own, which a
-//! layout `F` of the same shape does, the whole is a bit matrix after `F`; on a range of numbers
-//! from 0 on, the last digit has a field long enough for it.
+//! A mode `s:^d` maps `i` to the carry-less product of `i` and `d`, which is linear over the bits
+//! of `i` for every `s`. A layout `F` of the same shape puts every digit of the index into its own
+//! field of bits. So the whole is a bit matrix after `F`. On a range of numbers from 0 on, the
+//! field of the last digit is long enough for that range.
 
 use alloc::vec::Vec;
 
@@ -23,14 +23,15 @@ use crate::xor::{Xor, length, product};
 
 const OP: &str = "composition";
 
-/// Fields of bits, one for each digit, and the vector of each bit.
+/// The fields of bits of the digits, and the vector of each bit.
 struct Fields {
     layout: Leaves<Leaf>,
     columns: Vec<u64>,
 }
 
 impl Fields {
-    /// The digits of a layout with these leaves, their extents with `1` above the largest digit.
+    /// The fields for the digits of these leaves; an extent is the number of positions of its
+    /// digit.
     fn of(leaves: impl Iterator<Item = (i64, Xor)>) -> Result<Fields, LayoutError> {
         let mut fields = Fields { layout: Leaves::new(), columns: Vec::new() };
         for (extent, stride) in leaves {
@@ -51,10 +52,10 @@ impl Fields {
 }
 
 impl Layout<Xor> {
-    /// The same map as a composed layout: a layout of integers where it is one, `S<b,m,s> o 0 o L`
-    /// where one is, otherwise a bit matrix after a layout.
+    /// The same map as a composed layout: a layout of integers if possible, else `S<b,m,s> o 0 o L`
+    /// if possible, else a bit matrix after a layout.
     ///
-    /// Errors: the digits have more than 62 bits together.
+    /// Errors: the digits together have more than 62 bits.
     ///
     /// ```
     /// use tilewright_layout::{Layout, Xor};
@@ -76,7 +77,7 @@ impl Layout<Xor> {
         Composed::new(fields.matrix()?, 0, inner)
     }
 
-    /// The map of the numbers from 0 up to `greatest`.
+    /// The map on the numbers from 0 to `greatest`.
     fn map_up_to(&self, greatest: i64) -> Result<OuterMap, LayoutError> {
         if greatest < self.size()
             && let Ok(layout) = self.integers()
@@ -85,7 +86,7 @@ impl Layout<Xor> {
         }
         let layout = self.coalesce_z()?;
         let before = layout.leaves().split_last().map_or(&[][..], |(_, front)| front);
-        // Within the size, which is representable.
+        // The product divides the size, which is representable.
         let begin: i64 = before.iter().map(|leaf| leaf.extent).product();
         let last = (greatest / begin).checked_add(1).fits(OP)?;
         let step = layout.leaves().last().map_or(Xor::zero(), |leaf| leaf.stride);
@@ -95,11 +96,11 @@ impl Layout<Xor> {
 }
 
 impl Composed {
-    /// A layout with XOR strides after this map: `c -> outer(R(c))`, over the same domain; so this
-    /// is the composition of a layout with XOR strides with a composed one.
+    /// The composition of a layout with XOR strides and this map: `c -> outer(R(c))`, over the same
+    /// domain.
     ///
     /// Errors: a value is, or may be, negative ([`LayoutError::Negative`] or
-    /// [`LayoutError::Undecided`]); a number has too many bits; a chain of more than
+    /// [`LayoutError::Undecided`]); a number has too many bits; the result is a chain of more than
     /// [`crate::limits::MAX_CHAIN`] maps.
     ///
     /// ```
@@ -125,8 +126,8 @@ impl Composed {
 
     /// The layout with XOR strides that is the same function; its shape refines that of the domain.
     ///
-    /// Errors: there is none ([`LayoutError::NotLinear`], [`LayoutError::NotXor`]); an extent is no
-    /// power of two, and there are more than [`MAX_XOR_VALUES`] indices
+    /// Errors: there is none ([`LayoutError::NotLinear`], [`LayoutError::NotXor`]); an extent is
+    /// not a power of two, and there are more than [`MAX_XOR_VALUES`] indices
     /// ([`LayoutError::Undecided`]).
     ///
     /// ```
@@ -142,7 +143,8 @@ impl Composed {
         let even = self.inner().leaves().iter().all(|leaf| leaf.extent.unsigned_abs().is_power_of_two());
         let vector = |index: u64| Some(self.eval(&i64::try_from(index).ok()?).ok()? as u64);
         if even {
-            // Refused unless it is linear over bits; then the columns are all there is.
+            // Refuses a map that is not linear over bits; a linear one is determined by its
+            // columns.
             self.bit_matrix()?;
         } else if self.size().unsigned_abs() > MAX_XOR_VALUES {
             return Err(LayoutError::Undecided { op: OP, limit: MAX_XOR_VALUES as usize });

@@ -1,8 +1,8 @@
-//! Swizzled layouts whose numbers are known when the program is compiled.
+//! Swizzled layouts that are known at compile time.
 //!
 //! Law: a [`StaticComposed`] is the [`Composed`] `S o offset o B` of the same swizzle, offset and
-//! layout. It has the same value at every index and every coordinate, and none exactly where that
-//! refuses to give one. The swizzle costs an AND, a shift and an XOR with constants.
+//! layout. It has the same value at every index and every coordinate, and returns None exactly if
+//! that returns an error. The swizzle costs an AND, a shift and an XOR with constants.
 
 use core::fmt;
 
@@ -28,7 +28,7 @@ use crate::value::tree::Tree;
 /// const TILE: StaticComposed = StaticComposed::new(Swizzle::checked(3, 3, 3).unwrap(), 0, ROWS).unwrap();
 /// const SECOND: i64 = TILE.eval_at([1, 0]).unwrap();
 ///
-/// assert_eq!(SECOND, 72); // row 1 begins in the second group of eight
+/// assert_eq!(SECOND, 72); // row 1 starts in the second group of eight
 /// assert_eq!(TILE.to_string(), "S<3,3,3> o 0 o (8,64):(64,1)");
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -39,7 +39,7 @@ pub struct StaticComposed {
 }
 
 impl StaticComposed {
-    /// The map `swizzle o offset o inner`; none if an offset `offset + inner(c)` is not
+    /// The map `swizzle o offset o inner`; None if an offset `offset + inner(c)` is not
     /// representable.
     pub const fn new(swizzle: Swizzle, offset: i64, inner: StaticLayout) -> Option<StaticComposed> {
         let (least, greatest) = inner.range();
@@ -49,7 +49,7 @@ impl StaticComposed {
         Some(StaticComposed { swizzle, offset, inner })
     }
 
-    /// The value at an index, as [`Composed::eval`]; none if it is not representable.
+    /// The value at an index, as [`Composed::eval`]; None if it is not representable.
     #[inline(always)]
     pub const fn eval(&self, index: i64) -> Option<i64> {
         self.through(self.inner.eval(index))
@@ -75,7 +75,7 @@ impl StaticComposed {
         self.swizzle
     }
 
-    /// The offset between both.
+    /// The offset, which is added to the values of the inner layout.
     #[inline]
     pub const fn offset(&self) -> i64 {
         self.offset
@@ -99,12 +99,13 @@ impl StaticComposed {
         self.inner.rank()
     }
 
-    /// The extents, those of the inner layout.
+    /// The extents, which are those of the inner layout.
     pub fn shape(&self) -> Tree<i64> {
         self.inner.shape()
     }
 
-    /// The same map as a run-time value, for the algebra. Up to eight leaves it needs no heap.
+    /// The same map as a run-time value, for operations of the algebra. Up to eight leaves need no
+    /// heap.
     pub fn to_composed(&self) -> Composed {
         Composed::from(self)
     }
@@ -123,7 +124,7 @@ impl From<StaticComposed> for Composed {
 }
 
 impl fmt::Display for StaticComposed {
-    /// As the [`Composed`].
+    /// Prints as the [`Composed`] does.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} o {} o {}", self.swizzle, self.offset, self.inner)
     }

@@ -1,21 +1,21 @@
-//! Layouts whose numbers are known when the program is compiled.
+//! Layouts that are known at compile time.
 //!
 //! Law: a [`StaticLayout`] is the [`Layout`] with the same shape and strides. It has the same value
-//! at every index and every coordinate, inside the domain and outside, and none exactly where that
-//! layout refuses to give one.
+//! at every index and every coordinate, inside the domain and outside, and returns None exactly if
+//! that layout returns an error.
 //!
-//! It is two borrowed slices and a few numbers, so that it can be a `const`, needs no allocation,
-//! and has one type whatever its shape: a trait may declare `const TILE: StaticLayout;` and a
-//! kernel be generic over it. What makes it fast is that the compiler sees the numbers:
-//! [`eval`](StaticLayout::eval) is inlined where it is used, its walk over the first
-//! [`UNROLLED`](StaticLayout::UNROLLED) leaves is written out without a loop, and so each extent is
-//! a constant divisor: powers of two become shifts and masks, other extents a multiplication, and
-//! no step needs a table, a branch or a call.
+//! It consists of borrowed slices and a few numbers. So it can be a `const`, needs no allocation,
+//! and has the same type for every shape: a trait may declare `const TILE: StaticLayout;`, and a
+//! kernel may be generic over it. It is fast because the compiler knows the numbers:
+//! [`eval`](StaticLayout::eval) is inlined, and its evaluation of the first
+//! [`UNROLLED`](StaticLayout::UNROLLED) leaves is unrolled. So each extent is a constant divisor:
+//! powers of two become shifts and masks, other extents become multiplications, and no step needs a
+//! table, a branch or a call.
 //!
-//! Construction shows that every offset of the domain is representable, with either sign. A digit
-//! that is not the last of its mode stays below its extent, so the sum over these digits is an
-//! offset of the domain, or the mirror image of one: it is taken without a check. Only the last
-//! digit of a mode is unbounded, and its product and sum are checked.
+//! The constructor checks that every offset of the domain and its negative are representable. A
+//! digit that is not the last of its mode is below its extent, so the sum over these digits is an
+//! offset of the domain, or the negative of one, and needs no overflow check. Only the last digit
+//! of a mode is unbounded; its product and sum are checked.
 
 use core::fmt;
 
@@ -31,7 +31,7 @@ use crate::value::tree::Tree;
 /// ```
 /// use tilewright_layout::{Layout, Leaf, StaticLayout};
 ///
-/// // What layout!("(8,16):(16,1)") stands for.
+/// // The expansion of layout!("(8,16):(16,1)").
 /// const TILE: StaticLayout = StaticLayout::new(
 ///     &[Leaf { extent: 8, stride: 16 }, Leaf { extent: 16, stride: 1 }],
 ///     &[0, 1],
@@ -43,7 +43,7 @@ use crate::value::tree::Tree;
 /// assert_eq!(TILE.to_string(), "(8,16):(16,1)");
 /// assert_eq!((TILE.size(), LAST), (128, 127));
 ///
-/// // A static tile of a run-time layout.
+/// // A static layout as the tiler of a run-time layout.
 /// let matrix: Layout = "(64,64):(64,1)".parse().unwrap();
 /// assert_eq!(matrix.compose(&TILE.to_layout()).unwrap().to_string(), "((4,2),16):((1024,1),64)");
 /// ```
@@ -62,25 +62,24 @@ pub struct StaticLayout {
 /// The state of an evaluation.
 #[derive(Clone, Copy)]
 struct Walk {
-    /// The value of the modes that are done.
+    /// The value of the completed modes.
     value: i64,
-    /// The value of the digits of this mode so far.
+    /// The value of the digits of the current mode so far.
     front: i64,
-    /// The index into what is left of this mode.
+    /// The index into the rest of the current mode.
     rest: i64,
 }
 
 impl StaticLayout {
-    /// The most leaves that are evaluated without a loop.
+    /// The largest number of leaves that are evaluated without a loop.
     pub const UNROLLED: usize = 16;
 
     /// The layout with these (extent, stride) pairs; `layout!` writes the arguments.
     ///
     /// `modes` holds for each leaf the top-level mode that it belongs to, and `nodes` the nesting
-    /// as [`Profile::nodes`] does. None if these three do not agree, where an extent is not
-    /// positive or the size not representable, where the nesting exceeds [`MAX_NODES`] or
-    /// [`MAX_DEPTH`], and where an offset, its negative, or the largest offset plus one is not
-    /// representable.
+    /// as [`Profile::nodes`] does. None if these three do not agree; if an extent is not positive
+    /// or the size is not representable; if the nesting exceeds [`MAX_NODES`] or [`MAX_DEPTH`]; or
+    /// if an offset, its negative, or the largest offset plus one is not representable.
     pub const fn new(leaves: &'static [Leaf], modes: &'static [u16], nodes: &'static [u16]) -> Option<StaticLayout> {
         let (mut size, mut least, mut greatest) = (1_i64, 0_i64, 0_i64);
         let mut at = 0;
@@ -108,13 +107,13 @@ impl StaticLayout {
         Some(StaticLayout { leaves, modes, nodes, rank, hollow, size, range: (least, greatest) })
     }
 
-    /// The value at an index, as [`Layout::eval`]: an index at or past [`size`](StaticLayout::size)
-    /// goes on in the last mode, a negative one mirrors.
+    /// The value at an index, as [`Layout::eval`]: at or past [`size`](StaticLayout::size) the last
+    /// mode continues, and `L(-i) = -L(i)`.
     ///
-    /// None if the value is not representable, and for the empty layout at any index but 0.
+    /// None if the value is not representable, or if the layout is empty and the index is not 0.
     ///
-    /// For an index that cannot be negative, such as `i64::from(i)` of a `u32`, the code is the
-    /// shortest.
+    /// The code is shortest for an index that cannot be negative, such as `i64::from(i)` of a
+    /// `u32`.
     #[inline(always)]
     pub const fn eval(&self, index: i64) -> Option<i64> {
         if matches!(self.leaves, []) && index != 0 {
@@ -124,10 +123,10 @@ impl StaticLayout {
     }
 
     /// The value at a coordinate of one index for each top-level mode, as [`Layout::eval_at`]: an
-    /// index is counted colexicographically in its mode, and goes on past its end. A single mode
+    /// index is colexicographic within its mode, which continues past its end. A single mode
     /// without parentheses has rank 1.
     ///
-    /// None if `RANK` is not the rank, and where the value is not representable.
+    /// None if `RANK` is not the rank, or if the value is not representable.
     #[inline(always)]
     pub const fn eval_at<const RANK: usize>(&self, coord: [i64; RANK]) -> Option<i64> {
         if RANK != self.rank || (self.hollow && !self.fits(&coord)) {
@@ -136,7 +135,8 @@ impl StaticLayout {
         self.walk(coord, false)
     }
 
-    /// The sum over the leaves, which belong to their modes, or all of them to the first index.
+    /// The sum over the leaves. Each leaf reads the index of its mode or, if `whole`, the only
+    /// index.
     #[inline(always)]
     const fn walk<const RANK: usize>(&self, coord: [i64; RANK], whole: bool) -> Option<i64> {
         let mut walk = Walk { value: 0, front: 0, rest: 0 };
@@ -162,7 +162,7 @@ impl StaticLayout {
         Some(walk.value)
     }
 
-    /// One leaf.
+    /// Evaluates one leaf.
     #[inline(always)]
     const fn step<const RANK: usize>(&self, walk: Walk, at: usize, coord: &[i64; RANK], whole: bool) -> Option<Walk> {
         let Walk { value, mut front, mut rest } = walk;
@@ -212,13 +212,13 @@ impl StaticLayout {
         self.size
     }
 
-    /// The largest offset plus one: how much memory, counted from offset 0, the layout needs.
+    /// The largest offset plus one: the size of the memory from offset 0.
     #[inline]
     pub const fn cosize(&self) -> i64 {
         self.range.1 + 1
     }
 
-    /// The least and the largest offset.
+    /// The least and the greatest offset.
     #[inline]
     pub const fn range(&self) -> (i64, i64) {
         self.range
@@ -251,14 +251,15 @@ impl StaticLayout {
         Tree::from_parts(self.profile(), self.leaves.iter().map(|leaf| leaf.stride).collect())
     }
 
-    /// The same layout as a run-time value, for the algebra. Up to eight leaves it needs no heap.
+    /// The same layout as a run-time value, for operations of the algebra. Up to eight leaves need
+    /// no heap.
     pub fn to_layout(&self) -> Layout {
         Layout::from(self)
     }
 }
 
-/// The rank, and whether a mode has no leaf; None if the nodes are no profile, or the modes do not
-/// match its leaves.
+/// The rank, and whether a mode has no leaf; None if the nodes are not a profile, or do not match
+/// the modes of the leaves.
 const fn nesting(nodes: &[u16], modes: &[u16]) -> Option<(usize, bool)> {
     if nodes.is_empty() || nodes.len() > MAX_NODES {
         return None;
@@ -274,7 +275,7 @@ const fn nesting(nodes: &[u16], modes: &[u16]) -> Option<(usize, bool)> {
     let (mut depth, mut leaf, mut at) = (1, 0, 1);
     let (mut rank, mut begin, mut hollow) = (0, 0, false);
     while at < nodes.len() {
-        // The root ends only with the list.
+        // The root tuple ends only at the end of the list.
         while ends[depth - 1] == at {
             depth -= 1;
         }
@@ -314,7 +315,7 @@ impl<N: Extent> From<StaticLayout> for Layout<N> {
 }
 
 impl fmt::Display for StaticLayout {
-    /// As the [`Layout`].
+    /// Prints as the [`Layout`] does.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.to_layout().fmt(f)
     }

@@ -1,7 +1,7 @@
-//! Tilers whose numbers are known when the program is compiled.
+//! Tilers that are known at compile time.
 //!
-//! Law: a [`StaticTiler`] is the [`Tiler`] with the same text; it becomes that tiler where a
-//! run-time layout is tiled by it.
+//! Law: a [`StaticTiler`] is the [`Tiler`] with the same text; it is converted to that tiler when
+//! it tiles a run-time layout.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -14,20 +14,21 @@ use crate::value::number::Extent;
 
 /// A tiler that is known at compile time: the value of the macro `tiler!`.
 ///
-/// `(&tiler).into()` is the run-time [`Tiler`]. A layout or `_` becomes one without the heap, up to
-/// eight leaves; tilers by mode are one list on the heap for each level, as in every [`Tiler`].
+/// `(&tiler).into()` is the run-time [`Tiler`]. For `_`, and for a layout of up to eight leaves,
+/// the conversion needs no heap. A tiler by mode needs one list on the heap for each level, as
+/// every [`Tiler`] does.
 ///
 /// ```
 /// use tilewright_layout::{Layout, Leaf, StaticLayout, StaticTiler};
 ///
 /// const fn extent(extent: i64) -> StaticTiler {
-///     // What the number 16 stands for in a tiler: 16:1.
+///     // In a tiler, the number 16 means 16:1.
 ///     match extent {
 ///         16 => StaticTiler::layout(StaticLayout::new(&[Leaf { extent: 16, stride: 1 }], &[0], &[0]).unwrap()),
 ///         _ => StaticTiler::KEEP,
 ///     }
 /// }
-/// // What tiler!("[16:1;_]") stands for.
+/// // The expansion of tiler!("[16:1;_]").
 /// const TILER: StaticTiler = StaticTiler::modes(const { &[extent(16), extent(0)] }).unwrap();
 ///
 /// let matrix: Layout = "(64,8):(8,1)".parse().unwrap();
@@ -49,7 +50,7 @@ enum ConstantTiler {
 }
 
 impl StaticTiler {
-    /// `_`: the mode stays as it is.
+    /// `_`: the mode stays unchanged.
     pub const KEEP: StaticTiler = StaticTiler { part: ConstantTiler::Keep, depth: 0, nodes: 1 };
 
     /// The positions of one tile, as a layout into the domain.
@@ -57,7 +58,7 @@ impl StaticTiler {
         StaticTiler { part: ConstantTiler::Layout(layout), depth: 0, nodes: 1 }
     }
 
-    /// The tiler that tiles mode `i` by the `i`-th of `items`; none if [`Tiler::modes`] refuses.
+    /// The tiler with the `i`-th of `items` for mode `i`; None if [`Tiler::modes`] refuses.
     pub const fn modes(items: &'static [StaticTiler]) -> Option<StaticTiler> {
         let (mut depth, mut nodes, mut at) = (1, 1_usize, 0);
         while at < items.len() {
@@ -117,7 +118,7 @@ impl From<StaticLayout> for StaticTiler {
 }
 
 impl fmt::Display for StaticTiler {
-    /// As the [`Tiler`].
+    /// Prints as the [`Tiler`] does.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.part {
             ConstantTiler::Keep => f.write_str("_"),

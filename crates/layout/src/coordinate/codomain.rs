@@ -1,11 +1,11 @@
 //! The codomain of a layout whose values are coordinates.
 //!
-//! Law: the *coprofile* of a layout is the least nesting in which every term of every stride leads
-//! to a leaf, and each value of the layout is a coordinate of that nesting. The *coshape* has at
-//! each leaf the largest index there plus one, so that every value with no negative index is a
-//! coordinate inside it; its product is the *cosize*. A layout of integers has the coprofile `*`.
+//! Law: the *coprofile* of a layout is the smallest nesting in which every term of every stride
+//! steps in a leaf; each value of the layout is a coordinate of that nesting. The *coshape* has at
+//! each leaf the largest index of the values plus one, so every value without a negative index is a
+//! coordinate inside it. Its product is the *cosize*. A layout of integers has the coprofile `*`.
 //!
-//! The identity layout of a shape sends a coordinate to itself: its strides are the unit vectors of
+//! The identity layout of a shape maps a coordinate to itself: its strides are the unit vectors of
 //! the leaves.
 
 use smallvec::SmallVec;
@@ -25,8 +25,8 @@ pub(crate) fn paths<N: Extent>(leaves: &[Leaf<Coordinate<N>>]) -> SmallVec<[Mode
 }
 
 impl<N: Extent> Layout<Coordinate<N>> {
-    /// The layout that sends every coordinate of a shape to itself: the strides are the unit
-    /// vectors of its leaves (CuTe `make_identity_layout`).
+    /// The layout that maps every coordinate of a shape to itself: the strides are the unit vectors
+    /// of its leaves (CuTe `make_identity_layout`).
     ///
     /// The identity of a single number is `n:1`.
     /// Errors: an extent is not positive; the size is not representable; a path in the shape is
@@ -52,8 +52,8 @@ impl<N: Extent> Layout<Coordinate<N>> {
         Layout::from_tree(Tree::new(shape.profile().duplicate(), leaves)?)
     }
 
-    /// The nesting of the values: a leaf for every mode that a stride steps in, and for every mode
-    /// beside one (CuTe `coprofile`).
+    /// The nesting of the values: a leaf for every mode in which a stride steps, and for every
+    /// sibling of such a mode (CuTe `coprofile`).
     ///
     /// Errors: more nodes than a profile may have.
     ///
@@ -69,8 +69,8 @@ impl<N: Extent> Layout<Coordinate<N>> {
         profile_of(&paths(self.leaves()))
     }
 
-    /// The shape of the values: at each leaf of [`Layout::coprofile`] the largest index there plus
-    /// one (CuTe `coshape`).
+    /// The shape of the values: at each leaf of [`Layout::coprofile`], the largest index of the
+    /// values plus one (CuTe `coshape`).
     ///
     /// Errors: an index is not representable.
     ///
@@ -101,7 +101,7 @@ impl<N: Extent> Layout<Coordinate<N>> {
         largest.in_profile(&self.coprofile()?)?.try_map(|index| index.plus(&N::one()).fits_as::<N>(OP))
     }
 
-    /// How many coordinates there are inside [`Layout::coshape`] (CuTe `cosize`).
+    /// The number of coordinates inside [`Layout::coshape`] (CuTe `cosize`).
     ///
     /// Errors: an index, or the product, is not representable.
     pub fn cosize(&self) -> Result<N, LayoutError> {

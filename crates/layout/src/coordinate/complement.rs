@@ -3,15 +3,16 @@
 //! # Law
 //!
 //! The complement `C` of `L` in a target shape is a layout of coordinates such that `(L, C)`, with
-//! `L`'s stride-0 modes left out, is a bijection onto the coordinates of the target, each mode of
-//! it rounded up to what `L` tiles there. Where each stride of `L` has one term, the values of
-//! `(L, C)` fill a box exactly when those at each path fill the numbers below its extent; so `C`
-//! consists of the complements of the parts of `L` at each path, and of the whole of every mode
-//! that `L` does not name. The weak complement asks for disjoint copies, and is found in the same
-//! way; without a target every mode is left open at its end.
+//! `L`'s stride-0 modes left out, is a bijection onto the coordinates of the target, with each mode
+//! rounded up to a multiple of what `L` covers there. Where each stride of `L` has one term, the
+//! values of `(L, C)` cover a box exactly when those at each path cover the numbers below its
+//! extent. So `C` consists of the complements of the parts of `L` at each path, and of all of every
+//! mode in which `L` does not step. The weak complement only requires disjoint copies, and is
+//! computed in the same way; without a target every mode is open at its end.
 //!
-//! The result nests as the codomain does: mode `p` is what fills mode `p`, sorted and coalesced. A
-//! mode of the target under a path that ends there counts its coordinates as one number.
+//! The result has the nesting of the codomain: mode `p` is the complement in mode `p`, sorted and
+//! coalesced. If a path ends at a tuple mode of the target, the coordinates of that mode are
+//! counted as one number.
 
 use alloc::boxed::Box;
 use alloc::string::ToString;
@@ -40,7 +41,7 @@ pub(super) fn refuse_diagonal<N: Extent>(op: &'static str, layout: &Layout<Coord
     }
 }
 
-/// Fills the gaps of a layout in each mode of its codomain.
+/// Computes the complement in each mode of a codomain.
 struct Filler<'a, N: Extent> {
     op: &'static str,
     layout: &'a Layout<Coordinate<N>>,
@@ -49,8 +50,8 @@ struct Filler<'a, N: Extent> {
 }
 
 impl<N: Extent> Filler<'_, N> {
-    /// The modes at `path`, where the codomain nests as `profile` and has the extents of `target`,
-    /// if there is one.
+    /// The modes of the complement at `path`. The codomain there has the nesting `profile` and, if
+    /// there is one, the extents `target`.
     fn fill(
         &mut self,
         profile: ProfileRef<'_>,
@@ -90,7 +91,7 @@ impl<N: Extent> Filler<'_, N> {
         Ok(())
     }
 
-    /// The gaps of the steps at one path.
+    /// The complement of the steps at one path.
     fn fill_one(&mut self, path: ModePath, size: Option<N>) -> Result<(), LayoutError> {
         let part = self.layout.tree().map(|leaf| {
             let stride = leaf.stride.scale_at(path);
@@ -122,7 +123,7 @@ fn complement<N: Extent>(
 }
 
 impl<N: Extent> Layout<Coordinate<N>> {
-    /// The layout that fills the coordinates of a shape together with this one, mode by mode.
+    /// The layout that together with this one covers each coordinate of a shape once, mode by mode.
     ///
     /// A mode of the target that the layout does not tile is rounded up.
     /// Errors: a stride is negative; the strides in a mode, sorted, do not form a divisibility
@@ -141,7 +142,7 @@ impl<N: Extent> Layout<Coordinate<N>> {
     }
 
     /// The complement without a target: in each mode of [`Layout::coprofile`] the last mode has
-    /// extent 1 and the step at which the next copy would lie.
+    /// extent 1, and its stride is the step to the next copy.
     ///
     /// Errors: as [`Layout::complement`].
     ///
@@ -155,8 +156,8 @@ impl<N: Extent> Layout<Coordinate<N>> {
         complement("complement", self, Filling::Whole, None)
     }
 
-    /// As [`Layout::complement`], but holes may remain where the layout has padding: as many
-    /// disjoint copies of it as fit.
+    /// As [`Layout::complement`], but it has as many disjoint copies as fit, and padding of the
+    /// layout remains as holes.
     ///
     /// Errors: modes overlap ([`LayoutError::Overlap`]); a stride has several terms
     /// ([`LayoutError::Diagonal`]); the target lacks a mode ([`LayoutError::NoPath`]).

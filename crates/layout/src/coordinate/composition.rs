@@ -1,12 +1,11 @@
-//! Composition after a layout of coordinates: each step of `B` moves in a mode of `A`.
+//! Composition `A o B` for a `B` whose values are coordinates of `A`.
 //!
 //! # Law
 //!
-//! `R(c) = A(B(c))`, where a coordinate is the sum of its terms and `A` takes the index of each
-//! term into the mode at its path: `A(x)` is the sum of `A_p(x_p)` over the paths `p` of `x`. A
-//! path that ends at a tuple mode of `A` gives an index into the whole of it; a leaf is its own
-//! mode
-//! 0. As everywhere, each mode goes on past its end and mirrors below zero.
+//! `R(c) = A(B(c))`. A coordinate is the sum of its terms, and the scale of a term is an index into
+//! the mode of `A` at its path: `A(x)` is the sum of `A_p(x_p)` over the paths `p` of `x`. A path
+//! that ends at a tuple mode of `A` gives an index into all of it; a leaf is its own mode
+//! 0. As everywhere, each mode continues past its end, and `A(-i) = -A(i)`.
 //!
 //! # Criterion
 //!
@@ -18,8 +17,8 @@
 //!
 //! A stride of several terms belongs to several of the functions. If all of them are layouts, their
 //! sum is additive over the leaves, and it is a layout exactly when along each leaf the sum is one
-//! ([`Layout::add`]). If one of them is not, what it lacks might cancel in the sum, and the paths
-//! are looked at together ([`diagonal`]).
+//! ([`Layout::add`]). If one of them is not a layout, deviations might cancel in the sum, and the
+//! paths are decided together ([`diagonal`]).
 
 mod diagonal;
 
@@ -46,7 +45,7 @@ fn mode_at<T>(layout: TreeRef<'_, T>, path: ModePath) -> Option<TreeRef<'_, T>> 
     path.modes().try_fold(layout, TreeRef::mode)
 }
 
-/// Whether a leaf has more than one position, as far as is known, and a step.
+/// Whether a leaf may have more than one position and a nonzero stride.
 #[inline]
 pub(crate) fn moves<D: Stride>(leaf: &Leaf<D>) -> bool {
     !leaf.extent.is_one().proved() && !leaf.stride.is_zero().proved()
@@ -57,14 +56,14 @@ fn no_path<N: Extent>(b: ProfileRef<'_>, number: usize, step: &Coordinate<N>, a:
     LayoutError::NoPath { op: OP, path: b.path(number), step: step.to_string().into(), profile: Box::new(a.to_owned()) }
 }
 
-/// The leaves that one path has to itself, by number.
+/// The leaves whose only term is at one path, by number.
 struct PathGroup<'a, D: Stride> {
     path: ModePath,
     mode: TreeRef<'a, Leaf<D>>,
     members: SmallVec<[u16; 8]>,
 }
 
-/// The leaves of `B` by the path of their only term; none if a stride has several.
+/// The leaves of `B` grouped by the path of their only term; None if a stride has several terms.
 fn groups<'a, D: Stride>(
     a: TreeRef<'a, Leaf<D>>,
     b: TreeRef<'_, Leaf<Coordinate<D::Extent>>>,
@@ -89,9 +88,9 @@ fn component<N: Extent>(b: TreeRef<'_, Leaf<Coordinate<N>>>, path: ModePath) -> 
     b.leaves.iter().map(|leaf| Leaf { extent: leaf.extent.clone(), stride: leaf.stride.scale_at(path) }).collect()
 }
 
-/// Appends `A o B` if every step of `B` is in one leaf of `A`: leaves continue past their ends, so
-/// each is linear, and `t:k@p` after `s:d` is `t:k*d`. Returns whether it applies; if not, nothing
-/// is appended.
+/// Appends `A o B` if every step of `B` is in a leaf of `A`. Leaves continue past their ends, so
+/// each is linear, and `t:k@p` after `s:d` is `t:k*d`. Returns whether this applies; if not,
+/// nothing is appended.
 fn compose_lines<D: Stride>(
     a: TreeRef<'_, Leaf<D>>,
     b: TreeRef<'_, Leaf<Coordinate<D::Extent>>>,
@@ -132,7 +131,7 @@ fn compose_into<D: Stride>(
         return Ok(());
     }
     let Some(groups) = groups(a, b)? else { return compose_terms(a, b, nodes, leaves) };
-    // The image of each leaf of B: a range of the leaves in `pool`.
+    // The image of each leaf of B, as a range of the leaves in `pool`.
     let mut pool: Leaves<Leaf<D>> = Leaves::new();
     let mut places: SmallVec<[(usize, u16); 8]> = SmallVec::from_elem((0, 0), b.leaves.len());
     for group in &groups {
@@ -149,7 +148,7 @@ fn compose_into<D: Stride>(
             &mut pool,
         );
         if let Err(error) = composed {
-            // The same refusal, with paths of the leaves in B.
+            // The same error, with the paths of the leaves in B.
             let whole = component(b, group.path);
             let whole = TreeRef { profile: b.profile, leaves: &whole };
             let again = compose_parts(group.mode, whole, &mut Nodes::new(), &mut Leaves::new());
@@ -177,7 +176,7 @@ fn compose_into<D: Stride>(
     tree.finish()
 }
 
-/// As [`compose_into`] where strides have several terms: the sum over all paths.
+/// As [`compose_into`] for strides with several terms: the sum over all paths.
 fn compose_terms<D: Stride>(
     a: TreeRef<'_, Leaf<D>>,
     b: TreeRef<'_, Leaf<Coordinate<D::Extent>>>,
@@ -300,12 +299,12 @@ impl<N: Extent, D: Stride<Extent = N>> InnerKind<D> for Coordinate<N> {
 }
 
 impl<D: Stride> Layout<D> {
-    /// The value at a coordinate that is a sum of steps in modes: each index into the mode at its
-    /// path, all added up.
+    /// The value at a coordinate that is a sum of steps in modes: the sum over its terms of the
+    /// value of the mode at the path of the term.
     ///
-    /// A path to a tuple mode gives an index into the whole of it; modes that no path names are at
-    /// 0.
-    /// Errors: a path leads to no mode ([`LayoutError::NoPath`]); the value is not representable.
+    /// A path to a tuple mode gives an index into all of it; modes that no path names have index 0.
+    /// Errors: there is no mode at a path ([`LayoutError::NoPath`]); the value is not
+    /// representable.
     ///
     /// ```
     /// use tilewright_layout::{Coordinate, Layout};

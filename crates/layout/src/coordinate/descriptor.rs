@@ -6,12 +6,12 @@
 //! count      := integer [ '/' integer ]
 //! ```
 //!
-//! Law: an entry is `count` steps in the mode whose path it names, innermost mode first. A count is
-//! a fraction on paper alone: `4/2@0` is `2@0`, and `1/2@0` is no step, so it is refused, with its
-//! place in the text. What has been read is a tree of strides in lowest terms, and what is printed
-//! reads back as the same tree; the zero of any mode prints as `0`.
+//! Law: an entry is `count` steps in the mode whose path it names, innermost mode first. A count
+//! may be written as a fraction, but must be an integer: `4/2@0` is `2@0`, and `1/2@0` is refused,
+//! with its position in the text. The result is a tree of strides in lowest terms, and the printed
+//! text parses to the same tree; the zero of any mode prints as `0`.
 //!
-//! An entry with its count and denominator exists only while it is read.
+//! An entry with its count and denominator exists only during parsing.
 
 use core::fmt;
 use core::ops::Range;
@@ -23,7 +23,7 @@ use crate::text::reading::{Cursor, Literal};
 use crate::value::profile::Profile;
 use crate::value::tree::Tree;
 
-/// The strides that a descriptor such as `((1@0,8@1),1@2)` stands for.
+/// The strides that a descriptor such as `((1@0,8@1),1@2)` represents.
 ///
 /// ```
 /// use tilewright_layout::Descriptor;
@@ -33,7 +33,7 @@ use crate::value::tree::Tree;
 /// assert_eq!(descriptor.strides().rank(), 2);
 ///
 /// let error = "(1/2@0, 4@1)".parse::<Descriptor>().unwrap_err();
-/// assert_eq!(error.code(), "E0128"); // half a step; the error holds where it stands
+/// assert_eq!(error.code(), "E0128"); // half a step; the error has its position
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Descriptor {
@@ -41,18 +41,18 @@ pub struct Descriptor {
 }
 
 impl Descriptor {
-    /// The strides, nested as the descriptor is.
+    /// The strides, in the nesting of the descriptor.
     pub fn strides(&self) -> &Tree<Coordinate> {
         &self.strides
     }
 }
 
-/// A basis as it is written.
+/// An entry as written.
 struct Entry {
     count: i64,
     denominator: i64,
     path: ModePath,
-    /// Its location in the text.
+    /// Its bytes in the text.
     place: Range<usize>,
 }
 
@@ -79,7 +79,7 @@ impl Entry {
         Ok(Entry { count, denominator, path, place: start..end })
     }
 
-    /// The step that the entry stands for.
+    /// The step that the entry represents.
     fn step(self) -> Result<Coordinate, LayoutError> {
         match (self.count.checked_div(self.denominator), self.count.checked_rem(self.denominator)) {
             (Some(count), Some(0)) => Ok(Coordinate::step(count, self.path)),
@@ -94,8 +94,8 @@ impl Entry {
 impl FromStr for Descriptor {
     type Err = LayoutError;
 
-    /// Errors: text that is not a descriptor ([`LayoutError::Syntax`]); a count that is not whole
-    /// ([`LayoutError::Fraction`]); paths of which one goes on through the end of another
+    /// Errors: text that is not a descriptor ([`LayoutError::Syntax`]); a count that is not an
+    /// integer ([`LayoutError::Fraction`]); two paths of which one continues the other
     /// ([`LayoutError::Mixed`]); a path or a number beyond the limits.
     fn from_str(text: &str) -> Result<Descriptor, LayoutError> {
         let mut cursor = Cursor::new(text);

@@ -6,26 +6,26 @@
 //!   `L`.
 //! * Left: `L(R(L(k))) = L(k)` for every index `k` of `L`; on an injective layout `R(L(k)) = k`.
 //!
-//! Both are layouts of integers over the codomain of `L`: their shape nests as
-//! [`Layout::coprofile`], each mode of it split as needed.
+//! Both are layouts of integers over the codomain of `L`: their shape refines the nesting of
+//! [`Layout::coprofile`].
 //!
 //! # How
 //!
-//! Where each stride has one term, the leaves of `L` fall apart into those that step at each path
-//! `p`: the *part* `L_p`. `R` consists of a mode `R_p` for each path, an inverse of `L_p` as
-//! integers whose values are indices of `L` that move in the leaves of the part alone. Then the
-//! indices of different modes add up without carries, and the laws hold for all modes together
-//! because they hold for each.
+//! If each stride has one term, the leaves of `L` are partitioned by their paths; the leaves at
+//! path `p` are the *part* `L_p`. `R` consists of a mode `R_p` for each path: an inverse of `L_p`
+//! as a layout of integers, whose values are indices of `L` that are nonzero only in the leaves of
+//! the part. Then the indices of different modes add without carries, and the laws hold for all
+//! modes together because they hold for each.
 //!
-//! The chain of strides of a part ([`crate::algebra::inverse`]) gives such indices at once. Where
-//! it does not do, an inverse of the part by itself is searched for, and its indices are spread
-//! over those of `L` by the layout that sends an index of the part to the index of `L`: a
-//! composition, which may not exist. A left inverse found so must not leave the indices of the
-//! part, as one that uses the mirror image of the layout below zero does.
+//! The chain of strides of a part ([`crate::algebra::inverse`]) gives such indices directly. If
+//! there is no chain, an inverse of the part alone is searched. The layout that maps an index of
+//! the part to the index of `L` is then composed with it; this composition may not exist. A left
+//! inverse found in this way must have only indices of the part as values; one that uses the mirror
+//! image of the layout below zero does not.
 //!
 //! *The largest right inverse* has along each mode a right inverse of the part, since its
 //! coordinates at one path come from indices with that value and 0 elsewhere. So `R` is the largest
-//! wherever each chain is: unless modes of a part overlap or run backwards.
+//! if each chain is, that is, unless modes of a part overlap or have negative strides.
 
 use smallvec::SmallVec;
 
@@ -46,11 +46,11 @@ use crate::value::tree::{Leaves, Tree};
 
 /// The leaves of a layout at one path.
 struct PathLeaves<N: Extent> {
-    /// The whole layout, with the scales at the path as strides: its indices are those of the
+    /// The whole layout with the scales at the path as strides; its indices are those of the whole
     /// layout.
     within: Layout<N>,
-    /// The leaves at the path by themselves, and the layout that sends an index of these to the
-    /// index of the whole.
+    /// The leaves at the path alone, and the layout that maps an index of these to the index of the
+    /// whole.
     alone: Layout<N>,
     spread: Layout<N>,
 }
@@ -69,7 +69,8 @@ impl<N: Extent> PathLeaves<N> {
         Ok(PathLeaves { within, alone: Layout::flat(alone)?, spread: Layout::flat(spread)? })
     }
 
-    /// Places of the part as indices of the layout; none if there is no layout for it.
+    /// The indices of the part as indices of the whole layout; None if their composition does not
+    /// exist.
     fn spread(&self, places: &Layout<N>) -> Option<Layout<N>> {
         let spread = self.spread.compose(places).ok()?;
         let mut leaves = Leaves::new();
@@ -79,7 +80,7 @@ impl<N: Extent> PathLeaves<N> {
         Layout::flat(leaves).ok()
     }
 
-    /// Whether a left inverse of the part sends all its values to indices of the part.
+    /// Whether a left inverse of the part maps all its values to indices of the part.
     fn stays_inside(&self, inverse: &Layout<N>) -> bool {
         let size = self.alone.size();
         let Some(count) = size.known().filter(|count| *count <= MAX_TABLE) else { return false };
@@ -104,7 +105,7 @@ impl<N: Extent> PathLeaves<N> {
         Ok(chain)
     }
 
-    /// `exact` says that nothing but the leaves of the part has values at its path.
+    /// `exact` means that only the leaves of the part have values at its path.
     fn left_inverse(&self, exact: bool) -> Result<Layout<N>, LayoutError> {
         let mut chain = Layout::blank();
         if left_chain(&self.within, &mut chain)? {
@@ -113,12 +114,13 @@ impl<N: Extent> PathLeaves<N> {
         }
         let undecided = || LayoutError::Undecided { op: "left_inverse", limit: MAX_CANDIDATES };
         match self.alone.left_inverse() {
-            // Indices from outside the part, which mirror or go on past its end, would carry into
-            // those of other parts.
+            // Indices outside the part, mirrored or past its end, would carry into those of other
+            // parts.
             Ok(found) if self.stays_inside(&found) => self.spread(&found).ok_or_else(undecided),
             Ok(_) => Err(undecided()),
             Err(LayoutError::NoLeftInverse(mut none)) if exact => {
-                // The index is one of the part; the whole has another for the same offset.
+                // The error has an index of the part; the whole layout has another index for the
+                // same offset.
                 let index = self.spread.eval(&N::from(none.index))?;
                 none.index = index.known().ok_or_else(undecided)?;
                 Err(LayoutError::NoLeftInverse(none))
@@ -129,8 +131,7 @@ impl<N: Extent> PathLeaves<N> {
     }
 }
 
-/// The layout over the codomain that has in the mode at each path what `invert` makes of the part
-/// there.
+/// The layout over the codomain whose mode at each path is `invert` of the part at that path.
 fn over_codomain<N: Extent>(
     op: &'static str,
     layout: &Layout<Coordinate<N>>,
@@ -140,7 +141,7 @@ fn over_codomain<N: Extent>(
     inverted(op, layout, profile_of(&paths(layout.leaves()))?, invert)
 }
 
-/// The same over a codomain that may have more modes, each of which stays at index 0.
+/// The same over a codomain that may have more modes; they stay at index 0.
 fn inverted<N: Extent>(
     op: &'static str,
     layout: &Layout<Coordinate<N>>,
@@ -168,10 +169,9 @@ impl<N: Extent> Layout<Coordinate<N>> {
     /// The largest layout `R` of integers over the codomain with `L(R(c)) = c` for every coordinate
     /// `c` in its shape.
     ///
-    /// Where modes of the codomain overlap or run backwards, the largest one that the search of
-    /// [`crate::limits::MAX_CANDIDATES`] candidates finds in each mode.
-    /// Errors: a stride has several terms ([`LayoutError::Diagonal`]); a number is not
-    /// representable.
+    /// If modes overlap or have negative strides, it is the largest one that a search of
+    /// [`crate::limits::MAX_CANDIDATES`] candidates finds in each mode. Errors: a stride has
+    /// several terms ([`LayoutError::Diagonal`]); a number is not representable.
     ///
     /// ```
     /// use tilewright_layout::{Coordinate, Layout};
@@ -179,7 +179,7 @@ impl<N: Extent> Layout<Coordinate<N>> {
     /// let right = |text: &str| text.parse::<Layout<Coordinate>>().unwrap().right_inverse().unwrap().to_string();
     /// assert_eq!(right("(4,5):(1@1,1@0)"), "(5,4):(4,1)");
     /// assert_eq!(right("((4,2),4):((1@1,4@0),1@0)"), "((4,2),4):((8,4),1)");
-    /// assert_eq!(right("(4,5):(2@0,1@1)"), "(1,5):(0,4)"); // index 1 of mode 0 is not reached
+    /// assert_eq!(right("(4,5):(2@0,1@1)"), "(1,5):(0,4)"); // no value has index 1 in mode 0
     /// ```
     pub fn right_inverse(&self) -> Result<Layout<N>, LayoutError> {
         over_codomain("right_inverse", self, PathLeaves::right_inverse)
@@ -187,9 +187,9 @@ impl<N: Extent> Layout<Coordinate<N>> {
 
     /// A layout `R` of integers over the codomain with `L(R(L(k))) = L(k)` for every index `k`.
     ///
-    /// Errors: no layout does this ([`LayoutError::NoLeftInverse`]); the search for one, where
-    /// strides in a mode do not divide each other, does not decide it ([`LayoutError::Undecided`]);
-    /// a stride has several terms ([`LayoutError::Diagonal`]).
+    /// Errors: no layout does this ([`LayoutError::NoLeftInverse`]); the strides in a mode do not
+    /// divide each other, and the search does not decide ([`LayoutError::Undecided`]); a stride has
+    /// several terms ([`LayoutError::Diagonal`]).
     ///
     /// ```
     /// use tilewright_layout::{Coordinate, Layout};
@@ -197,10 +197,10 @@ impl<N: Extent> Layout<Coordinate<N>> {
     /// let left = |text: &str| text.parse::<Layout<Coordinate>>().unwrap().left_inverse().unwrap().to_string();
     /// assert_eq!(left("(4,5):(1@1,1@0)"), "(5,4):(4,1)");
     /// assert_eq!(left("(4,5):(2@0,2@1)"), "((2,4),(2,5)):((0,1),(0,4))");
-    /// assert_eq!(left("4:1@0+1@1"), "(4,1):(1,0)"); // mode 0 tells the index
+    /// assert_eq!(left("4:1@0+1@1"), "(4,1):(1,0)"); // mode 0 determines the index
     /// ```
     pub fn left_inverse(&self) -> Result<Layout<N>, LayoutError> {
-        // An index of other leaves whose values are 0 would do for a part as well.
+        // An index of leaves of stride 0 would also be a left inverse for a part.
         let exact = self.leaves().iter().all(|leaf| {
             leaf.extent.is_one().proved()
                 || leaf.stride.term().is_some_and(|(_, scale)| N::zero().less(scale) == Truth::Proved)
@@ -214,12 +214,13 @@ impl<N: Extent> Layout<Coordinate<N>> {
     }
 }
 
-/// How many paths of steps in several modes are looked at in all combinations.
+/// The largest number of paths, for steps in several modes at once, of which all combinations are
+/// tried.
 const MAX_PATHS: usize = 8;
 
-/// For a layout with steps in several modes at once: one term for each leaf, at paths whose
-/// coordinates alone determine the index. None if no step goes along several modes, or no such
-/// paths exist.
+/// For a layout with steps in several modes at once: the layout with one term for each leaf, at
+/// paths whose coordinates alone determine the index. None if no step is in several modes, or no
+/// such paths exist.
 fn seen_enough<N: Extent>(layout: &Layout<Coordinate<N>>) -> Result<Option<Layout<Coordinate<N>>>, LayoutError> {
     const OP: &str = "left_inverse";
     let all = paths(layout.leaves());
@@ -250,7 +251,7 @@ impl<N: Extent> Layout<Coordinate<N>> {
     /// Whether different indices have different values.
     ///
     /// Errors: [`LayoutError::Undecided`] and [`LayoutError::Open`], as for integers; with steps in
-    /// several modes at once, the box around the values has more than 2^63 - 1 places.
+    /// several modes at once, the bounding box of the values has more than 2^63 - 1 elements.
     ///
     /// ```
     /// use tilewright_layout::{Coordinate, Layout};
@@ -271,7 +272,7 @@ impl<N: Extent> Layout<Coordinate<N>> {
             }
             return decided;
         }
-        // A mode of stride 0 repeats everything; modes that move at different paths are
+        // A mode of stride 0 repeats all values; modes that step at different paths are
         // independent.
         for leaf in self.leaves().iter().filter(|leaf| leaf.stride.is_zero().proved()) {
             match N::one().less(&leaf.extent) {
@@ -283,15 +284,15 @@ impl<N: Extent> Layout<Coordinate<N>> {
         self.every_part(OP, |part| part.is_injective())
     }
 
-    /// Whether each coordinate in the coshape is a value, and nothing else: `holds` says so of the
+    /// Whether the values are exactly the coordinates in the coshape. `holds` decides this for the
     /// leaves at each path, as a layout of the scales there.
     ///
-    /// Where a leaf moves in several modes at once, it is not so. Either it leads below zero; or
-    /// the coordinate that is the largest in one of these modes and 0 in another has no index,
-    /// since the leaf would have to be at its last position and at its first.
+    /// If a leaf steps in several modes at once, the answer is no. Either a value has a negative
+    /// index; or the coordinate that is the largest in one of these modes and 0 in another is not a
+    /// value, because the leaf would have to be at its last and at its first position.
     ///
-    /// Errors: it is not known whether such a leaf moves ([`LayoutError::Diagonal`]); what `holds`
-    /// refuses.
+    /// Errors: it is not known whether such a leaf has more than one position
+    /// ([`LayoutError::Diagonal`]); `holds` returns an error.
     pub(crate) fn is_onto(
         &self,
         op: &'static str,
@@ -321,8 +322,9 @@ impl<N: Extent> Layout<Coordinate<N>> {
         Ok(true)
     }
 
-    /// The places of the values in the least box around them, counted along one path after the
-    /// other, from the place of the value 0 on: values are the same exactly where their places are.
+    /// The positions of the values in their bounding box, as an integer layout: values are equal
+    /// exactly if their positions are. A position counts along one path after the other, and the
+    /// value 0 is at position 0.
     fn places(&self, op: &'static str, paths: &[ModePath]) -> Result<Layout<N>, LayoutError> {
         let overflow = || N::overflow(op);
         let mut strides: SmallVec<[N; 8]> = self.leaves().iter().map(|_| N::zero()).collect();

@@ -1,7 +1,7 @@
 //! Coordinates as a kind of stride.
 //!
-//! Law: the strides of one layout lead into one codomain, so two of them clash where a path of one
-//! ends at a mode that a path of the other goes on through.
+//! Law: the strides of one layout have a common codomain, so two of them clash if a path of one
+//! ends at a mode through which a path of the other continues.
 
 use alloc::boxed::Box;
 use alloc::string::ToString;
@@ -18,7 +18,7 @@ use crate::value::number::{Extent, Stride};
 use crate::value::profile::Profile;
 
 impl<N: Extent> StrideKind for Coordinate<N> {
-    // `Self: Stride`, which the trait asks for, hides from signatures that the extent is `N`.
+    // `Self: Stride`, which the trait requires, hides from signatures that the extent is `N`.
     #[inline]
     fn add_times(&mut self, count: &<Self as Stride>::Extent, step: &Coordinate<N>) -> Option<()> {
         if !step.second.is_none() {
@@ -74,7 +74,7 @@ impl<N: Extent> StrideKind for Coordinate<N> {
 }
 
 impl LayoutError {
-    /// Strides number `pair.0` and `pair.1` of a tree do not belong together.
+    /// The error for strides number `pair.0` and `pair.1` of a tree, which have no common codomain.
     #[cold]
     pub(crate) fn mixed<'a, D: fmt::Display + 'a>(
         profile: &Profile,

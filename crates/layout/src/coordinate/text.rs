@@ -37,8 +37,8 @@ fn print_term<N: Extent>(out: &mut impl TextOut, path: ModePath, scale: &N, firs
         }
         None => {
             let text = scale.to_string();
-            // A sum or a difference is not one scale without parentheses; without a path it is
-            // terms like the others.
+            // A sum or a difference needs parentheses to be one scale; without a path it needs
+            // none.
             let alone = path.is_empty() || text.chars().skip(1).all(|c| !matches!(c, '+' | '-'));
             if !(first || alone && text.starts_with('-')) {
                 out.mark(b'+');
@@ -62,7 +62,7 @@ impl<N: Extent> fmt::Display for Coordinate<N> {
 
 debug_as_text!(Coordinate<N: Extent>);
 
-/// A scale and the path after it: `3@1@0`, `-3`.
+/// Parses a scale and the path after it: `3@1@0`, `-3`.
 fn read_term<N: Extent + Literal>(text: &mut Cursor<'_>) -> Result<Coordinate<N>, LayoutError> {
     text.peek();
     let scale = N::read(text)?;
@@ -70,8 +70,8 @@ fn read_term<N: Extent + Literal>(text: &mut Cursor<'_>) -> Result<Coordinate<N>
 }
 
 impl Cursor<'_> {
-    /// The path after a scale, `@1@0`, innermost mode first; empty if there is none. `end` becomes
-    /// the position after its last mode.
+    /// Parses the path after a scale, `@1@0`, innermost mode first; empty if there is none. `end`
+    /// is set to the position after its last mode.
     pub(crate) fn path(&mut self, end: &mut usize) -> Result<ModePath, LayoutError> {
         let mut modes: SmallVec<[usize; MAX_PATH]> = SmallVec::new();
         while self.eat(b'@') {
@@ -101,7 +101,7 @@ impl<N: Extent + Literal> Literal for Coordinate<N> {
         }
     }
 
-    /// Refuses strides that lead into different codomains.
+    /// Refuses strides without a common codomain.
     fn check(tree: &Tree<Coordinate<N>>) -> Result<(), LayoutError> {
         match clash(tree.leaves().iter()) {
             None => Ok(()),

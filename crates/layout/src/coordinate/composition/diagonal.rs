@@ -1,19 +1,19 @@
-//! Composition with steps in several modes at once, where carries in one mode may make up for those
-//! in another.
+//! Composition with strides in several modes at once (diagonals), for which carries in one mode may
+//! compensate those in another.
 //!
 //! # Law
 //!
 //! As in [`super`]: `R(c)` is the sum over the paths `p` of `A_p(x_p)`, `x_p` the sum of the steps
-//! at `p`. It is a layout or not as a whole.
+//! at `p`. Whether it is a layout is decided for all paths together.
 //!
 //! # Criterion
 //!
-//! *Where the steps at each path have one sign*, every `x_p` is a digit: its magnitude stays below
-//! some `N_p`, to which the last mode of `A_p` is drawn out. Concatenate the modes of all `A_p`,
-//! with the sign of the path before their strides as layouts mirror below zero, and give each leaf
-//! of `B` the step that moves all its digits, `sum of |d_p| * (product of the N_q before p)`. No
-//! digit ever carries into the next, so the composite of these layouts of integers is that of `A`
-//! and `B`, and exists exactly when it does.
+//! *If the steps at each path have one sign*, every `x_p` is a digit: its magnitude is below some
+//! `N_p`, to which the last mode of `A_p` is extended. Concatenate the modes of all `A_p`, with
+//! their strides multiplied by the sign of the path, because layouts mirror below zero. Give each
+//! leaf of `B` the step that moves all its digits, `sum of |d_p| * (product of the N_q before p)`.
+//! No digit ever carries into the next, so the composite of these layouts of integers is that of
+//! `A` and `B`, and one exists exactly when the other does.
 //!
 //! *Otherwise* the values decide, up to [`MAX_CASES`] of them: along each leaf the first extent is
 //! the first index at which the value is not that many steps, and then the sum is compared
@@ -68,14 +68,14 @@ pub(super) fn compose_into<D: Stride>(
     }
 }
 
-/// The leaves of two layouts whose composition is that of `A` and `B`.
+/// The leaves of two integer layouts whose composition is that of `A` and `B`.
 struct Concatenated<D: Stride> {
     outer: Leaves<Leaf<D>>,
     inner: Leaves<Leaf<D::Extent>>,
 }
 
-/// The modes of all paths one after another, and `B` with steps in all of them; none if a path
-/// has steps of both signs, or a number does not fit.
+/// The concatenated modes of all paths, and `B` with steps in all of them; None if a path has steps
+/// of both signs, or a number is not representable.
 fn as_integers<D: Stride>(
     a: TreeRef<'_, Leaf<D>>,
     b: TreeRef<'_, Leaf<Coordinate<D::Extent>>>,
@@ -118,8 +118,8 @@ fn as_integers<D: Stride>(
     Some(Concatenated { outer, inner })
 }
 
-/// The image of each leaf of `B`, or why there is none; None if there are too many values, or sizes
-/// that are not known.
+/// The image of each leaf of `B`, or the reason why there is none; None if there are too many
+/// values, or sizes that are not known.
 fn by_values<D: Stride>(
     a: TreeRef<'_, Leaf<D>>,
     b: TreeRef<'_, Leaf<Coordinate<D::Extent>>>,
