@@ -1,8 +1,8 @@
 //! Index arithmetic of layouts as source text, for Rust, C, CUDA, Python and Triton.
 //!
-//! A layout says where each element is; a kernel computes it. This crate writes that computation:
-//! what the layout gives at variables that the caller names, for every admissible value of the
-//! extents and strides that become known at launch.
+//! A kernel computes the offset of an element from its coordinate. This module writes that
+//! computation as source text: the value of a layout at variables that the caller names, for every
+//! admissible value of the extents and strides that become known at launch.
 //!
 //! ```
 //! use tilewright_layout::emit::{Language, Map, Style, Variables, inside, value};
@@ -10,7 +10,7 @@
 //! use tilewright_layout::{Layout, Tiler, Tree};
 //!
 //! # fn main() -> Result<(), tilewright_layout::emit::EmitError> {
-//! // A matrix of M rows of K, in tiles of 128 x 64.
+//! // A matrix of M rows and K columns, in tiles of 128 x 64.
 //! let matrix: Layout<Expr> = "(M{div=128},K):(K,1)".parse()?;
 //! let tiler: Tiler<Expr> = "[128:1;64:1]".parse()?;
 //! let tiled = Map::from(matrix.zipped_divide(&tiler)?);
@@ -21,7 +21,7 @@
 //! }
 //! ");
 //!
-//! // Which of the elements exist: the rows fill their tiles, the columns need not.
+//! // The predicate of the elements: M is a multiple of the tile, K need not be.
 //! let shape: Tree<Expr> = "(M{div=128},K)".parse()?;
 //! let positions = Map::from(Layout::identity(&shape)?.zipped_divide(&tiler)?);
 //! let mask = inside(&positions, &shape, &place)?;
@@ -45,20 +45,21 @@
 //!
 //! # What can be relied on
 //!
-//! * *Exact.* The text computes what the library computes, for all values that the facts and the
-//!   [`Promise`] about the variables admit.
-//! * *Reduced.* Modes are coalesced first, and digits that only a stride of 0 counts are dropped. A
-//!   dividend that is known not to be negative is never divided by a power of two: that is a shift
-//!   or a mask. Any other is rounded as the layout demands, spelled out where the language rounds
-//!   differently. Quotient and remainder of one division cost one division. Products by constants
-//!   stay products: every compiler has shifts for them, and no reader wants them.
+//! * *Exact.* The text computes the same values as the library, for all values of the variables
+//!   that the facts and the [`Promise`] admit.
+//! * *Reduced.* Modes are coalesced first, and digits with stride 0 are dropped. If a dividend is
+//!   known to be nonnegative, a shift or a mask replaces the division by a power of two. Any other
+//!   quotient is rounded as the layout requires, with extra operations if the language rounds
+//!   differently. Quotient and remainder of the same division cost one division. Products with
+//!   constants stay products: compilers turn them into shifts, and products are easier to read.
 //! * *Named once.* In statements and functions everything that is used twice is computed once, and
 //!   nothing else has a name.
-//! * *Wide enough.* Integers have 64 bits. With 32, a text is written only if the facts show that
-//!   every number on the way fits; otherwise the error says which part may not, and which fact
-//!   would settle it.
+//! * *Wide enough.* Integers have 64 bits. With 32 bits, a text is written only if the facts prove
+//!   that every intermediate value fits; otherwise the error names the part that may not fit, and
+//!   the fact that would settle it.
 //!
-//! A name that is a word of the language is a raw identifier in Rust and refused elsewhere.
+//! A name that is a keyword of the language becomes a raw identifier in Rust and is refused in the
+//! other languages.
 
 mod bits;
 mod builder;

@@ -1,7 +1,7 @@
 //! The basis of values and refusals: nestings, nested tuples, and sizes known at launch.
 //!
-//! Law: nothing here is refused, so that a refusal may hold all of it. What makes a value of parts
-//! that may be wrong is in `value` and `symbolic`.
+//! Law: no operation here returns an error, so errors may contain these types. Constructors that
+//! may refuse are in `value` and `symbolic`.
 
 pub(crate) mod bounds;
 pub(crate) mod parameter;

@@ -1,13 +1,13 @@
 //! The algebra of layouts.
 //!
-//! A [`Layout`] is a tree of (extent, stride) pairs, read as a function: it sends a coordinate to
+//! A [`Layout`] is a tree of (extent, stride) pairs, read as a function: it maps a coordinate to
 //! the sum of `index * stride`, and an integer to the value at its colexicographic coordinate,
-//! first mode fastest. This crate holds the type and every operation on it:
+//! first mode fastest. This crate has the type and every operation on it:
 //!
-//! | what | operations |
+//! | group | operations |
 //! |---|---|
 //! | build | [`Layout::new`], [`compact`](Layout::compact), [`row_major`](Layout::row_major), [`ordered`](Layout::ordered), [`tuple`](Layout::tuple), `str::parse` |
-//! | look | [`eval`](Layout::eval), [`eval_at`](Layout::eval_at), [`size`](Layout::size), [`cosize`](Layout::cosize), [`is_injective`](Layout::is_injective), .. |
+//! | inspect | [`eval`](Layout::eval), [`eval_at`](Layout::eval_at), [`size`](Layout::size), [`cosize`](Layout::cosize), [`is_injective`](Layout::is_injective), .. |
 //! | rearrange | [`flatten`](Layout::flatten), [`group`](Layout::group), [`select`](Layout::select), [`slice`](Layout::slice), [`zip`](Layout::zip), .. |
 //! | simplify | [`coalesce`](Layout::coalesce), [`filter`](Layout::filter), [`equivalent`](Layout::equivalent) |
 //! | combine | [`compose`](Layout::compose), [`complement`](Layout::complement), [`right_inverse`](Layout::right_inverse), [`left_inverse`](Layout::left_inverse), [`add`](Layout::add) |
@@ -15,38 +15,38 @@
 //! | reinterpret | [`recast`](Layout::recast), [`Swizzle`], [`Composed`] |
 //! | at compile time | [`StaticLayout`], [`StaticComposed`], [`StaticTiler`]: constants, which the macros `layout!` and `tiler!` of `tilewright-macros` write |
 //!
-//! The rooms of the crate, from the ground up; each uses those before it, and says at its head
-//! where it does not:
+//! The modules of the crate, from the lowest up. Each one uses only those before it, or states an
+//! exception at its head:
 //!
-//! | room | what is in it |
+//! | module | contents |
 //! |---|---|
-//! | `refusal` | why there is no result: kinds, evidence, sentences, pages |
+//! | `refusal` | errors: their kinds, data, messages and pages |
 //! | `value` | numbers, nested tuples, coordinates, layouts |
 //! | `text` | reading and printing |
 //! | `bits` | matrices over bits, swizzles |
-//! | `rearrange` | moving modes about, slicing |
+//! | `rearrange` | rearranging modes, slicing |
 //! | `algebra` | the operations of the algebra |
 //! | `tile` | division and product |
-//! | `coordinate`, `xor`, [`symbolic`] | the kinds of strides and extents that are no integers |
-//! | `composed` | a layout seen through another map, linear layouts |
-//! | `constant` | layouts known while one compiles |
-//! | `any` | [`AnyLayout`]: layouts whose kind is known only as the program runs |
-//! | [`atoms`] | instructions as thread-value layouts, tilings of them, shared memory of Hopper |
+//! | `coordinate`, `xor`, [`symbolic`] | the kinds of strides and extents other than integers |
+//! | `composed` | swizzled and other composed layouts, linear layouts |
+//! | `constant` | layouts that are known at compile time |
+//! | `any` | [`AnyLayout`]: layouts whose kind is known only at run time |
+//! | [`atoms`] | instructions as thread-value layouts, tiled copies and MMAs, shared-memory layouts of Hopper |
 //! | [`morphism`] | layouts as morphisms of tuples |
 //! | [`emit`] | index arithmetic as source text |
-//! | [`analysis`] | bank conflicts, sectors, footprints, and what would cost less |
+//! | [`analysis`] | bank conflicts, sectors, footprints, and suggestions that reduce the cost |
 //!
 //! The last four build on the algebra and have their own errors; no other module needs them.
 //!
-//! Every operation returns the exact result of its definition, or a [`LayoutError`] that says which
-//! condition fails, where, and with which numbers. Nothing wraps, nothing panics, and work is
+//! Every operation returns the exact result of its definition, or a [`LayoutError`] with the
+//! condition that fails, its position, and the numbers. Nothing wraps, nothing panics, and work is
 //! bounded: by the number of leaves, or by a stated limit.
 //!
 //! ```
 //! use tilewright_layout::{Layout, Tiler};
 //!
 //! # fn main() -> Result<(), tilewright_layout::LayoutError> {
-//! // A 128 x 64 matrix, row after row, in tiles of 16 x 8.
+//! // A row-major 128 x 64 matrix in tiles of 16 x 8.
 //! let matrix: Layout = "(128,64):(64,1)".parse()?;
 //! let tiler: Tiler = "[16:1;8:1]".parse()?;
 //! let tiled = matrix.zipped_divide(&tiler)?;

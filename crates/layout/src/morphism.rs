@@ -1,17 +1,18 @@
 //! Layouts as morphisms.
 //!
-//! A layout whose strides nest, as those of nearly every layout in use do, is a picture: its modes
-//! on one side, the axes of memory on the other, and an arrow from each mode to the axis that it
-//! walks along. Such pictures are the morphisms of a category; they compose by following arrows,
-//! and what the algebra computes with strides can be seen in them. The theory is that of Carlisle,
-//! Shah, Stern and VanKoughnett, *Categorical Foundations for CuTe Layouts* (arXiv 2601.05972),
-//! whose numbers are cited throughout, and what its authors added since.
+//! A layout whose strides form a divisibility chain, as those of nearly every layout in use do, can
+//! be drawn as a diagram: its modes on one side, the axes of memory on the other, and an arrow from
+//! each mode to the axis along which it steps. Such diagrams are the morphisms of a category. They
+//! compose by following arrows, and they show what the algebra computes with strides. The theory is
+//! that of Carlisle, Shah, Stern and VanKoughnett, *Categorical Foundations for CuTe Layouts*
+//! (arXiv 2601.05972), whose section numbers are cited throughout, with later additions of its
+//! authors.
 //!
 //! # Types and their laws
 //!
 //! | type | what it is | law |
 //! |---|---|---|
-//! | [`PointedMap`] | a map of places, some of which are sent to the base point | no place is hit twice; composition is associative and has units |
+//! | [`PointedMap`] | a map of indices, some of which map to the base point | no index other than the base point is hit twice; composition is associative and has units |
 //! | [`TupleMorphism`] | a morphism `S -> T` of flat tuples over such a map | an entry is sent to an equal one |
 //! | [`NestMorphism`] | the same for nested tuples | a flat morphism and two profiles; every operation is the flat one |
 //! | [`Refinement`] | a nested tuple and one that refines it | each entry is replaced by a tuple of that size; a partial order that moves no index |
@@ -38,7 +39,7 @@
 //! assert_eq!(f.to_string(), "(4,5) -> (4,16,5) : (1,3)");
 //! assert_eq!(f.encoded_layout()?, layout);
 //!
-//! // What is not hit is the complement.
+//! // The axes that are not hit are the complement.
 //! assert_eq!(f.complement()?.encoded_layout()?.to_string(), "(16):(4)");
 //! assert_eq!(layout.complement(&320)?.to_string(), "16:4");
 //!
@@ -51,7 +52,7 @@
 //! # }
 //! ```
 //!
-//! Every number is checked: an operation gives the morphism that its definition asks for, or a
+//! Every number is checked: an operation returns the morphism that satisfies its definition, or a
 //! [`MorphismError`] that names the condition and the entries.
 
 mod ambient;

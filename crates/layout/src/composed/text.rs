@@ -115,8 +115,7 @@ fn names(text: &str) -> Result<Declarations, LayoutError> {
 /// The texts before and after the first `o` or `∘`; an `o` in a name does not count.
 fn split(text: &str) -> Option<(&str, &str)> {
     let in_name = |c: char| c.is_ascii_alphabetic() || c == '_';
-    // Whether the word that ends before the current position exists, and whether it begins like a
-    // name.
+    // Whether the text before the current position ends with a name, and its last character.
     let (mut word, mut before) = (false, None);
     for (at, c) in text.char_indices() {
         let after = at + c.len_utf8();

@@ -4,8 +4,8 @@
 //!
 //! `R(c) = A(B(c))`. A coordinate is the sum of its terms, and the scale of a term is an index into
 //! the mode of `A` at its path: `A(x)` is the sum of `A_p(x_p)` over the paths `p` of `x`. A path
-//! that ends at a tuple mode of `A` gives an index into all of it; a leaf is its own mode
-//! 0. As everywhere, each mode continues past its end, and `A(-i) = -A(i)`.
+//! that ends at a tuple mode of `A` gives an index into all of it; mode 0 of a leaf is the leaf. As
+//! everywhere, each mode continues past its end, and `A(-i) = -A(i)`.
 //!
 //! # Criterion
 //!

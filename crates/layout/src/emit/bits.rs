@@ -1,7 +1,7 @@
 //! Linear maps over bits.
 //!
-//! Law: bit `p` of a source that lies in the mask of a shift by `s` flips bit `p + s` of the
-//! result, and nothing else does. What moves by the same distance is one mask and one shift:
+//! Law: bit `p + s` of the result is the XOR of bits `p` of the sources whose mask for a shift by
+//! `s` has bit `p`. All bits that move by the same distance need one mask and one shift:
 //! `(8,8):(^1,^9)` at an index is `i ^ (i >> 3)`.
 
 use alloc::collections::BTreeMap;
@@ -11,7 +11,7 @@ use crate::emit::graph::{Graph, Id, power_of_two};
 use crate::symbolic::Rounding;
 use crate::{BitMatrix, Swizzle};
 
-/// For every source and distance the bits that move.
+/// The mask of the bits that move, for every source and distance.
 #[derive(Default)]
 pub(crate) struct Moves {
     masks: BTreeMap<(Id, i32), u64>,
@@ -22,10 +22,10 @@ impl Moves {
         *self.masks.entry((source, distance)).or_default() ^= mask;
     }
 
-    /// A layout with XOR steps at an index that is not negative: extent and step of each mode.
+    /// Adds a layout with XOR steps at an index that is not negative: extent and step of each mode.
     pub(crate) fn layout(&mut self, graph: &mut Graph, index: Id, modes: &[(i64, u64)]) {
         let Some((last, front)) = modes.split_last() else { return };
-        // The rest of the index is what the source has from bit `low` on.
+        // The rest of the index is the source from bit `low` on.
         let (mut source, mut low) = (index, 0);
         for (extent, step) in front {
             match power_of_two(Some(*extent)) {
@@ -45,14 +45,14 @@ impl Moves {
         self.steps(source, low, u64::MAX << low, last.1);
     }
 
-    /// The carry-less product of the bits of a mask, counted from `low` on, and a step.
+    /// Adds the carry-less product of the masked bits, counted from `low` on, and a step.
     fn steps(&mut self, source: Id, low: u32, mask: u64, step: u64) {
         for bit in (0..63).filter(|bit| step >> bit & 1 == 1) {
             self.add(source, bit - low as i32, mask);
         }
     }
 
-    /// A swizzle applied to an offset.
+    /// Adds a swizzle of an offset.
     pub(crate) fn swizzle(&mut self, offset: Id, swizzle: Swizzle) {
         self.add(offset, 0, u64::MAX);
         let shift = swizzle.shift();
@@ -60,7 +60,7 @@ impl Moves {
         self.add(offset, -shift as i32, ((1_u64 << swizzle.bits()) - 1) << lowest);
     }
 
-    /// A matrix applied to a number; a square one keeps the bits above.
+    /// Adds the product of a matrix and a number; a square matrix keeps the bits above.
     pub(crate) fn matrix(&mut self, number: Id, matrix: &BitMatrix) {
         let inputs = matrix.inputs() as u32;
         for (bit, column) in (0..inputs).zip(matrix.columns()) {
@@ -88,7 +88,7 @@ impl Moves {
             } else {
                 let down = by.unsigned_abs();
                 let lowered = graph.right(source, down);
-                // The sign moves down with the bits.
+                // The sign bit moves down with the others.
                 let own = if own == u64::MAX { own } else { own >> down };
                 masked(graph, lowered, mask >> down, own)
             };
@@ -98,7 +98,7 @@ impl Moves {
     }
 }
 
-/// The bits that may be set in a number.
+/// A mask of the bits that may be set in a number.
 fn possible(graph: &Graph, id: Id) -> u64 {
     match graph.range(id) {
         range if !range.not_negative() => u64::MAX,
@@ -109,12 +109,12 @@ fn possible(graph: &Graph, id: Id) -> u64 {
     }
 }
 
-/// The bits of a mask, of a number that has no bits but `own`.
+/// The masked bits of a number whose set bits are within `own`.
 fn masked(graph: &mut Graph, id: Id, mask: u64, own: u64) -> Id {
     if mask == own {
         return id;
     }
-    // All but some low bits of a number without end: `x & -8`.
+    // The mask has all but some low bits of an unbounded number: `x & -8`.
     let missing = own & !mask;
     let low = own >= u64::MAX >> 1 && missing & (missing + 1) == 0;
     graph.bits(id, if low { !(missing as i64) } else { mask as i64 })

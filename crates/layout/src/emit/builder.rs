@@ -1,4 +1,5 @@
-//! A computation in the making: variables, the digits of indices, and what they are multiplied by.
+//! The builder of a computation: variables, the digits of indices, and the strides that multiply
+//! them.
 //!
 //! Law: the digits of an index are its digits in the mixed radix of the extents, the last one
 //! unbounded, rounded toward zero; and the value is the sum of digits times strides.
@@ -19,10 +20,10 @@ use crate::emit::range::Range;
 use crate::symbolic::{Expr, Parameter, Symbolic};
 use crate::{Extent, Layout, Leaf, OuterMap, Profile, Stride};
 
-/// The most leaves of a layout, after coalescing, and the most numbers of a value.
+/// The most leaves of a layout after coalescing, and the most numbers of a value.
 const MAX_LEAVES: usize = 256;
 
-/// A mode: its extent, and its stride in every number of the value.
+/// A mode: its extent, and its stride for each number of the value.
 pub(crate) type EmittedMode = (Expr, Vec<Expr>);
 
 pub(crate) fn modes<D: Stride<Extent = Expr>>(
@@ -32,11 +33,11 @@ pub(crate) fn modes<D: Stride<Extent = Expr>>(
     layout.leaves().iter().map(|leaf| (leaf.extent.clone(), strides(&leaf.stride))).collect()
 }
 
-/// A computation in the making.
+/// A computation that is being built.
 pub(crate) struct GraphBuilder {
     pub(crate) graph: Graph,
     pub(crate) parameters: Parameters,
-    /// The coordinate that the variables make up.
+    /// The profile of the coordinate that the variables form.
     pub(crate) profile: Profile,
     names: Vec<String>,
     promise: Promise,
@@ -54,7 +55,7 @@ impl GraphBuilder {
         Ok(GraphBuilder { graph, parameters, profile, names, promise: place.promise(), variables })
     }
 
-    /// The variables, indices into parts of these sizes.
+    /// Creates the variables: indices into parts of these sizes.
     pub(crate) fn variables(&mut self, sizes: Vec<Expr>) -> Result<(), EmitError> {
         for size in sizes {
             let (_, largest) = size.range();
@@ -78,7 +79,7 @@ impl GraphBuilder {
         Ok(())
     }
 
-    /// The sums over all modes of every variable.
+    /// For each number of the value, the sum over all modes of all variables.
     pub(crate) fn inner_products(
         &mut self,
         modes: &[Vec<EmittedMode>],
@@ -96,7 +97,7 @@ impl GraphBuilder {
     }
 
     /// The digits of an index in the mixed radix of the extents, the last one unbounded, each with
-    /// the strides that it counts. A digit that nothing counts is not computed.
+    /// its strides. A digit whose strides are all 0 is not computed.
     fn digits<'a>(
         &mut self,
         index: EmittedPolynomial,
@@ -104,7 +105,8 @@ impl GraphBuilder {
     ) -> Result<Vec<(EmittedPolynomial, &'a [Expr])>, EmitError> {
         let too_large = || EmitError::TooLarge { what: "an expression" };
         let mut digits = Vec::new();
-        // The digits so far take the index modulo `passed`; `rest` is still to be divided by that.
+        // The digits so far are those of the index modulo `passed`; `rest` is still to be divided
+        // by `passed`.
         let (mut rest, mut passed) = (index, Expr::from(1));
         for (place, (extent, strides)) in modes.iter().enumerate() {
             let last = place + 1 == modes.len();
@@ -129,7 +131,7 @@ impl GraphBuilder {
         Ok(digits)
     }
 
-    /// The divisors of consecutive divisions: a shift costs less than a multiplication.
+    /// The divisors of consecutive divisions: a shift is cheaper than a multiplication.
     fn steps(&mut self, rest: &EmittedPolynomial, by: &Expr) -> Result<Vec<EmittedPolynomial>, EmitError> {
         let whole = self.parameters.polynomial(&mut self.graph, by)?;
         let power = match whole.single() {
@@ -209,7 +211,7 @@ impl Numbers {
     }
 }
 
-/// The same layout, of expressions.
+/// The same layout with expressions as numbers.
 pub(crate) fn with_expressions<N: Extent>(layout: &Layout<N>, expr: fn(&N) -> Expr) -> Result<Layout<Expr>, EmitError> {
     let leaf = |leaf: &Leaf<N>| Leaf { extent: expr(&leaf.extent), stride: expr(&leaf.stride) };
     Ok(Layout::from_tree(layout.tree().map(leaf))?)

@@ -19,17 +19,17 @@ use crate::emit::language::{ANY, OperationForm, Precedence, Style, WHOLE};
 use crate::emit::range::Range;
 use crate::emit::spelling::{needed, spelled};
 
-/// The most operations of an expression in which nothing has a name.
+/// The most operations of an expression without named parts.
 const MAX_EXPRESSION: u64 = 10_000;
 
-/// The values to compute, from variables: the source of the texts.
+/// The values to compute from variables, from which text is written.
 ///
 /// It is made by [`crate::emit::value()`], [`crate::emit::coordinate`] and [`crate::emit::inside`],
-/// and several over the same variables make up one with [`Computation::and`].
+/// and [`Computation::and`] combines several over the same variables.
 #[derive(Debug, Clone)]
 pub struct Computation {
     graph: Graph,
-    /// The number of variables of the coordinate; the others are parameters.
+    /// The number of variables of the coordinate; the other variables are parameters.
     coordinates: usize,
     outputs: Vec<Output>,
     profile: Profile,
@@ -57,10 +57,10 @@ impl Computation {
         self.outputs.iter().map(|output| output.name.as_str()).collect()
     }
 
-    /// The results of both, computed together: common parts are computed once.
+    /// The results of both computations; common parts are computed once.
     ///
-    /// Errors: the coordinates differ, in their names or in what is known about them; a result of
-    /// each has the same name.
+    /// Errors: the coordinates differ, in their names or in what is known about them; two results
+    /// have the same name.
     ///
     /// ```
     /// use tilewright_layout::emit::{Language, Map, Style, Variables, coordinate, value};
@@ -80,7 +80,7 @@ impl Computation {
         if self.coordinates != other.coordinates || own != other.graph.variables().get(..other.coordinates) {
             return Err(EmitError::Variables);
         }
-        // The parameters of the other that are not here yet.
+        // The parameters of the other computation that are new here.
         let mut numbers = Vec::new();
         for variable in other.graph.variables() {
             let known = self.graph.variables().iter().position(|own| own.name == variable.name);
@@ -110,7 +110,7 @@ impl Computation {
 
     /// The expression of the only result.
     ///
-    /// Errors: there is another number of results ([`EmitError::Names`]); as
+    /// Errors: there is not exactly one result ([`EmitError::Names`]); as
     /// [`Computation::expressions`].
     pub fn expression(&self, style: Style) -> Result<String, EmitError> {
         let mut all = self.expressions(style)?;
@@ -122,7 +122,7 @@ impl Computation {
         }
     }
 
-    /// An expression for each result, in which nothing has a name.
+    /// An expression for each result, without named parts.
     ///
     /// Errors: a name is not one in the language; a number may not fit; an expression is too long,
     /// and [`Computation::statements`] may still be possible.
@@ -131,7 +131,7 @@ impl Computation {
         writer.results.iter().map(|id| writer.expression(*id)).collect()
     }
 
-    /// Statements that give names to common parts and then to the results, a line each.
+    /// Statements that define the common parts and then the results, one line for each.
     ///
     /// Errors: as [`Computation::expressions`].
     pub fn statements(&self, style: Style) -> Result<String, EmitError> {
@@ -142,7 +142,8 @@ impl Computation {
         Ok(parts.iter().chain(&results).map(line).collect())
     }
 
-    /// A function of this name: of the coordinate, and then of the parameters that it needs.
+    /// A function with this name; its arguments are the coordinate, then the parameters that it
+    /// needs.
     ///
     /// | language | one result | several results |
     /// |---|---|---|
@@ -150,9 +151,10 @@ impl Computation {
     /// | Triton | returned | returned as a flat tuple |
     /// | C, CUDA | returned | written through pointers, which follow the inputs |
     ///
-    /// In Triton with 64 bits the inputs are widened first, unless 32 bits hold every number.
+    /// In Triton with 64 bits the inputs are converted to 64 bits first, unless every number fits
+    /// in 32 bits.
     ///
-    /// Errors: as [`Computation::expressions`]; the name is not one.
+    /// Errors: as [`Computation::expressions`]; the name is not allowed in the language.
     ///
     /// ```
     /// use tilewright_layout::emit::{Language, Map, Style, Variables, value};
@@ -220,24 +222,24 @@ impl Computation {
     }
 }
 
-/// The purpose of the names of results.
+/// The use of the names of results.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Naming {
-    /// Nothing: the results are returned.
+    /// No use: the results are returned.
     Free,
-    /// Something else: pointers.
+    /// The names are those of pointers, so they must not be used for values.
     Kept,
-    /// The results are assigned to them.
+    /// The results are assigned to variables of these names.
     Assigned,
 }
 
-/// A text in the making.
+/// The state of writing a text.
 struct Writer<'a> {
     computation: &'a Computation,
     style: Style,
     graph: Graph,
     results: Vec<Id>,
-    /// The variables, as the language has them.
+    /// The variables, as identifiers of the language.
     inputs: Vec<String>,
     /// The names of values.
     names: BTreeMap<Id, String>,
@@ -263,7 +265,8 @@ impl Writer<'_> {
         self.boolean(id) || within && self.graph.range(id).within(-end, end - 1)
     }
 
-    /// Checks that the coordinates fit, used or not: a function takes them all.
+    /// Checks that the coordinates fit, whether used or not, because a function has all of them as
+    /// arguments.
     fn check_coordinates(&self) -> Result<(), EmitError> {
         let end = 1_i128 << (self.style.integer.bits() - 1);
         let coordinates = self.graph.variables().iter().zip(&self.inputs).take(self.computation.coordinates);
@@ -294,7 +297,7 @@ impl Writer<'_> {
         EmitError::Width(Box::new(Width { part, integer: self.style.integer, range, open }))
     }
 
-    /// The text of an operation with nothing named.
+    /// The text of an operation without named parts.
     fn expression(&self, id: Id) -> Result<String, EmitError> {
         let mut lengths: BTreeMap<Id, u64> = BTreeMap::new();
         for id in needed(&self.graph, &[id]) {
@@ -308,7 +311,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The named parts, and the results that are none.
+    /// The named parts, and the results that are not named parts.
     fn named(&mut self, naming: Naming) -> Result<(Vec<Value>, Vec<Value>), EmitError> {
         let live = needed(&self.graph, &self.results);
         let mut uses: BTreeMap<Id, usize> = BTreeMap::new();
@@ -337,7 +340,7 @@ impl Writer<'_> {
             if uses.get(&id).copied().unwrap_or(0) < 2 {
                 continue;
             }
-            // A result that other values use has the name of the result.
+            // A result that other values use is named like the result.
             let result = outputs.iter().position(|(_, own)| *own == id).filter(|_| naming == Naming::Assigned);
             let name = match result {
                 Some(place) => outputs.remove(place).0,
@@ -360,7 +363,7 @@ impl Writer<'_> {
         Ok((parts, outputs.into_iter().map(result).collect()))
     }
 
-    /// The text of an operation, and how tightly it binds.
+    /// The text of an operation, and its precedence.
     fn text(&self, id: Id) -> (String, Precedence) {
         if let Some(name) = self.names.get(&id) {
             return (name.clone(), WHOLE);
@@ -406,8 +409,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Whether an operand of an operator on bits is another operator: nobody remembers their
-    /// precedence, and compilers warn.
+    /// Whether an operand of a bitwise operator is another operator, so that parentheses are needed
+    /// for clarity: their precedence is easily confused, and compilers warn.
     fn unclear(&self, op: Op, place: usize, symbol: &str) -> bool {
         let on_bits = matches!(op, Op::Left(..) | Op::Right(..) | Op::Bits(..) | Op::Xor(..));
         let operand = op.operands().nth(place).filter(|operand| !self.names.contains_key(operand));

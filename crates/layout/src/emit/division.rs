@@ -1,8 +1,9 @@
 //! Quotients and remainders of polynomials.
 //!
 //! Law: for a positive divisor `d`, `n = d * quotient + remainder`, the quotient rounded toward
-//! zero, as an index is divided by the extents of a layout. What the divisor divides comes out in
-//! front, so that only the rest is divided: `(i + 64*j) / 8` is `i / 8 + 8*j` for `i >= 0`.
+//! zero, as in the evaluation of a layout at an index. Terms that the divisor divides are divided
+//! separately, so that only the rest needs a division: `(i + 64*j) / 8` is `i / 8 + 8*j` for `i >=
+//! 0`.
 
 use alloc::vec::Vec;
 
@@ -10,7 +11,7 @@ use crate::emit::graph::{Graph, Id};
 use crate::emit::polynomial::EmittedPolynomial;
 use crate::symbolic::Rounding;
 
-/// Quotient and remainder; `None` where a number is not representable.
+/// Quotient and remainder; None if a number is not representable.
 pub(crate) fn divide(
     graph: &mut Graph,
     n: &EmittedPolynomial,
@@ -51,12 +52,12 @@ fn atoms(
     rounding: Rounding,
 ) -> (EmittedPolynomial, EmittedPolynomial) {
     let (n, d) = (n.compute(graph), d.compute(graph));
-    // The remainder is the lower digit, and comes first in sums.
+    // The remainder is the lower digit, so it comes first in sums.
     let (remainder, quotient) = (graph.remainder(n, d, rounding), graph.quotient(n, d, rounding));
     (EmittedPolynomial::of(graph, quotient), EmittedPolynomial::of(graph, remainder))
 }
 
-/// `n = d * front + rest`, by terms.
+/// Splits a polynomial by terms, `n = d * front + rest`.
 fn split(
     graph: &mut Graph,
     n: &EmittedPolynomial,
@@ -99,7 +100,7 @@ pub(crate) fn divided(
         if size == 1 {
             break;
         }
-        // The known divisor of a variable.
+        // Uses the known divisor of a variable.
         let common = gcd(graph.divisor(*factor), size);
         if common > 1 {
             let divisor = graph.integer(common);

@@ -1,4 +1,4 @@
-//! Why no text is written.
+//! The errors of writing text.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -11,11 +11,12 @@ use crate::LayoutError;
 use crate::emit::integer::Integer;
 use crate::emit::language::Language;
 
-/// Why no text is written.
+/// The reason why no text is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EmitError {
-    /// The layout refuses it: the coordinate does not fit, or a number is not representable.
+    /// The layout refuses the evaluation: the coordinate does not fit, or a number is not
+    /// representable.
     Layout(Box<LayoutError>),
     /// A name that the language does not allow.
     Name {
@@ -23,40 +24,40 @@ pub enum EmitError {
         name: String,
         /// The language.
         language: Language,
-        /// The defect.
+        /// The reason.
         why: &'static str,
     },
-    /// Two inputs, or an input and a result, with one name.
+    /// Two inputs, or an input and a result, have the same name.
     NameTwice {
         /// The name.
         name: String,
     },
-    /// Another number of names than there are variables.
+    /// The number of names is not the number of variables.
     Names {
-        /// How many names there are.
+        /// The number of names.
         given: usize,
-        /// How many variables there are.
+        /// The number of variables.
         variables: usize,
     },
-    /// A number that may not fit into the integer type that was asked for.
+    /// A number may not fit in the requested integer type.
     Width(Box<Width>),
-    /// Bounds that are not as many as the numbers of the value.
+    /// The number of bounds is not the number of numbers of the value.
     Bounds {
-        /// How many bounds there are.
+        /// The number of bounds.
         given: usize,
-        /// How many numbers the value has.
+        /// The number of numbers of the value.
         numbers: usize,
     },
-    /// Two computations joined that are not over the same variables.
+    /// Two computations to be combined are not over the same variables.
     Variables,
-    /// More than the limits allow.
+    /// A quantity exceeds its limit.
     TooLarge {
         /// The quantity that is too large.
         what: &'static str,
     },
 }
 
-/// A number on the way that may not fit into an integer type.
+/// An intermediate value that may not fit in an integer type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Width {
     /// The part of the computation, as text of the language.
@@ -65,7 +66,7 @@ pub struct Width {
     pub integer: Integer,
     /// The smallest and the largest value that the facts allow, if bounded.
     pub range: (Option<i128>, Option<i128>),
-    /// The names in it without a known lower or upper bound.
+    /// The names of inputs in it without a known lower or upper bound.
     pub open: Vec<String>,
 }
 

@@ -1,8 +1,8 @@
-//! Maps at a place: the numbers of their values.
+//! The value of a map at a coordinate, as polynomials.
 //!
-//! Law: the numbers are what the library gives at the coordinate that the variables make up, for
-//! every value that the promise and the facts admit. Modes are coalesced first, which keeps the
-//! function there: within the shape, or at all integers.
+//! Law: the numbers are those that the library computes at the coordinate that the variables form,
+//! for every value that the promise and the facts admit. Modes are coalesced first, which keeps the
+//! function on the promised domain: within the shape, or on all integers.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -28,7 +28,7 @@ pub(crate) fn evaluated(map: &Map, place: &Variables) -> Result<(GraphBuilder, N
         Map::Layout(layout) => of_layout(layout, place),
         Map::Swizzle(swizzle) => of_bits(place, None, |moves, offset| moves.swizzle(offset, *swizzle)),
         Map::Matrix(matrix) => {
-            // A matrix that is not square has no values above.
+            // A matrix that is not square has no values above its inputs.
             let square = matrix.inputs() == matrix.outputs();
             let end = (!square || place.promise() == Promise::Inside).then(|| (1_i128 << matrix.inputs()) - 1);
             of_bits(place, end, |moves, number| moves.matrix(number, matrix))
@@ -73,7 +73,7 @@ fn of_vectors(layout: &Layout<Xor>, place: &Variables) -> Result<(GraphBuilder, 
     Ok((builder, Numbers::new(Profile::leaf(), "offset", vec![id])))
 }
 
-/// The image of the bits of one number, which is at most `end` and then nonnegative.
+/// The image of the bits of one number, which is nonnegative and at most `end`.
 fn of_bits(
     place: &Variables,
     end: Option<i128>,
@@ -125,7 +125,7 @@ fn linear<D: Stride<Extent = Expr>>(
     Ok((builder, sums))
 }
 
-/// The same function with the fewest modes: of the indices that the promise admits.
+/// The layout with the fewest modes that is the same function on the promised domain.
 fn coalesced<D: Stride>(layout: &Layout<D>, place: &Variables) -> Result<Layout<D>, EmitError> {
     Ok(match place.promise() {
         Promise::Inside => layout.coalesce()?,

@@ -1,4 +1,4 @@
-//! Numbers that become known at launch, as polynomials of operations.
+//! Converts expressions of parameters to polynomials of operations.
 //!
 //! Law: the polynomial has the value of the expression for every admissible choice of its
 //! parameters. A parameter is a variable of the graph, one for each name.
@@ -14,7 +14,7 @@ use crate::emit::polynomial::EmittedPolynomial;
 use crate::emit::range::Range;
 use crate::symbolic::{Expr, Node, Parameter, Rounding};
 
-/// The parameters that have become variables.
+/// The parameters and their variables.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Parameters {
     given: Vec<(Parameter, Id)>,
@@ -80,7 +80,7 @@ impl Parameters {
         }))
     }
 
-    /// The variable of a parameter; one without a name is `p0`, `p1`, ...
+    /// The variable of a parameter; a parameter without a name is called `p0`, `p1`, ...
     fn variable(&mut self, graph: &mut Graph, parameter: &Parameter) -> Result<Id, EmitError> {
         if let Some((_, id)) = self.given.iter().find(|(own, _)| own.stands_for(parameter)) {
             return Ok(*id);
@@ -100,7 +100,7 @@ impl Parameters {
     }
 }
 
-/// The parameter, where its values have no end.
+/// The parameter itself if its values are unbounded.
 pub(crate) fn unbounded(parameter: &Parameter) -> Option<&Parameter> {
     let facts = parameter.facts();
     (facts.least().is_none() || facts.greatest().is_none()).then_some(parameter)

@@ -7,15 +7,15 @@ use alloc::vec::Vec;
 use crate::emit::integer::Integer;
 use crate::{Profile, Tree};
 
-/// A function in a language, its expressions already written.
+/// The parts of a function; its expressions are already written.
 pub(crate) struct Function<'a> {
     pub(crate) name: &'a String,
     pub(crate) integer: Integer,
-    /// The coordinate, then the parameters.
+    /// The arguments: the coordinate, then the parameters.
     pub(crate) inputs: Vec<String>,
-    /// The inputs that occur.
+    /// The arguments that the body uses.
     pub(crate) used: Vec<String>,
-    /// Whether 32 bits hold every number on the way.
+    /// Whether every intermediate value fits in 32 bits.
     pub(crate) small: bool,
     pub(crate) parts: Vec<Value>,
     pub(crate) results: Results,
@@ -29,14 +29,15 @@ pub(crate) struct Value {
     pub(crate) boolean: bool,
 }
 
-/// The results, and how they nest.
+/// The results, and their nesting.
 pub(crate) struct Results {
     pub(crate) values: Vec<Value>,
     pub(crate) profile: Profile,
 }
 
 impl Results {
-    /// A text for each result: as a tuple of tuples, or all in one tuple. One result is no tuple.
+    /// A text for each result, as a tuple of tuples or in one flat tuple. A single result is not a
+    /// tuple.
     pub(crate) fn nested(&self, each: &dyn Fn(&Value) -> String, nested: bool) -> String {
         let flat = Profile::flat(self.values.len()).ok();
         let profile = if nested { Some(self.profile.clone()) } else { flat };
@@ -54,7 +55,7 @@ fn tuple(tree: &Tree<String>) -> String {
         [only] if tree.is_leaf() => only.clone(),
         _ => {
             let modes: Vec<String> = tree.modes().map(|mode| tuple(&mode)).collect();
-            // A tuple of one has a comma.
+            // A tuple of one element needs a comma.
             format!("({}{})", modes.join(", "), if modes.len() == 1 { "," } else { "" })
         }
     }

@@ -1,4 +1,4 @@
-//! Operations on integers as a graph without repetition.
+//! The graph of integer operations; equal operations are shared.
 //!
 //! Law: an operation is in the graph once, however often it is used; operands come before their
 //! users; and the value of every operation is in its range, for all allowed values of the
@@ -21,29 +21,29 @@ pub(crate) struct Id(u32);
 pub(crate) enum Op {
     Integer(i64),
     Truth(bool),
-    /// By its number.
+    /// The variable with this number.
     Variable(usize),
     Negative(Id),
     Magnitude(Id),
     Sum(Id, Id),
     Difference(Id, Id),
     Product(Id, Id),
-    /// The divisor is positive.
+    /// The quotient by a positive divisor.
     Quotient(Id, Id, Rounding),
     /// The remainder of the quotient with this rounding.
     Remainder(Id, Id, Rounding),
     Minimum(Id, Id),
-    /// Bits moved up.
+    /// A shift to the left.
     Left(Id, u32),
-    /// Bits moved down, the sign kept: the quotient by a power of two, rounded down.
+    /// An arithmetic shift to the right: the quotient by a power of two, rounded down.
     Right(Id, u32),
-    /// The bits of a mask.
+    /// A bitwise AND with a mask.
     Bits(Id, i64),
     Xor(Id, Id),
     Less(Id, Id),
     AtLeast(Id, Id),
     Both(Id, Id),
-    /// The second where the first holds, otherwise the third.
+    /// The second operand if the first is true, otherwise the third.
     Choice(Id, Id, Id),
 }
 
@@ -61,7 +61,7 @@ impl Op {
         operands.into_iter().flatten()
     }
 
-    /// The same with other operands.
+    /// The same operation with other operands.
     pub(crate) fn over(self, mut each: impl FnMut(Id) -> Id) -> Op {
         match self {
             Op::Integer(_) | Op::Truth(_) | Op::Variable(_) => self,
@@ -85,15 +85,15 @@ impl Op {
     }
 }
 
-/// A name of the text, and what is known about its value.
+/// A named input of the text, and what is known about its value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Variable {
     pub(crate) name: String,
     pub(crate) range: Range,
     /// A number that divides every value.
     pub(crate) divisor: i64,
-    /// The names of the parameters that would have to be bounded for this to be: its own, or those
-    /// of the size that it counts.
+    /// The names of the parameters that would have to be bounded for this variable to be bounded:
+    /// itself, or those of the size that it indexes.
     pub(crate) open: Vec<String>,
 }
 
@@ -101,11 +101,11 @@ pub(crate) struct Variable {
 struct MadeNode {
     op: Op,
     range: Range,
-    /// The lowest number of a variable in it.
+    /// The lowest number of a variable that the operation uses.
     first: usize,
 }
 
-/// Operations, operands first.
+/// Operations, with operands before their users.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Graph {
     variables: Vec<Variable>,
@@ -128,7 +128,7 @@ impl Graph {
         }
     }
 
-    /// The variable of this number, as it was made.
+    /// The operation of the variable with this number.
     pub(crate) fn variable_numbered(&mut self, number: usize) -> Id {
         let range = self.variables.get(number).map_or(Range::ALL, |variable| variable.range);
         match range.only() {
@@ -150,7 +150,7 @@ impl Graph {
         self.made.get(id.0 as usize).map_or(Range::ALL, |made| made.range)
     }
 
-    /// The lowest number of a variable in an operation; numbers alone come last.
+    /// The lowest number of a variable that an operation uses; constants sort last.
     pub(crate) fn first(&self, id: Id) -> usize {
         self.made.get(id.0 as usize).map_or(usize::MAX, |made| made.first)
     }
@@ -167,7 +167,7 @@ impl Graph {
         }
     }
 
-    /// The operation as it is, with a range that holds beside the one that its operands show.
+    /// Adds an operation. `range` holds in addition to the range that follows from its operands.
     pub(crate) fn add(&mut self, op: Op, range: Range) -> Id {
         if let Some(id) = self.known.get(&op) {
             let id = *id;
@@ -197,7 +197,7 @@ impl Graph {
             Op::Sum(a, b) => of(a).plus(of(b)),
             Op::Difference(a, b) => of(a).minus(of(b)),
             Op::Product(a, b) => of(a).times(of(b)),
-            // Not negative, by what the rounding says about the dividend.
+            // The rounding implies that the dividend is not negative.
             Op::Quotient(a, b, rounding @ (Rounding::Plain | Rounding::Up)) => {
                 of(a).quotient(of(b), rounding).and(Range { least: Some(0), greatest: None })
             }
@@ -287,7 +287,8 @@ impl Graph {
     }
 
     pub(crate) fn minimum(&mut self, a: Id, b: Id) -> Id {
-        // A number is the second operand: not every language has a minimum of one.
+        // A constant is the second operand, because some languages have no minimum function of a
+        // literal.
         let (a, b) = if self.constant(a).is_some() { (b, a) } else { (a, b) };
         if a == b { a } else { self.add(Op::Minimum(a, b), Range::ALL) }
     }
@@ -311,7 +312,7 @@ impl Graph {
             -1 => return a,
             _ => {}
         }
-        // A mask of all bits that there can be.
+        // The mask has all bits that may be set.
         let low = mask > 0 && mask.checked_add(1).is_none_or(|next| next & mask == 0);
         if low && self.range(a).within(0, i128::from(mask)) { a } else { self.add(Op::Bits(a, mask), Range::ALL) }
     }
@@ -325,7 +326,7 @@ impl Graph {
         }
     }
 
-    /// `a < b`, and what the ranges say.
+    /// The comparison `a < b`, or a constant if the ranges decide it.
     pub(crate) fn less(&mut self, a: Id, b: Id) -> Id {
         match self.range(a).less(self.range(b)) {
             Some(value) => self.truth(value),

@@ -3,17 +3,16 @@
 /// The signed integer type of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Integer {
-    /// 32 bits. The facts must show that every number on the way fits; otherwise no text is
-    /// written.
+    /// 32 bits. No text is written unless the facts prove that every intermediate value fits.
     I32,
-    /// 64 bits, as the library computes. Numbers beyond that are the caller's concern, as they are
-    /// with the layout itself: it has no offsets there. Python's integers have no end.
+    /// 64 bits, as in the library. The caller must avoid larger numbers, at which the layout itself
+    /// has no offsets. Python's integers are unbounded.
     #[default]
     I64,
 }
 
 impl Integer {
-    /// How many bits it has.
+    /// The number of bits.
     pub fn bits(self) -> u32 {
         match self {
             Integer::I32 => 32,

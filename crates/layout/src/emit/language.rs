@@ -1,9 +1,9 @@
-//! Languages, as tables.
+//! The target languages, as tables.
 //!
 //! Law: the text of an operation in a language has the value of the operation in that language's
-//! semantics. A language says how each operation is written and how tightly that binds; which
-//! operations it lacks, and these are spelled out before ([`crate::emit::spelling`]); which words
-//! it keeps; and what a statement and a function look like. Adding one is a file like those below.
+//! semantics. The table of a language has the text and the precedence of each operation, the
+//! operations that it lacks (which [`crate::emit::spelling`] replaces first), its keywords, and the
+//! form of a statement and of a function. To add a language, add a file like those below.
 
 use alloc::format;
 use alloc::string::String;
@@ -24,7 +24,7 @@ use crate::ground::words::words;
 words! {
     /// A language.
     ///
-    /// The assumptions of each about integers:
+    /// The integer arithmetic of each language:
     ///
     /// | language | division | shift down | minimum |
     /// |---|---|---|---|
@@ -33,9 +33,9 @@ words! {
     /// | Python | `//` and `%` down | keeps the sign | `min(a, b)` |
     /// | Triton | `//` and `%` toward zero, as its page on semantics says; down where both sides are `constexpr` | keeps the sign | `tl.minimum(a, b)` |
     ///
-    /// For a dividend that is not negative all of them agree, and most are known to be. What is
-    /// emitted for Triton with a dividend that may be negative holds for tensors and scalars, not
-    /// for `constexpr` values.
+    /// For a nonnegative dividend all languages agree, and most dividends are known to be
+    /// nonnegative. Text for Triton with a dividend that may be negative is correct for tensors and
+    /// scalars, not for `constexpr` values.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     #[non_exhaustive]
     pub enum Language {
@@ -64,9 +64,9 @@ impl Language {
         }
     }
 
-    /// The name as it stands in the text.
+    /// The identifier for a name.
     ///
-    /// Errors: why there is none.
+    /// Errors: the reason why there is none.
     pub(crate) fn identifier(self, name: &str) -> Result<String, &'static str> {
         let good = |(at, character): (usize, char)| {
             character.is_ascii_alphabetic() || character == '_' || (at > 0 && character.is_ascii_digit())
@@ -86,24 +86,24 @@ impl Language {
 impl FromStr for Language {
     type Err = String;
 
-    /// Reads a name in any case, such as `cuda`.
+    /// Parses a name in any case, such as `cuda`.
     fn from_str(text: &str) -> Result<Language, String> {
         let named = |language: &Language| language.to_string().eq_ignore_ascii_case(text);
         Language::ALL.into_iter().find(named).ok_or_else(|| format!("no language `{text}`"))
     }
 }
 
-/// How tightly a text binds; the higher the tighter.
+/// The precedence of a text; a higher number binds more tightly.
 pub(crate) type Precedence = u8;
 
-/// A text that nothing can tear apart: a name, a number, a call.
+/// The precedence of a text that never needs parentheses: a name, a number, a call.
 pub(crate) const WHOLE: Precedence = 20;
-/// The lowest: anything may stand there.
+/// The lowest precedence: any text is allowed.
 pub(crate) const ANY: Precedence = 0;
 
 /// How an operation is written.
 pub(crate) enum OperationForm {
-    /// The operator between the operands; it binds to the left.
+    /// A left-associative operator between the operands.
     Infix(&'static str, Precedence),
     /// The operator before the operand.
     Prefix(&'static str, Precedence),
@@ -111,38 +111,38 @@ pub(crate) enum OperationForm {
     Call(&'static str),
     /// A method of the first operand, with the others as arguments.
     Method(&'static str),
-    /// A text with `{0}`, `{1}` and `{2}` for the operands, which must bind as tightly as the last
-    /// level.
+    /// A text with `{0}`, `{1}` and `{2}` for the operands. The first number is the precedence of
+    /// the text; the second is the least precedence of its operands.
     Pattern(&'static str, Precedence, Precedence),
 }
 
-/// The operations of a graph in a language.
+/// The table of a language.
 pub(crate) trait OperationTable: Sync {
-    /// How an operation is written; `None` for one that the language lacks.
+    /// How an operation is written; None for an operation that the language lacks.
     fn form(&self, op: Op) -> Option<OperationForm>;
 
-    /// A number.
+    /// The text of an integer, and its precedence.
     fn integer(&self, value: i64) -> (String, Precedence);
 
     /// `true` or `false`.
     fn truth(&self, value: bool) -> &'static str;
 
-    /// The words that are no names, with spaces between them.
+    /// The keywords, separated by spaces.
     fn keywords(&self) -> &'static str;
 
-    /// A keyword as a name.
+    /// The spelling of a keyword as an identifier; None if there is none.
     fn escaped(&self, _keyword: &str) -> Option<String> {
         None
     }
 
-    /// The statement that gives a name to a value; `boolean` tells its type.
+    /// The statement that defines a named value; `boolean` means that its type is a truth value.
     fn named(&self, name: &str, value: &str, boolean: bool, integer: Integer) -> String;
 
-    /// A function.
+    /// The text of a function.
     fn function(&self, function: &Function<'_>) -> String;
 }
 
-/// The levels of the operators that all languages share, in order.
+/// The precedences of the operators that all languages share, in order.
 pub(crate) mod level {
     use super::Precedence;
 
@@ -152,13 +152,13 @@ pub(crate) mod level {
     pub(crate) const SHIFT: Precedence = 12;
     pub(crate) const AND: Precedence = 11;
     pub(crate) const XOR: Precedence = 10;
-    /// Comparisons, below the operators on bits; C has them above.
+    /// Comparisons are below the bitwise operators here; in C they are above.
     pub(crate) const COMPARE: Precedence = 8;
     pub(crate) const BOTH: Precedence = 4;
     pub(crate) const CHOICE: Precedence = 2;
 }
 
-/// The operators that all languages write alike.
+/// The operators that all languages write in the same way.
 pub(crate) fn common(op: Op) -> Option<OperationForm> {
     Some(match op {
         Op::Negative(_) => OperationForm::Prefix("-", level::UNARY),
@@ -192,7 +192,7 @@ pub struct Style {
 }
 
 impl Style {
-    /// The language, with integers of 64 bits.
+    /// The language with 64-bit integers.
     pub fn new(language: Language) -> Style {
         Style { language, integer: Integer::I64 }
     }

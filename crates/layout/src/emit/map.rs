@@ -21,9 +21,9 @@ use crate::{AnyLayout, BitMatrix, Composed, Coordinate, Layout, Swizzle, Xor};
 pub enum Map {
     /// A layout of any kind.
     Layout(AnyLayout),
-    /// A swizzle of any offset.
+    /// A swizzle, at any offset.
     Swizzle(Swizzle),
-    /// A linear map over bits, of a number of as many bits as it reads; a square one keeps the bits
+    /// A linear map over bits, at a number of as many bits as it reads; a square one keeps the bits
     /// above.
     Matrix(BitMatrix),
 }

@@ -1,9 +1,9 @@
 //! The variables over which a layout is evaluated.
 //!
 //! Law: a coordinate has a variable for every leaf of its profile, and each variable is an index
-//! into the part of the shape that it stands for, first mode fastest: one variable is an index into
-//! the whole, one for each leaf of the shape is a natural coordinate. What is promised about the
-//! variables is used; nothing else is assumed.
+//! into the corresponding part of the shape, first mode fastest. A single variable is an index into
+//! the whole shape; one variable for each leaf is a natural coordinate. Only what is promised about
+//! the variables is assumed.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -44,17 +44,17 @@ enum PlaceForm {
 /// A promise about the variables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Promise {
-    /// Each is in its part of the shape: from 0 to less than its size.
+    /// Each variable is within its part of the shape: from 0 to its size minus one.
     #[default]
     Inside,
-    /// None is negative. Past the end the layout goes on in its last mode.
+    /// No variable is negative. Past its end, the last mode of the layout continues.
     NotNegative,
-    /// Nothing. Below zero the layout mirrors.
+    /// Nothing is promised. At negative indices, `L(-i) = -L(i)`.
     Nothing,
 }
 
 impl Variables {
-    /// One variable `i`: an index into the whole, first mode fastest.
+    /// One variable `i`: an index into the whole shape, first mode fastest.
     pub fn index() -> Variables {
         Variables::of(PlaceForm::Index)
     }
@@ -78,12 +78,12 @@ impl Variables {
         Variables { form, names: None, promise: Promise::Inside }
     }
 
-    /// The same with these names, one for each variable.
+    /// The same variables with these names, one for each.
     pub fn named<S: Into<String>>(self, names: impl IntoIterator<Item = S>) -> Variables {
         Variables { names: Some(names.into_iter().map(Into::into).collect()), ..self }
     }
 
-    /// The same with another promise.
+    /// The same variables with another promise.
     pub fn promised(self, promise: Promise) -> Variables {
         Variables { promise, ..self }
     }
@@ -121,7 +121,7 @@ pub(crate) fn named_by_path(stem: &str, path: &[usize]) -> String {
     format!("{stem}{}", modes.join("_"))
 }
 
-/// The part of a layout that each leaf of a coordinate counts.
+/// For each leaf of a coordinate, the part of a layout that it indexes.
 pub(crate) fn pieces<D: Stride>(layout: &Layout<D>, coordinate: &Profile) -> Result<Vec<Layout<D>>, EmitError> {
     let mut out = Vec::new();
     let tree = Tree::new(coordinate.clone(), (0..coordinate.leaves()).map(|_| ()))?;

@@ -1,8 +1,8 @@
 //! Sums of products of operations, and the operations that compute them.
 //!
-//! Law: equal polynomials in the same operations are the same value here; and what
-//! [`EmittedPolynomial::compute`] adds to a graph has the value of the polynomial, with factors in
-//! front of what they multiply: `K*i + 128*K*j` is `(i + j * 128) * K`.
+//! Law: equal polynomials in the same operations are the same value here; and the operations that
+//! [`EmittedPolynomial::compute`] adds to a graph have the value of the polynomial, with common
+//! factors extracted: `K*i + 128*K*j` is `(i + j * 128) * K`.
 
 use alloc::collections::BTreeMap;
 use alloc::vec;
@@ -14,7 +14,7 @@ use crate::emit::range::Range;
 /// The most terms of a polynomial.
 const MAX_TERMS: usize = 1024;
 
-/// The coefficient of each product; none is 0.
+/// The coefficient of each product; no coefficient is 0.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct EmittedPolynomial {
     terms: BTreeMap<Vec<Id>, i64>,
@@ -50,7 +50,7 @@ impl EmittedPolynomial {
         }
     }
 
-    /// The only term.
+    /// The only term; None if there is another number of terms.
     pub(crate) fn single(&self) -> Option<(&Vec<Id>, i64)> {
         self.terms().next().filter(|_| self.terms.len() == 1)
     }
@@ -94,7 +94,7 @@ impl EmittedPolynomial {
         self.terms().map(term).fold(Range::exactly(0), Range::plus)
     }
 
-    /// The operation that computes it.
+    /// Adds the operations that compute it.
     pub(crate) fn compute(&self, graph: &mut Graph) -> Id {
         let range = self.range(graph);
         let id = sum_of(graph, self.terms.iter().map(|(factors, value)| (factors.clone(), *value)).collect());
@@ -105,17 +105,18 @@ impl EmittedPolynomial {
     }
 }
 
-/// A part of a sum: what is added, or taken away.
+/// A term of a sum, added or subtracted.
 struct Summand {
     id: Id,
     negative: bool,
 }
 
-/// The operation that computes a sum of terms.
+/// Adds the operations that compute a sum of terms.
 fn sum_of(graph: &mut Graph, terms: Vec<(Vec<Id>, i64)>) -> Id {
     let mut parts = Vec::new();
     parts_of(graph, terms, &mut parts);
-    // By their first variables, numbers last; subtracted terms come after others.
+    // Terms are sorted by their first variables, constants last; subtracted terms follow the
+    // others.
     parts.sort_by_key(|part| graph.first(part.id));
     if let Some(place) = parts.iter().position(|part| !part.negative) {
         parts[..=place].rotate_right(1);
@@ -137,8 +138,8 @@ fn sum_of(graph: &mut Graph, terms: Vec<(Vec<Id>, i64)>) -> Id {
 
 fn parts_of(graph: &mut Graph, mut terms: Vec<(Vec<Id>, i64)>, parts: &mut Vec<Summand>) {
     while let Some((_, coefficient)) = terms.first() {
-        // The operand that most terms share, the later variable if several do: the rest begins with
-        // the earlier ones.
+        // The operand that most terms share; of several, the later variable, so that the rest
+        // begins with the earlier ones.
         let mut counts: BTreeMap<Id, usize> = BTreeMap::new();
         for (factors, _) in &terms {
             let mut before = None;
@@ -163,7 +164,7 @@ fn parts_of(graph: &mut Graph, mut terms: Vec<(Vec<Id>, i64)>, parts: &mut Vec<S
             terms = without;
             continue;
         }
-        // Terms of the same size: one product for all of them.
+        // Terms whose coefficients have the same magnitude share one product.
         let size = coefficient.unsigned_abs();
         let equal = |term: &(Vec<Id>, i64)| size > 1 && !term.0.is_empty() && term.1.unsigned_abs() == size;
         if terms.iter().filter(|term| equal(term)).count() > 1 {
@@ -189,7 +190,7 @@ fn parts_of(graph: &mut Graph, mut terms: Vec<(Vec<Id>, i64)>, parts: &mut Vec<S
     }
 }
 
-/// The earlier variable first.
+/// The product with the earlier variable first.
 fn ordered_product(graph: &mut Graph, a: Id, b: Id) -> Id {
     if graph.first(b) < graph.first(a) { graph.product(b, a) } else { graph.product(a, b) }
 }
@@ -199,7 +200,7 @@ fn scaled(graph: &mut Graph, id: Id, size: u64, negative: bool) -> Summand {
     Summand { id: graph.product(id, by), negative }
 }
 
-/// A number of this size; the least number has a sign of its own.
+/// A constant of this magnitude; the least number includes its sign.
 fn number(graph: &mut Graph, size: u64, negative: bool) -> Summand {
     match i64::try_from(size) {
         Ok(size) => Summand { id: graph.integer(size), negative },

@@ -1,7 +1,7 @@
 //! Known bounds of a number.
 //!
-//! Law: an operation on ranges holds every value that the operation has on values of its ranges. A
-//! bound that is not known, or beyond the arithmetic here, is none.
+//! Law: the result of an operation on ranges contains every result of the operation on values in
+//! the ranges. A bound is None if it is not known or exceeds the arithmetic here.
 
 use alloc::vec::Vec;
 
@@ -25,13 +25,13 @@ impl Range {
         Range { least: least.map(i128::from), greatest: greatest.map(i128::from) }
     }
 
-    /// The power of two.
+    /// The range with 2 to the `exponent` as its only value.
     pub(crate) fn power(exponent: u32) -> Range {
         let power = 1_i128.checked_shl(exponent);
         Range { least: power, greatest: power }
     }
 
-    /// The only value.
+    /// The only value; None if there are several.
     pub(crate) fn only(self) -> Option<i64> {
         (self.least == self.greatest).then(|| i64::try_from(self.least?).ok())?
     }
@@ -45,7 +45,8 @@ impl Range {
         self.least.is_some_and(|own| own >= least) && self.greatest.is_some_and(|own| own <= greatest)
     }
 
-    /// Whether every value of this range is less than every one of another, or none is.
+    /// Whether every value of this range is less than every value of another (true), or none is
+    /// (false); None if neither is known.
     pub(crate) fn less(self, other: Range) -> Option<bool> {
         let below = |a: Option<i128>, b: Option<i128>| Some(a? < b?);
         match (below(self.greatest, other.least), below(self.least, other.greatest)) {
@@ -122,13 +123,13 @@ impl Range {
             Rounding::TowardZero => Some(n / d),
             Rounding::Exact | Rounding::Plain | Rounding::Down => Some(n.div_euclid(d)),
         };
-        // Away from zero with the least divisor, toward zero with the greatest.
+        // Rounding away from zero needs the least divisor, toward zero the greatest.
         let end = |n: Option<i128>, away: bool| {
             let n = n?;
             match (away, divisor.greatest) {
                 (true, _) => round(n, smallest),
                 (false, Some(greatest)) => round(n, greatest.max(1)),
-                // By an arbitrarily large divisor.
+                // The divisor may be arbitrarily large.
                 (false, None) if n < 0 => Some(if rounding == Rounding::Down { -1 } else { 0 }),
                 (false, None) => Some(i128::from(n > 0 && rounding == Rounding::Up)),
             }
@@ -168,7 +169,7 @@ impl Range {
     pub(crate) fn masked(self, mask: i64) -> Range {
         let all = i128::from(mask);
         if mask < 0 {
-            // Bits outside of the mask are cleared.
+            // Clearing bits of a nonnegative number keeps it nonnegative.
             let least = if self.not_negative() { Some(0) } else { self.least.and_then(|least| least.checked_add(all)) };
             return Range { least, greatest: self.greatest };
         }
@@ -177,7 +178,7 @@ impl Range {
     }
 
     pub(crate) fn xor(self, other: Range) -> Range {
-        // No bit above the highest of both; one that is negative may set all.
+        // The result has no bit above the highest bit of both; a negative operand may set all.
         let length = |range: Range| {
             let bits = |end: Option<i128>| Some(128 - end?.checked_abs()?.leading_zeros());
             Some(bits(range.least)?.max(bits(range.greatest)?))
@@ -197,7 +198,7 @@ mod tests {
 
     const ROUNDINGS: [Rounding; 4] = [Rounding::Plain, Rounding::Up, Rounding::Down, Rounding::TowardZero];
 
-    /// Ranges within -9 to 9, some without an end; `values` shows those without an end up to 40.
+    /// Ranges within -9 to 9, some of them unbounded; `values` lists unbounded ones up to 40.
     fn ranges() -> Vec<Range> {
         let ends: Vec<Option<i64>> = [None].into_iter().chain((-9..=9).step_by(3).map(Some)).collect();
         let mut all = Vec::new();

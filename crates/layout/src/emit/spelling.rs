@@ -1,7 +1,7 @@
-//! Operations that a language lacks, in terms of those that it has.
+//! Replaces operations that a language lacks by operations that it has.
 //!
-//! Law: every result has the value that it had. Where quotient and remainder of one division are
-//! both needed and can have names, the division is done once: `r = n - q * d`.
+//! Law: every result keeps its value. Where quotient and remainder of one division are both needed
+//! and can have names, the division is done once: `r = n - q * d`.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -21,8 +21,8 @@ pub(crate) fn needed(graph: &Graph, results: &[Id]) -> Vec<Id> {
     graph.ids().filter(|id| used.contains(id)).collect()
 }
 
-/// The graph of the results in the operations of a language, and the results there; `named` tells
-/// whether parts get names.
+/// Rebuilds the graph of the results with the operations of a language; returns the graph and the
+/// results in it. `named` means that parts may get names.
 pub(crate) fn spelled(graph: &Graph, results: &[Id], table: &dyn OperationTable, named: bool) -> (Graph, Vec<Id>) {
     let mut new = Graph::with_variables_of(graph);
     let mut place: BTreeMap<Id, Id> = BTreeMap::new();
@@ -41,7 +41,7 @@ pub(crate) fn spelled(graph: &Graph, results: &[Id], table: &dyn OperationTable,
             Op::Variable(number) => new.variable_numbered(number),
             Op::Remainder(n, d, rounding) if shared => {
                 let quotient = quotient(&mut new, n, d, rounding, table);
-                // No more than the dividend, which interval arithmetic does not see.
+                // The product is at most the dividend, which interval arithmetic does not find.
                 let whole = if new.range(n).not_negative() {
                     let bound = crate::emit::range::Range { least: Some(0), greatest: new.range(n).greatest };
                     new.add(Op::Product(quotient, d), bound)
@@ -88,7 +88,7 @@ fn quotient(graph: &mut Graph, n: Id, d: Id, rounding: Rounding, table: &dyn Ope
             let sum = graph.sum(n, most);
             graph.quotient(sum, d, Rounding::Plain)
         }
-        // Toward zero and one less, where something is left below zero.
+        // The quotient toward zero, minus one if the remainder is negative.
         Rounding::Down => {
             let whole = graph.quotient(n, d, Rounding::TowardZero);
             let left = graph.remainder(n, d, Rounding::TowardZero);
@@ -96,7 +96,7 @@ fn quotient(graph: &mut Graph, n: Id, d: Id, rounding: Rounding, table: &dyn Ope
             let less = graph.difference(whole, one);
             graph.choice(below, less, whole)
         }
-        // Down, of the magnitude.
+        // The quotient of the magnitude, rounded down.
         _ => {
             let (below, opposite) = (is_negative(graph, n), graph.negative(n));
             let mirrored = graph.quotient(opposite, d, Rounding::Down);

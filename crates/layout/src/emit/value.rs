@@ -1,9 +1,9 @@
 //! The computations: the value of a map, the coordinate of an index, and whether a value is within
 //! bounds.
 //!
-//! Law: the value of a computation is what the library gives: [`Layout::eval_at`] at the coordinate
-//! that the variables make up, `idx2crd` of that coordinate, and `0 <= value < bound` in every
-//! number of the value.
+//! Law: the value of a computation is that of the library: [`Layout::eval_at`] at the coordinate
+//! that the variables form, `idx2crd` of that coordinate, and `0 <= value < bound` in every number
+//! of the value.
 
 use alloc::string::ToString;
 use alloc::vec;
@@ -19,7 +19,7 @@ use crate::emit::place::{Promise, Variables, pieces};
 use crate::symbolic::Expr;
 use crate::{AnyLayout, Extent, Layout, Profile, Stride, Tree, Truth};
 
-/// The value of a map at a coordinate: the result `offset`, or `c0`, `c1`, .. where the value is a
+/// The value of a map at a coordinate: the result `offset`, or `c0`, `c1`, .. if the value is a
 /// coordinate.
 ///
 /// Errors: the coordinate does not fit the shape; the names do not; a number is not representable.
@@ -68,7 +68,7 @@ pub fn coordinate(shape: &Tree<Expr>, place: &Variables) -> Result<Computation, 
     for piece in &pieces {
         let mut own = Vec::new();
         for part in piece.leaves() {
-            // Inside a shape the index of an extent of 1 is 0.
+            // Within the shape, the index of an extent of 1 is 0.
             let counts = place.promise() != Promise::Inside || !part.extent.is_one().proved();
             let unit = |number| Expr::from(i64::from(number == leaf && counts));
             if counts {
@@ -86,18 +86,18 @@ pub fn coordinate(shape: &Tree<Expr>, place: &Variables) -> Result<Computation, 
 }
 
 /// Whether every number of a value is within bounds, `0 <= number < bound`: the result `inside`.
-/// What the facts and the shape show is left out.
+/// Conditions that the facts and the shape imply are omitted.
 ///
 /// `bounds` has a leaf for each number of the value. Bounds of a coordinate may have more modes
-/// than its steps go in: there it stays at 0.
+/// than the strides step in; in these the index is 0.
 ///
-/// Errors: as [`value`]; another number of bounds than of numbers.
+/// Errors: as [`value`]; the number of bounds is not that of the numbers.
 ///
 /// ```
 /// use tilewright_layout::emit::{Language, Style, Variables, inside};
 /// use tilewright_layout::{Coordinate, Layout, Tiler, Tree, symbolic::Expr};
 ///
-/// // Coordinates of a matrix, in tiles of 128 x 64. The last column of tiles is ragged, the last
+/// // Coordinates of a matrix, in tiles of 128 x 64. The last column of tiles is partial, the last
 /// // row is not.
 /// let shape: Tree<Expr> = "(M{div=128},K)".parse().unwrap();
 /// let tiler: Tiler<Expr> = "[128:1;64:1]".parse().unwrap();
@@ -123,7 +123,7 @@ pub fn inside(map: &Map, bounds: &Tree<Expr>, place: &Variables) -> Result<Compu
     };
     let mut all = builder.graph.truth(true);
     for (number, bound) in number_of.iter().zip(bounds.leaves()) {
-        // A mode in which no step goes stays at 0, which is within its extent.
+        // In a mode in which no stride steps the index is 0, which is within its extent.
         let Some(number) = number else { continue };
         let (Some(id), Some((least, greatest))) = (numbers.ids.get(*number), reach.get(*number)) else { continue };
         if !least.as_ref().is_some_and(|least| least.less(&Expr::from(0)).refuted()) {
@@ -139,8 +139,8 @@ pub fn inside(map: &Map, bounds: &Tree<Expr>, place: &Variables) -> Result<Compu
     Ok(builder.computation(Numbers { profile: Profile::leaf(), names: vec!["inside".to_string()], ids: vec![all] }))
 }
 
-/// The number of the value that each bound limits: None for a mode of the bounds without a stride
-/// of a coordinate layout.
+/// The number of the value that each bound limits; None for a mode of the bounds in which no stride
+/// of a coordinate layout steps.
 fn bounded(map: &Map, bounds: &Tree<Expr>, count: usize) -> Result<Vec<Option<usize>>, EmitError> {
     let mismatch = || EmitError::Bounds { given: bounds.leaves().len(), numbers: count };
     if bounds.leaves().len() == count {
@@ -155,8 +155,8 @@ fn bounded(map: &Map, bounds: &Tree<Expr>, count: usize) -> Result<Vec<Option<us
     if match_modes(Some(&numbers), bounds, &mut found) { Ok(found) } else { Err(mismatch()) }
 }
 
-/// Appends the number at each leaf of the bounds; whether none is nested otherwise, or has no
-/// bound.
+/// Appends the number for each leaf of the bounds. Returns false if a number has another nesting or
+/// no bound.
 fn match_modes(numbers: Option<&Tree<i64>>, bounds: &Tree<Expr>, found: &mut Vec<Option<usize>>) -> bool {
     let Some(numbers) = numbers else {
         found.extend(bounds.leaves().iter().map(|_| None));
@@ -171,8 +171,8 @@ fn match_modes(numbers: Option<&Tree<i64>>, bounds: &Tree<Expr>, found: &mut Vec
         && bounds.modes().enumerate().all(|(position, bound)| match_modes(modes.get(position), &bound, found))
 }
 
-/// The least and the greatest value of each number over the whole domain, if the signs of the
-/// strides are known.
+/// The least and the greatest value of each number over the whole domain; None if the sign of a
+/// stride is not known.
 fn reach<D: Stride<Extent = Expr>>(
     layout: &Layout<D>,
     strides: impl Fn(&D) -> Vec<Expr>,

@@ -19,8 +19,8 @@ impl Bounds {
         Bounds { least: value, greatest: value }
     }
 
-    /// Ends beyond 64 bits come in as the nearest number: that is the looser end, or the mark of no
-    /// bound, but never the mark of the other side.
+    /// An end beyond 64 bits is clamped to the nearest number, which is a looser bound or means no
+    /// bound; it never becomes the mark of the other side.
     pub(crate) fn of(least: i64, greatest: i64) -> Bounds {
         Bounds { least: least.min(NONE_ABOVE - 1), greatest: greatest.max(NONE_BELOW + 1) }
     }

@@ -23,29 +23,29 @@ use crate::ground::bounds::Bounds;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Facts {
     pub(crate) divisor: i64,
-    /// `i64::MIN` stands for no bound.
+    /// `i64::MIN` means no bound.
     pub(crate) least: i64,
-    /// `i64::MAX` stands for no bound.
+    /// `i64::MAX` means no bound.
     pub(crate) greatest: i64,
 }
 
 impl Facts {
-    /// At least 1, as for extents.
+    /// At least 1: the facts about an extent.
     pub const fn positive() -> Facts {
         Facts { divisor: 1, least: 1, greatest: i64::MAX }
     }
 
-    /// Any integer: what a stride is.
+    /// Any integer: the facts about a stride.
     pub const fn integer() -> Facts {
         Facts { divisor: 1, least: i64::MIN, greatest: i64::MAX }
     }
 
-    /// Whether a value has these facts.
+    /// Whether the facts admit a value.
     pub fn admits(&self, value: i64) -> bool {
         self.least <= value && value <= self.greatest && value % self.divisor == 0
     }
 
-    /// The number that divides every value; 1 where nothing is known.
+    /// The number that divides every value; 1 if no other is known.
     pub fn divisor(&self) -> i64 {
         self.divisor
     }
@@ -77,8 +77,7 @@ impl fmt::Display for Facts {
     /// The facts besides positivity, as they are declared: `div=128,max=4096`. Empty for
     /// [`Facts::positive`].
     ///
-    /// `int` says that nothing bounds the value from below; `i32` that it is at most `2^31 - 1`,
-    /// and so on.
+    /// `int` means that there is no lower bound; `i32` means at most `2^31 - 1`, and so on.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let width = WIDTHS.iter().find(|(_, _, greatest)| *greatest == self.greatest);
         let below = width.map_or(i64::MIN, |(_, least, _)| *least);
@@ -91,7 +90,7 @@ impl fmt::Display for Facts {
             write!(f, "{separator}div={}", self.divisor)?;
             separator = ",";
         }
-        // The least positive multiple goes without saying.
+        // The least positive multiple of the divisor is implied.
         if self.least != self.divisor && self.least != i64::MIN && self.least != below {
             write!(f, "{separator}min={}", self.least)?;
             separator = ",";
@@ -104,8 +103,7 @@ impl fmt::Display for Facts {
     }
 }
 
-/// The names of integer types, and their least and greatest numbers. A type of 64 bits adds no
-/// bound.
+/// The names of integer types, and their least and greatest numbers. A 64-bit type adds no bound.
 pub(crate) const WIDTHS: [(&str, i64, i64); 3] = [
     ("i8", i8::MIN as i64, i8::MAX as i64),
     ("i16", i16::MIN as i64, i16::MAX as i64),
@@ -115,18 +113,18 @@ pub(crate) const WIDTHS: [(&str, i64, i64); 3] = [
 /// A number that becomes known at launch: a name, or `?`, and the facts about its value.
 ///
 /// Two parameters are the same when they have the same name *and* the same facts. The same name
-/// with other facts is another parameter as far as the algebra can tell: nothing is concluded from
-/// their having one name, and so nothing wrong. Where a name is to stand for one value throughout,
-/// gather its facts first: [`crate::symbolic::Declarations`].
+/// with other facts is a different parameter for the algebra: nothing is concluded from the equal
+/// names, so no conclusion is wrong. To use a name for the same value throughout, gather its facts
+/// first: [`crate::symbolic::Declarations`].
 ///
-/// Every [`Parameter::anonymous`] is a parameter of its own, the same only as its clones.
+/// Every [`Parameter::anonymous`] is a different parameter; only its clones are the same.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Parameter(Arc<Declared>);
 
 impl Ord for Parameter {
     #[inline]
     fn cmp(&self, other: &Parameter) -> core::cmp::Ordering {
-        // Most comparisons are between clones, and names take longer.
+        // Most comparisons are between clones; comparing names takes longer.
         if Arc::ptr_eq(&self.0, &other.0) { core::cmp::Ordering::Equal } else { self.0.cmp(&other.0) }
     }
 }
@@ -142,7 +140,7 @@ impl PartialOrd for Parameter {
 struct Declared {
     name: Name,
     facts: Facts,
-    /// The result of [`Facts::unit_bounds`], which every sum needs.
+    /// The cached result of [`Facts::unit_bounds`], which every sum needs.
     unit_bounds: Bounds,
 }
 
@@ -155,16 +153,16 @@ impl Declared {
 #[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Name {
     Given(Box<str>),
-    /// By order of creation, with the word that messages have for it.
+    /// The number in the order of creation, and the word that messages use for the parameter, if
+    /// any.
     Anonymous(usize, Option<Arc<str>>),
 }
 
-/// How many anonymous parameters there have been.
+/// The number of anonymous parameters created so far.
 ///
 /// This is the one piece of global state: an anonymous parameter must differ from every other one
-/// wherever both may meet, also across threads, and no value that a caller holds could tell. Taking
-/// the order of creation, rather than an address, keeps the order of terms the same from run to
-/// run.
+/// in the process, also across threads, and no value of a caller could ensure this. The order of
+/// creation, unlike an address, keeps the order of terms the same from run to run.
 static CREATED: AtomicUsize = AtomicUsize::new(0);
 
 impl Parameter {
@@ -173,7 +171,7 @@ impl Parameter {
         Parameter::created(None, facts)
     }
 
-    /// A new parameter that prints as a word of its owner's, which need not be a name: `block.x`.
+    /// A new parameter that prints as the given word, which need not be a valid name: `block.x`.
     ///
     /// ```
     /// use tilewright_layout::symbolic::{Expr, Facts, Parameter};
@@ -186,7 +184,7 @@ impl Parameter {
         Parameter::created(Some(word.into()), facts)
     }
 
-    /// The parameter of this name, which is one.
+    /// The parameter with this name, which must be valid.
     pub(crate) fn given(name: &str, facts: Facts) -> Parameter {
         Parameter(Arc::new(Declared::new(Name::Given(name.into()), facts)))
     }
@@ -196,7 +194,7 @@ impl Parameter {
         Parameter(Arc::new(Declared::new(Name::Anonymous(number, word), facts)))
     }
 
-    /// The name; none for `?`.
+    /// The name; None for `?`.
     pub fn name(&self) -> Option<&str> {
         match &self.0.name {
             Name::Given(name) => Some(name),
@@ -215,8 +213,8 @@ impl Parameter {
         self.0.unit_bounds
     }
 
-    /// Whether both stand for one value: the same name, or the same anonymous parameter. The facts
-    /// may differ.
+    /// Whether both represent the same value: they have the same name, or are the same anonymous
+    /// parameter. The facts may differ.
     pub fn stands_for(&self, other: &Parameter) -> bool {
         self.0.name == other.0.name
     }
@@ -232,8 +230,8 @@ impl Parameter {
 }
 
 impl fmt::Display for Parameter {
-    /// The name, or `?` with its facts, which a name need not repeat; the alternate form `{:#}`
-    /// shows the facts of a name too, `M{div=128}`.
+    /// The name, or `?` with its facts. The alternate form `{:#}` also prints the facts of a name,
+    /// `M{div=128}`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let facts = alloc::format!("{}", self.facts());
         let shown = match self.name() {
@@ -246,7 +244,7 @@ impl fmt::Display for Parameter {
                     return f.write_str(word);
                 }
                 f.write_str("?")?;
-                // Whether it is any integer is seen from where it stands.
+                // The position of a `?` in the text implies whether it may be any integer.
                 facts.strip_prefix("int").map_or(facts.as_str(), |others| others.trim_start_matches(','))
             }
         };

@@ -14,15 +14,15 @@ use core::fmt;
 use crate::ground::words::debug_as_text;
 use smallvec::SmallVec;
 
-/// How many nodes need no heap.
+/// The number of nodes that need no heap.
 pub(crate) const INLINE: usize = 16;
 
 pub(crate) type Nodes = SmallVec<[u16; INLINE]>;
 
-/// How a leaf is written.
+/// The node of a leaf.
 pub(crate) const LEAF: u16 = 0;
 
-/// The nesting of a tuple: what is left when its numbers are taken away.
+/// The nesting of a tuple, without its numbers.
 ///
 /// ```
 /// use tilewright_layout::Layout;
@@ -51,20 +51,20 @@ impl Profile {
         Profile { nodes }
     }
 
-    /// How many numbers the tuple has.
+    /// The number of leaves.
     #[inline]
     pub fn leaves(&self) -> usize {
         self.as_ref().leaves()
     }
 
-    /// How many top-level modes the tuple has; a single number has one.
+    /// The number of top-level modes; a single number has one.
     #[inline]
     pub fn rank(&self) -> usize {
         self.as_ref().rank()
     }
 
-    /// How deeply it nests: 0 for a number, 1 for a tuple of numbers, and so on. The empty tuple
-    /// has depth 1.
+    /// The depth of the nesting: 0 for a number, 1 for a tuple of numbers, and so on. The empty
+    /// tuple has depth 1.
     pub fn depth(&self) -> usize {
         self.as_ref().depth()
     }
@@ -81,7 +81,7 @@ impl Profile {
         self.as_ref().path(leaf)
     }
 
-    /// The nodes in preorder: a number is 0, a tuple is how many nodes its subtree has, itself
+    /// The nodes in preorder: a leaf is 0, a tuple is the number of nodes in its subtree, itself
     /// included.
     ///
     /// ```
@@ -117,7 +117,7 @@ impl Profile {
 }
 
 impl<'a> ProfileRef<'a> {
-    /// The profile that consists of these nodes.
+    /// The profile with these nodes.
     #[inline]
     pub(crate) fn of_nodes(nodes: &'a [u16]) -> ProfileRef<'a> {
         ProfileRef(nodes)
@@ -147,7 +147,7 @@ impl<'a> ProfileRef<'a> {
         if self.is_leaf() {
             return 0;
         }
-        // The stack of open tuples is its list of ends; its greatest height is the depth.
+        // The stack of open tuples is the list of their ends; its greatest height is the depth.
         let mut ends: SmallVec<[usize; 16]> = SmallVec::new();
         let mut depth = 0;
         for (position, node) in self.0.iter().enumerate() {

@@ -2,7 +2,7 @@
 //!
 //! Law: a nested tuple is its flat list of leaves together with its [`Profile`]. Shapes, strides,
 //! coordinates and orders are trees of numbers; a layout is a tree of (extent, stride) pairs. So
-//! operations that only rearrange modes are written here once, and are the same for all of them.
+//! operations that only rearrange modes are implemented once, for all of them.
 
 use core::fmt;
 
@@ -53,7 +53,7 @@ impl<T> Tree<T> {
         Tree { profile, leaves }
     }
 
-    /// A tree that is about to be written: no leaves, no nesting.
+    /// A tree into which leaves and nesting will be written.
     #[inline(always)]
     pub(crate) fn blank() -> Tree<T> {
         Tree { profile: Profile::from_nodes(Nodes::new()), leaves: Leaves::new() }
@@ -132,8 +132,8 @@ impl<T: Clone> Tree<T> {
         self.as_ref().modes().map(TreeRef::to_owned)
     }
 
-    /// The subtree at `path`: mode `path[0]`, of it mode `path[1]`, and so on. A single leaf is its
-    /// own mode 0.
+    /// The subtree at `path`: mode `path[1]` of mode `path[0]`, and so on. A single leaf is its own
+    /// mode 0.
     pub fn at(&self, path: &[usize]) -> Option<Tree<T>> {
         let mut here = self.as_ref();
         for mode in path {

@@ -1,6 +1,6 @@
-//! Enums that are made of what their variants hold.
+//! A macro for enums whose variants wrap other types.
 
-/// The conversion into an enum from what each of these variants holds, boxed or not.
+/// Implements the conversion into an enum from the content of each of these variants, boxed or not.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! from_variants {

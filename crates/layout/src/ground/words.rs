@@ -1,7 +1,8 @@
-//! Enums of words, and types whose text stands for them.
+//! Macros for enums whose variants are words of a text, and for types whose debug output is their
+//! text.
 
-/// An enum each of whose variants is a word of a text: the list of them, the word of each, and its
-/// text.
+/// Defines an enum in which each variant has a word: the list of all variants, the word of each,
+/// and its text.
 macro_rules! words {
     (
         $(#[$about:meta])*
@@ -15,10 +16,10 @@ macro_rules! words {
         }
 
         impl $Words {
-            /// All of them, in this order.
+            /// All variants, in the order of their definition.
             pub const ALL: [$Words; [$($word),+].len()] = [$($Words::$variant),+];
 
-            /// The word that stands for it.
+            /// The word of the variant.
             pub const fn name(self) -> &'static str {
                 match self {
                     $($Words::$variant => $word,)+
@@ -35,7 +36,7 @@ macro_rules! words {
 }
 pub(crate) use words;
 
-/// The text of a type for programmers: its name around what it is printed as, `Swizzle(S<3,4,3>)`.
+/// Implements `Debug` as the name of the type around its text: `Swizzle(S<3,4,3>)`.
 macro_rules! debug_as_text {
     ($Type:ident $(<$parameter:ident: $bound:path>)?) => {
         impl $(<$parameter: $bound>)? core::fmt::Debug for $Type $(<$parameter>)? {

@@ -1,9 +1,9 @@
-//! Maps of tuples up to divisibility: the category in which morphisms and refinements both live.
+//! Maps of tuples up to divisibility: the category that contains both morphisms and refinements.
 //!
-//! Law: a morphism `S -> T` is a map of places, in which several may go to one place and some to
-//! the base point, such that the product of the entries that are sent to `T_j` divides `T_j`, for
-//! each `j`; of no entries it is 1. Such maps compose, because what divides a factor divides the
-//! product. It is the category of operators of the positive integers under divisibility, with
+//! Law: a morphism `S -> T` is a map of indices, which may map several indices to one, and some to
+//! the base point, such that the product of the entries that map to `T_j` divides `T_j`, for each
+//! `j`; the product of no entries is 1. Such maps compose, because what divides a factor divides
+//! the product. It is the category of operators of the positive integers under divisibility, with
 //! multiplication for the tensor product.
 //!
 //! * *Tuple* is the subcategory of the maps that hit no place twice and send each entry to an equal
@@ -29,7 +29,7 @@ use crate::morphism::tuple::{Entries, Listed, TupleMorphism, not_composable, pos
 /// ```
 /// use tilewright_layout::morphism::AmbientMorphism;
 ///
-/// // 2 and 3 together into 12, 4 into 8; 5 is forgotten.
+/// // 2 and 3 map to 12, 4 maps to 8; 5 is dropped.
 /// let f = AmbientMorphism::new([2, 3, 4, 5], [12, 8], [Some(0), Some(0), Some(1), None]).unwrap();
 /// assert_eq!(f.to_string(), "(2,3,4,5) -> (12,8) : (1,1,2,*)");
 /// assert!(!f.is_active() && f.to_morphism().is_none());
@@ -81,7 +81,7 @@ impl AmbientMorphism {
             let Some(product) = products.get_mut(target) else {
                 return Err(MorphismError::Target { entry, target, entries: self.codomain.len() });
             };
-            // It divides the size of the domain, which is representable.
+            // The product divides the size of the domain, which is representable.
             *product = product.saturating_mul(*extent);
         }
         Ok(products)
@@ -96,7 +96,7 @@ impl AmbientMorphism {
         AmbientMorphism::new(entries.iter().copied(), entries.iter().copied(), images)
     }
 
-    /// The tuple where the arrows begin.
+    /// The tuple where the arrows start.
     pub fn domain(&self) -> &[i64] {
         &self.domain
     }
@@ -106,7 +106,7 @@ impl AmbientMorphism {
         &self.codomain
     }
 
-    /// Where each entry is sent; none is the base point.
+    /// The image of each entry; None is the base point.
     pub fn images(&self) -> &[Option<usize>] {
         &self.images
     }
@@ -141,8 +141,8 @@ impl AmbientMorphism {
         (0..self.codomain.len()).all(|place| self.images.contains(&Some(place)))
     }
 
-    /// Whether entries that are sent somewhere are sent in their order, several to one place
-    /// allowed.
+    /// Whether entries that do not map to the base point keep their order; several may map to the
+    /// same entry.
     pub fn is_monotone(&self) -> bool {
         let sent: Vec<usize> = self.images.iter().copied().flatten().collect();
         sent.is_sorted()
@@ -151,13 +151,14 @@ impl AmbientMorphism {
     /// Whether the product of the entries that map to an entry equals it, for each entry in the
     /// image.
     pub fn is_exact(&self) -> bool {
-        // Construction has shown that every image is a place.
+        // The constructor has checked that every image is an index of the codomain.
         let products = self.products().unwrap_or_default();
         let hit = |place: usize| self.images.contains(&Some(place));
         self.codomain.iter().zip(&products).enumerate().all(|(place, (entry, product))| !hit(place) || entry == product)
     }
 
-    /// The morphism of tuples that this is, if it is one: exact, and no place is hit twice.
+    /// This map as a morphism of tuples: it must be exact, and no entry may be hit twice. None
+    /// otherwise.
     ///
     /// ```
     /// use tilewright_layout::morphism::{AmbientMorphism, TupleMorphism};
@@ -170,7 +171,8 @@ impl AmbientMorphism {
         TupleMorphism::new(self.domain.iter().copied(), self.codomain.iter().copied(), images).ok()
     }
 
-    /// The factorisation that this is, if it is one: active, onto, never decreasing and exact.
+    /// This map as a factorisation: it must be active, surjective, monotone and exact. None
+    /// otherwise.
     ///
     /// ```
     /// use tilewright_layout::morphism::{AmbientMorphism, Fact};
@@ -200,8 +202,8 @@ impl From<&TupleMorphism> for AmbientMorphism {
 }
 
 impl From<&Fact> for AmbientMorphism {
-    /// Refinements are the arrows from the finer tuple to the coarser one. A block without entries
-    /// hits nothing.
+    /// Refinements are the arrows from the finer tuple to the coarser one. Nothing maps to a block
+    /// without entries.
     fn from(fact: &Fact) -> AmbientMorphism {
         let images = fact.blocks().enumerate().flat_map(|(place, block)| block.iter().map(move |_| Some(place)));
         AmbientMorphism { domain: fact.domain().into(), codomain: fact.codomain().into(), images: images.collect() }

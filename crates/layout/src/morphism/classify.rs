@@ -1,16 +1,16 @@
-//! Why two layouts compose.
+//! Classification of the reason why two layouts compose.
 //!
 //! Law: a composition is by refinement when [`crate::morphism::compose_by_refinement`] gives it;
-//! that is sufficient for a composite to exist, and not necessary. What the algebra composes
-//! besides falls into the classes of [`Class`], of which each composite is in the first that fits.
-//! The composite itself is always that of [`Layout::compose`], which decides exactly.
+//! that is sufficient for a composite to exist, but not necessary. The other composites are in the
+//! remaining classes of [`Class`]; each is in the first class that fits. The composite itself is
+//! always that of [`Layout::compose`], which decides exactly.
 //!
 //! One mode `s:d` of the inner layout by itself has a mutual refinement with the outer shape when
-//! `(d, s)` has one. Short of that, with `P` for the products of the first outer extents `M`, it
-//! composes where `d = P_j * d'` with `d'` a divisor of the next extent, or of anything in the last
-//! mode, and `s * d = P_k * c` with `c` at most the next extent: a *ragged* end, which stops inside
-//! a mode that it does not divide. That criterion is sufficient, too; what is left composes because
-//! no carry does harm: `(4,6):(1,9) o 2:3` never crosses the 4.
+//! `(d, s)` has one. Without one, and with `P` for the products of the first outer extents `M`, it
+//! composes if `d = P_j * d'` with `d'` a divisor of the next extent, or of anything in the last
+//! mode, and `s * d = P_k * c` with `c` at most the next extent: a *ragged* end, inside a mode that
+//! it does not divide. That criterion is also sufficient. The remaining layouts compose because no
+//! carry occurs, or carries cancel: `(4,6):(1,9) o 2:3` never crosses the 4.
 
 use crate::ground::words::words;
 use crate::morphism::compose::compose_by_refinement;
@@ -38,8 +38,8 @@ words! {
         /// Some mode of the inner layout ends inside a mode of the outer one that it does not
         /// divide.
         Ragged = "a mode ends inside a mode that it does not divide",
-        /// A stride or an end of some mode divides nothing, and still no carry disagrees: there is
-        /// none, or several cancel.
+        /// A stride or an end of some mode divides nothing, but there is no carry, or several
+        /// carries cancel.
         Indivisible = "a stride or an end divides nothing, yet no carry disagrees",
     }
 }
@@ -89,10 +89,10 @@ pub fn classify(outer: &Layout, inner: &Layout) -> Result<Class, MorphismError> 
     Ok(if ragged { Class::Ragged } else { Class::Indivisible })
 }
 
-/// The criterion for one mode.
+/// The criterion for a single mode.
 fn fits(leaf: &Leaf, shape: &[i64]) -> Result<bool, MorphismError> {
     let reach = leaf.stride.checked_mul(leaf.extent).ok_or_else(|| overflow("classify"))?;
-    // The modes as (product before, extent); the last one has no end.
+    // The modes as (product of the extents before, extent); the last one has no end.
     let mut before = 1_i64;
     let (mut begins, mut ends) = (false, false);
     for (place, extent) in shape.iter().enumerate() {

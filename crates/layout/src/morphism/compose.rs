@@ -34,8 +34,8 @@ const OP: &str = "compose_by_refinement";
 ///
 /// Errors: one of the layouts is not tractable ([`MorphismError::NotTractable`]); the codomain of
 /// the inner one and the domain of the outer one have no mutual refinement
-/// ([`MorphismError::NoMutualRefinement`]); a number is not representable. The composite may exist
-/// all the same.
+/// ([`MorphismError::NoMutualRefinement`]); a number is not representable. The composite may still
+/// exist.
 ///
 /// ```
 /// use tilewright_layout::Layout;
@@ -45,7 +45,7 @@ const OP: &str = "compose_by_refinement";
 /// let composite = compose_by_refinement(&layout("(12,3,6):(1,72,12)"), &layout("(6,6):(1,6)")).unwrap();
 /// assert_eq!(composite.to_string(), "(6,(2,3)):(1,(6,72))");
 ///
-/// // The inner layout takes every third of 8 positions: 3 and 8 are refined by nothing, though the
+/// // The inner layout takes every third of 8 positions: 3 and 8 have no mutual refinement, although the
 /// // composite is 2:3.
 /// let refusal = compose_by_refinement(&layout("8:1"), &layout("2:3")).unwrap_err();
 /// assert_eq!(refusal.code(), "E0711");
@@ -108,7 +108,7 @@ fn refine_mode(mode: &Leaf, outer: &[Leaf], pieces: &mut Pieces<'_>) -> Result<(
     Ok(pieces.push(extent, stride)?)
 }
 
-/// Why a mode is not written down.
+/// The reason why a mode has no leaves.
 enum Stopped {
     /// Its stride or its extent ends inside an entry of the outer domain that it does not divide,
     /// or past the last one.
@@ -119,7 +119,7 @@ enum Stopped {
 
 crate::from_variants!(Stopped: Number(LayoutError));
 
-/// The refusal in full: where the walk along both tuples stops, or else the number.
+/// The complete error: the position at which the walk along both tuples stops, or else the number.
 #[cold]
 fn refusal(inner: &Layout, coalesced: &Layout, stopped: Stopped) -> MorphismError {
     let first = match standard(inner, CompositionSide::Inner) {
@@ -153,7 +153,7 @@ pub fn weak_composite(second: &NestMorphism, first: &NestMorphism) -> Result<Nes
     Ok(refined(second, first)?.composite)
 }
 
-/// The steps between two morphisms and their weak composite.
+/// The intermediate morphisms between two morphisms and their weak composite.
 struct Refined {
     mutual: MutualRefinement,
     pullback: Square,

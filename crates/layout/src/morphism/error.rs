@@ -1,8 +1,8 @@
-//! Refusals.
+//! The errors of morphisms.
 //!
-//! As in the algebra, errors are data with a stable [code](MorphismError::code); the sentence is
-//! made when one is printed, in `message.rs`. Entries are counted from 0 in the data and from 1 in
-//! the sentences, as in the notation of morphisms.
+//! As in the algebra, an error is data with a stable [code](MorphismError::code); `message.rs`
+//! formats the message when it is printed. Entries are counted from 0 in the data and from 1 in
+//! messages, as in the notation of morphisms.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -12,9 +12,9 @@ use crate::{LayoutError, Path};
 /// One of the two tuples of a morphism.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Side {
-    /// Where the arrows begin.
+    /// The tuple where the arrows start.
     Domain,
-    /// Where they end.
+    /// The tuple where the arrows end.
     Codomain,
 }
 
@@ -33,20 +33,20 @@ pub enum CompositionSide {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MorphismError {
-    /// E0701: a map that says something about another number of entries than the domain has.
+    /// E0701: the number of images of a map is not the number of entries of the domain.
     MapLength {
-        /// How many entries the domain has.
+        /// The number of entries of the domain.
         domain: usize,
-        /// How many the map sends.
+        /// The number of images.
         map: usize,
     },
     /// E0702: a map that sends an entry past the end of the codomain.
     Target {
         /// The entry of the domain.
         entry: usize,
-        /// Where it is sent.
+        /// Its image.
         target: usize,
-        /// How many entries the codomain has.
+        /// The number of entries of the codomain.
         entries: usize,
     },
     /// E0703: two entries that are sent to the same entry.
@@ -55,36 +55,36 @@ pub enum MorphismError {
         first: usize,
         /// The second.
         second: usize,
-        /// Where both are sent.
+        /// Their image.
         target: usize,
     },
-    /// E0704: an entry that is sent to another number.
+    /// E0704: an entry maps to an entry of another size.
     Unequal {
         /// The entry of the domain.
         entry: usize,
-        /// Its number.
+        /// Its size.
         extent: i64,
-        /// Where it is sent.
+        /// Its image.
         target: usize,
-        /// The number there.
+        /// The size of the image.
         found: i64,
     },
     /// E0705: an entry that is not positive.
     NotPositive {
-        /// In which tuple, in words.
+        /// The tuple, in words.
         what: &'static str,
         /// The entry.
         entry: usize,
-        /// Its number.
+        /// Its value.
         value: i64,
     },
-    /// E0706: morphisms of which one does not end where the other begins.
+    /// E0706: the codomain of a morphism is not the domain of the next.
     NotComposable {
         /// The operation.
         op: &'static str,
-        /// Where the first one ends.
+        /// The codomain of the first morphism.
         ends: Box<str>,
-        /// Where the next one would have to begin, and begins.
+        /// The domain of the next morphism.
         begins: Box<str>,
         /// The difference of the two tuples.
         apart: Apart,
@@ -98,13 +98,13 @@ pub enum MorphismError {
         /// The first entry that is sent to the base point.
         entry: usize,
     },
-    /// E0709: morphisms side by side whose images meet.
+    /// E0709: the images of two morphisms side by side are not disjoint.
     ImagesMeet {
         /// The entry of the first one.
         first: usize,
         /// The entry of the second one.
         second: usize,
-        /// Where both are sent.
+        /// Their common image.
         target: usize,
     },
     /// E0710: a tuple that does not refine another.
@@ -119,14 +119,14 @@ pub enum MorphismError {
         side: Side,
         /// The entry.
         entry: usize,
-        /// How many there are; an entry below that is named out of order.
+        /// The number of entries; a smaller entry is out of order.
         entries: usize,
     },
-    /// E0713: entries of the codomain to be kept that leave out one that is hit.
+    /// E0713: entries of the codomain that are to be kept do not include one that is hit.
     Lost {
         /// The entry of the domain.
         entry: usize,
-        /// Where it is sent.
+        /// Its image.
         target: usize,
     },
     /// E0714: a morphism that has no inverse.
@@ -137,16 +137,16 @@ pub enum MorphismError {
         /// outside of the image.
         side: Side,
     },
-    /// E0715: one part per entry is needed, and there is another number of parts.
+    /// E0715: the number of parts is not the number of entries.
     Arity {
         /// The operation.
         op: &'static str,
         /// The number of entries.
         places: usize,
-        /// How many parts are given.
+        /// The number of parts.
         parts: usize,
     },
-    /// E0716: a text that is no morphism.
+    /// E0716: a text is not a morphism.
     Syntax {
         /// The byte at which reading stopped.
         at: usize,
@@ -155,36 +155,37 @@ pub enum MorphismError {
     },
     /// E0718: entries map to one that their product does not divide.
     Undivided {
-        /// Where they are sent.
+        /// Their common image.
         target: usize,
-        /// The entry there.
+        /// The size of the image.
         entry: i64,
         /// The product of these entries.
         product: i64,
     },
     /// E0717: more values than a table holds.
     Table {
-        /// How many there are.
+        /// The number of values.
         size: i64,
-        /// The most.
+        /// The limit.
         limit: i64,
     },
     /// An operation of the algebra refused.
     Layout(LayoutError),
 }
 
-/// Two modes that keep a layout from being tractable, or one whose stride is negative.
+/// Two modes for which a layout is not tractable, or a mode of negative stride.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotTractable {
     /// The layout.
     pub part: CompositionSide,
     /// The layout.
     pub layout: Box<str>,
-    /// The mode that reaches over the next one's stride, by path; or the one of negative stride.
+    /// The mode whose `extent * stride` does not divide the next stride, by path; or the mode of
+    /// negative stride.
     pub mode: Path,
     /// Its extent and stride.
     pub leaf: (i64, i64),
-    /// The next mode in the order of strides, and its stride; none if the stride is negative.
+    /// The next mode in the order of strides, and its stride; None if the stride is negative.
     pub next: Option<(Path, i64)>,
 }
 
@@ -195,7 +196,7 @@ pub struct NotARefinement {
     pub fine: Box<str>,
     /// The tuple that it should refine.
     pub coarse: Box<str>,
-    /// Where, by path.
+    /// The position, by path.
     pub path: Path,
     /// The value there.
     pub found: Misfit,
@@ -204,7 +205,7 @@ pub struct NotARefinement {
 /// How a mode fails to refine another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Misfit {
-    /// A number stands for another number of positions than the mode that should refine it.
+    /// The size of a mode is not the number that it should refine.
     Size {
         /// The number.
         wanted: i64,
@@ -215,21 +216,21 @@ pub enum Misfit {
     Rank {
         /// How many modes the coarse tuple has.
         wanted: usize,
-        /// How many the fine one has; none for a number, which refines no tuple.
+        /// The number of modes of the fine tuple; None for a number, which does not refine a tuple.
         found: Option<usize>,
     },
 }
 
-/// Where the walk along two tuples stops.
+/// The position at which the walk along two tuples stops.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoMutualRefinement {
     /// The tuple that should divide the other.
     pub first: Box<str>,
     /// The other.
     pub second: Box<str>,
-    /// The entry of the first tuple, and how much of it is left there.
+    /// The entry of the first tuple, and the rest of it at this position.
     pub left: (usize, i64),
-    /// The entry of the second tuple, and how much of it is left there; none when the second tuple
+    /// The entry of the second tuple, and the rest of it at this position; None if the second tuple
     /// has ended.
     pub right: Option<(usize, i64)>,
     /// The product of everything before, which both have in common.
@@ -239,12 +240,11 @@ pub struct NoMutualRefinement {
 /// The difference between the codomain of a morphism and the domain of the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Apart {
-    /// In their nesting alone.
+    /// They differ only in nesting.
     Nesting,
-    /// The first is the beginning of the second, as those of a mutual refinement are: an inclusion
-    /// leads from one to the other.
+    /// The first is a prefix of the second, as in a mutual refinement: there is an inclusion.
     Beginning,
-    /// In their entries.
+    /// They differ in entries.
     Entries,
 }
 
@@ -266,7 +266,7 @@ crate::refusal! {
     NotIsomorphism "E0714", Arity "E0715", Syntax "E0716", Table "E0717", Undivided "E0718",
 }
 
-/// A number that does not fit.
+/// The error for a number that is not representable.
 pub(crate) fn overflow(op: &'static str) -> MorphismError {
     LayoutError::Overflow { op }.into()
 }

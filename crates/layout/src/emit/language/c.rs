@@ -24,7 +24,8 @@ fn type_of(boolean: bool, integer: Integer) -> &'static str {
     }
 }
 
-/// Between sums and products on one side and the bitwise operators on the other.
+/// The precedence of comparisons: between sums and products on one side and bitwise operators on
+/// the other.
 const COMPARE: Precedence = level::AND;
 const BELOW_COMPARE: Precedence = 1;
 
@@ -48,7 +49,7 @@ impl OperationTable for C {
 
     fn integer(&self, value: i64) -> (String, Precedence) {
         match value {
-            // The digits of the least number are one too large for its type.
+            // The magnitude of the least number does not fit in its type.
             i64::MIN => (format!("-{} - 1", i64::MAX), level::SUM),
             value => (value.to_string(), if value < 0 { level::UNARY } else { WHOLE }),
         }
@@ -59,7 +60,7 @@ impl OperationTable for C {
     }
 
     fn keywords(&self) -> &'static str {
-        // Those of C and of C++, and the names of types that the text uses.
+        // The keywords of C and C++, and the names of types that the text uses.
         "alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl \
          concept const const_cast consteval constexpr constinit continue co_await co_return \
          co_yield decltype default delete do double dynamic_cast else enum explicit export extern \

@@ -13,7 +13,7 @@ use crate::emit::integer::Integer;
 
 pub(crate) struct Python;
 
-/// Python's own words, for it and for Triton.
+/// The keywords of Python, which also apply to Triton.
 pub(super) const KEYWORDS: &str = "False None True and as assert async await break class continue def del elif else except \
      finally for from global if import in is lambda nonlocal not or pass raise return try while \
      with yield abs min tl triton _";

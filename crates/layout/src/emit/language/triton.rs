@@ -23,7 +23,7 @@ impl OperationTable for Triton {
             Op::Quotient(_, _, Rounding::Up) => OperationForm::Call("tl.cdiv"),
             Op::Minimum(..) => OperationForm::Call("tl.minimum"),
             Op::Magnitude(_) => OperationForm::Call("tl.abs"),
-            // `and` needs a single boolean, and a tensor has many.
+            // `and` needs a single boolean, but a tensor has many.
             Op::Both(..) => OperationForm::Infix("&", level::AND),
             Op::Choice(..) => OperationForm::Call("tl.where"),
             other => return common(other),
@@ -48,7 +48,7 @@ impl OperationTable for Triton {
 
     fn function(&self, function: &Function<'_>) -> String {
         let mut text = format!("@triton.jit\ndef {}({}):\n", function.name, function.inputs.join(", "));
-        // Program ids and integer arguments have 32 bits.
+        // Program ids and integer arguments have 32 bits, so they are widened.
         if function.integer == Integer::I64 && !function.small {
             for name in function.inputs.iter().filter(|name| function.used.contains(name)) {
                 text += &format!("    {name} = tl.cast({name}, tl.int64)\n");
@@ -57,7 +57,7 @@ impl OperationTable for Triton {
         for part in &function.parts {
             text += &format!("    {} = {}\n", part.name, part.text);
         }
-        // Tuples of tuples are not everywhere understood.
+        // Triton does not support nested tuples everywhere.
         text + &format!("    return {}\n", function.results.nested(&|result: &Value| result.text.clone(), false))
     }
 }
