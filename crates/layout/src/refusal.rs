@@ -1,16 +1,16 @@
-//! Refusals: why an operation gives no result.
+//! Errors: the reasons why an operation has no result.
 //!
-//! Law: an operation returns the value that its definition asks for, or a
-//! [`LayoutError`](crate::LayoutError) with the condition that fails, the mode and the numbers. A
-//! refusal holds data; its sentence is made when it is printed.
+//! Law: an operation returns the value that satisfies its definition, or a
+//! [`LayoutError`](crate::LayoutError) with the condition that fails, the mode and the numbers. An
+//! error contains data; its message is formatted when it is printed.
 //!
-//! * `error`: the kinds of refusal
-//! * `evidence`: what a refusal holds to show its case
-//! * `interrupt`: how long a search goes on before it refuses, and how it is stopped
-//! * `message`: the sentences and the help lines
-//! * `nearest`: the names that a misspelt one may stand for
+//! * `error`: the kinds of error
+//! * `evidence`: the data of an error
+//! * `interrupt`: the work limits of searches, and how to interrupt them
+//! * `message`: the messages and help texts
+//! * `nearest`: the valid names that are similar to a misspelt one
 //! * `pages`: a page about each code, for this crate and for those built on it
-//! * `questions`: the code of a refusal, its operation and the place in its operands
+//! * `questions`: the code of an error, its operation, and the position in its operands
 
 pub(crate) mod error;
 pub(crate) mod evidence;

@@ -1,11 +1,11 @@
-//! Serialisation with `serde`, by the feature `serde`: a value is its text.
+//! Serialisation with `serde` (feature `serde`): a value is serialised as its text.
 //!
-//! Law: values are written as `Display` prints them, and read by `FromStr`. So both agree in every
-//! format, the text is readable, and no text gives a value that the parser would refuse: extents
-//! are positive, sizes fit in 64 bits, trees are within [`crate::limits::MAX_NODES`] and
+//! Law: values are written as `Display` prints them, and parsed by `FromStr`. So the text is
+//! readable and the same in every format, and deserialisation accepts only what the parser accepts:
+//! extents are positive, sizes fit in 64 bits, trees are within [`crate::limits::MAX_NODES`] and
 //! [`crate::limits::MAX_DEPTH`].
 //!
-//! Written and read as a string: `Layout`, `Tree<i64>`, [`crate::Coord`], [`crate::Profile`],
+//! Serialised as a string: `Layout`, `Tree<i64>`, [`crate::Coord`], [`crate::Profile`],
 //! [`crate::Tiler`], [`crate::Swizzle`] and [`crate::Composed`].
 //!
 //! ```
@@ -30,7 +30,7 @@ use serde::ser::{Serialize, Serializer};
 use crate::refusal::error::LayoutError;
 use crate::{Composed, Coord, Layout, Profile, Swizzle, Tiler, Tree};
 
-/// Reads a string as a value.
+/// A visitor that parses a string as a value.
 struct Text<T> {
     what: &'static str,
     value: PhantomData<T>,
@@ -63,14 +63,14 @@ fn write<T: Display, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S
 macro_rules! as_text {
     ($($kind:ty, $what:literal;)*) => {
         $(
-            /// By the feature `serde`: as the text that it prints.
+            /// With the feature `serde`: serialised as its text.
             impl Serialize for $kind {
                 fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                     write(self, serializer)
                 }
             }
 
-            /// By the feature `serde`: as the text that it parses.
+            /// With the feature `serde`: deserialised from its text.
             impl<'de> Deserialize<'de> for $kind {
                 fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<$kind, D::Error> {
                     read(deserializer, $what)

@@ -2,22 +2,22 @@
 //!
 //! An [`Expr`] is an integer over named [`Parameter`]s, about each of which some [`Facts`] are
 //! known. It is an [`Extent`](crate::Extent) and a [`Stride`](crate::Stride), so that the whole
-//! algebra works on `Layout<Expr>`; a result is right for every value that the facts admit, and
-//! what depends on the value is refused ([`crate::LayoutError::Open`]).
+//! algebra works on `Layout<Expr>`. A result is correct for every value that the facts admit; an
+//! operation whose result depends on the value is refused ([`crate::LayoutError::Open`]).
 //!
 //! * `expression`: the number itself, and its arithmetic
 //! * `polynomial`: the canonical form, sums of products of atoms
-//! * `parameter`: the atoms that are given, and what is known about them
-//! * `quotient`: the atoms that division makes
-//! * `divisor`: what divides two expressions
-//! * `bounds`: what follows from the facts about the sign of an expression
-//! * `given`: the same where extents may be taken to be at least 2
-//! * `question`: which further fact would settle what does not follow
-//! * `predicate`: what kind of function a layout of expressions is
+//! * `parameter`: parameters and the facts about them
+//! * `quotient`: division, and the atoms for quotients
+//! * `divisor`: common divisors of two expressions
+//! * `bounds`: proofs of the sign of an expression from facts
+//! * `given`: proofs under the assumption that some extents are at least 2
+//! * `question`: the fact that would settle an open condition
+//! * `predicate`: predicates of layouts of expressions
 //! * `form`: an expression as a tree of operations, and its text
-//! * `text`: reading expressions, and trees, layouts and tilers of them
-//! * `values`: numbers in place of the parameters
-//! * `structures`: the same in trees, layouts, tilers and composed layouts
+//! * `text`: parsing of expressions, and of trees, layouts and tilers of them
+//! * `values`: substitution of numbers for parameters
+//! * `structures`: substitution in trees, layouts, tilers and composed layouts
 
 mod bounds;
 mod divisor;

@@ -1,9 +1,9 @@
 //! Factorisations: the category Fact.
 //!
 //! Law: a morphism `u -> t` of flat tuples is a list of blocks, one for each entry of `t`, whose
-//! product is that entry and which, one after another, are `u`. Blocks are put into blocks: `(t ->
-//! v) o (u -> t)` joins the blocks of `u` whose entries of `t` lie in one block of it. It is Ref,
-//! in `grafting.rs`, without the nesting.
+//! product is that entry and whose concatenation is `u`. In a composition, `(t -> v) o (u -> t)`
+//! joins the blocks of `u` whose entries of `t` are in one block of `v`. It is Ref, in
+//! `grafting.rs`, without the nesting.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -29,12 +29,12 @@ use crate::morphism::tuple::{Entries, Listed, not_composable, positive, size};
 pub struct Fact {
     domain: Entries,
     codomain: Entries,
-    /// Where each block ends in the domain.
+    /// The end of each block in the domain.
     ends: Vec<usize>,
 }
 
 impl Fact {
-    /// The factorisation with these blocks; a block without entries is one of 1.
+    /// The factorisation with these blocks; an empty block is a factorisation of 1.
     ///
     /// Errors: an entry is not positive; a size is not representable.
     pub fn new(blocks: impl IntoIterator<Item = impl IntoIterator<Item = i64>>) -> Result<Fact, MorphismError> {
@@ -50,7 +50,7 @@ impl Fact {
         Ok(Fact { domain, codomain, ends })
     }
 
-    /// The identity of a tuple: each entry a block of itself.
+    /// The identity of a tuple: each entry is a block.
     ///
     /// Errors: an entry is not positive; the size is not representable.
     pub fn identity(tuple: &[i64]) -> Result<Fact, MorphismError> {
@@ -90,7 +90,7 @@ impl Fact {
         Ok(Fact { domain: first.domain.clone(), codomain: self.codomain.clone(), ends: ends.collect() })
     }
 
-    /// The blocks of both, one after another.
+    /// The concatenated blocks of both.
     ///
     /// Errors: the size is not representable.
     pub fn sum(&self, other: &Fact) -> Result<Fact, MorphismError> {

@@ -2,8 +2,8 @@
 //!
 //! Law: a nested tuple `X` is a morphism from the flat tuple of its leaves to the tuple of the
 //! sizes of its modes. Composition grafts: the modes of the finer one replace the leaves of the
-//! coarser one. Flattening each mode is a functor to Fact, and a factorisation read as a nested
-//! tuple of depth 2, single entries standing alone, is a section of it.
+//! coarser one. Flattening each mode is a functor to Fact. A factorisation, as a nested tuple of
+//! depth 2 in which a block of one entry is a leaf, is a section of it.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -33,7 +33,7 @@ pub struct Ref {
 }
 
 impl Ref {
-    /// The morphism that a nested tuple presents.
+    /// The morphism of a nested tuple.
     ///
     /// Errors: a number alone, which has no modes ([`LayoutError::Argument`]); an entry is not
     /// positive; the size is not representable.
@@ -90,7 +90,7 @@ impl Ref {
         Ok(Ref { tree: substitute(self.tree.profile(), &modes)?, codomain: self.codomain.clone() })
     }
 
-    /// The modes of both, one after another.
+    /// The concatenated modes of both.
     ///
     /// Errors: the size is not representable; too many leaves.
     pub fn sum(&self, other: &Ref) -> Result<Ref, MorphismError> {
@@ -98,7 +98,7 @@ impl Ref {
         Ref::new(Tree::tuple(modes.iter())?)
     }
 
-    /// The factorisation below it: the leaves of each mode. This is a functor.
+    /// The factorisation that consists of the leaves of each mode. This is a functor.
     ///
     /// Errors: none for a value that exists; the sizes are checked again.
     ///
@@ -113,8 +113,8 @@ impl Ref {
         Fact::new(self.tree.modes().map(|mode| mode.leaves().to_vec()))
     }
 
-    /// The nested tuple with the blocks of a factorisation as its modes; a block of one entry
-    /// stands alone.
+    /// The nested tuple with the blocks of a factorisation as its modes; a block of one entry is a
+    /// leaf.
     ///
     /// Errors: too many leaves.
     pub fn from_fact(fact: &Fact) -> Result<Ref, MorphismError> {

@@ -1,9 +1,9 @@
-//! Nested morphisms with part of their entries: restriction, factorisation, squeezing; and sorting.
+//! Restriction, factorisation, squeezing and sorting of nested morphisms.
 //!
-//! Law: each is the operation of Tuple on the flat morphism, and the entries that stay keep their
-//! place in the nesting. A tuple from which every entry goes goes with them; one with a single
-//! entry left stays a tuple, so that paths stay as long as they were. Sorting keeps no nesting of
-//! the domain, as entries of different modes change places.
+//! Law: each is the operation of Tuple on the flat morphism, and the remaining entries keep their
+//! position in the nesting. A tuple that loses all of its entries is removed; one with a single
+//! remaining entry stays a tuple, so that the lengths of paths do not change. Sorting flattens the
+//! domain, because entries of different modes may be exchanged.
 
 use alloc::vec::Vec;
 
@@ -12,7 +12,7 @@ use crate::morphism::error::MorphismError;
 use crate::morphism::nest::NestMorphism;
 
 impl NestMorphism {
-    /// The morphism on some of the entries of the domain, in the same order and the same nesting.
+    /// The restriction to some of the entries of the domain, in the same order and nesting.
     ///
     /// Errors: an entry does not exist, or is named out of order ([`MorphismError::NoSuchEntry`]).
     ///
@@ -47,8 +47,8 @@ impl NestMorphism {
         Ok(NestMorphism::from_parts(flat, self.domain_profile().clone(), codomain))
     }
 
-    /// Without the entries 1 of domain and codomain. A functor: `squeeze(g o f) = squeeze g o
-    /// squeeze f`.
+    /// The morphism without the entries 1 of domain and codomain. This is a functor: `squeeze(g o
+    /// f) = squeeze g o squeeze f`.
     ///
     /// Errors: none for a morphism that exists.
     ///
@@ -65,8 +65,8 @@ impl NestMorphism {
         Ok(NestMorphism::from_parts(self.flatten().squeeze(), domain, codomain))
     }
 
-    /// With the domain, as a flat tuple, in the order of the codomain; entries that map to the base
-    /// point come first, by size.
+    /// The morphism with its domain flattened and sorted in the order of the codomain; entries that
+    /// map to the base point come first, by size.
     ///
     /// Errors: none for a morphism that exists.
     ///
@@ -92,8 +92,8 @@ fn kept(profile: &Profile, keep: impl Fn(usize) -> bool) -> Result<Profile, Morp
     }
 }
 
-/// Reads one mode: what is kept of it, if anything is, and how many nodes it has. Nesting is
-/// bounded by [`crate::MAX_DEPTH`].
+/// Appends what is kept of one mode, if anything, and returns the number of nodes of the mode. The
+/// depth is bounded by [`crate::MAX_DEPTH`].
 fn part(
     nodes: &mut impl Iterator<Item = u16>,
     leaf: &mut usize,

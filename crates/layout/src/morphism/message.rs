@@ -1,4 +1,4 @@
-//! The texts of refusals: the failed condition, its location and numbers, and a remedy.
+//! The messages of errors: the failed condition, its position and numbers, and a remedy.
 
 use alloc::format;
 use alloc::string::String;
@@ -17,7 +17,7 @@ impl fmt::Display for Side {
     }
 }
 
-/// A path of modes as the algebra writes it: `mode 0`, `mode [1,0]`.
+/// A path of modes in the notation of the algebra: `mode 0`, `mode [1,0]`.
 fn mode(path: &[usize]) -> String {
     match path {
         [] => String::from("the mode"),

@@ -4,12 +4,12 @@
 //! such that the leaves of `T'` are the first leaves of `U'`. It exists exactly when the prefix
 //! products of `T`, together with those of `U` up to the size of `T` and the first one above, form
 //! a divisibility chain, and `U` is at least as large as `T` (Carlisle, Shah, Stern, VanKoughnett,
-//! 4.1.1, with two corrections: where `T` is larger than `U` there is none, and entries of `U` that
-//! are left over stay as they are).
+//! 4.1.1, with two corrections: if `T` is larger than `U` there is none, and remaining entries of
+//! `U` stay unchanged).
 //!
-//! The walk takes off the front of both tuples the largest piece that both can give. An entry 1 is
-//! a piece of size 1 of whatever lies beside it, so entries 1 need no care but at the end: a last 1
-//! of `T` is a piece of the last entry of `U`, and where `U` has no entries, of nothing, `()`.
+//! The walk removes the largest common piece from the front of both tuples. An entry 1 is a piece
+//! of size 1 of the entry of the other tuple, so entries 1 need special care only at the end: a
+//! last 1 of `T` is a piece of the last entry of `U`; if `U` has no entries, it becomes `()`.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -36,15 +36,15 @@ pub(crate) struct Piece {
 
 pub(crate) type PieceList = SmallVec<[Piece; 12]>;
 
-/// The position at which the walk stops: the entry of the first tuple and its rest, the same of the
-/// second, and the pieces before.
+/// The position at which the walk stops: the entry of the first tuple and its rest, the same for
+/// the second tuple, and the pieces before.
 pub(crate) struct StopPosition {
     left: (usize, i64),
     right: Option<(usize, i64)>,
     before: i64,
 }
 
-/// The leaves of the refined second tuple, in order; entries are positive.
+/// The leaves of the refined second tuple, in order. All entries are positive.
 #[inline]
 pub(crate) fn walk(first: &[i64], second: &[i64]) -> Result<PieceList, StopPosition> {
     let mut digits = CommonDigits::new([first, second]);
@@ -56,14 +56,14 @@ pub(crate) fn walk(first: &[i64], second: &[i64]) -> Result<PieceList, StopPosit
     let shared = digits.by_ref().map(|Digit { extent, parts: [(i, _), (j, _)] }| piece(extent, Some(i), j));
     let mut pieces: PieceList = shared.collect();
     // The product of the pieces divides the first tuple, whose size is representable up to here;
-    // otherwise the message says less.
+    // otherwise the message has less detail.
     let before = |pieces: &PieceList| pieces.iter().fold(1_i64, |before, piece| before.saturating_mul(piece.extent));
     let [(mut i, mut taken), (mut j, mut taken_of_second)] = digits.next_parts();
     if let Some([left, right]) = digits.left() {
         return Err(StopPosition { left: (i, left), right: Some((j, right)), before: before(&pieces) });
     }
     while let Some(entry) = first.get(i) {
-        // The second tuple has ended; what follows may only be entries 1.
+        // The second tuple has ended, so only entries 1 may follow.
         if entry / taken > 1 {
             return Err(StopPosition { left: (i, entry / taken), right: None, before: before(&pieces) });
         }
@@ -79,7 +79,7 @@ pub(crate) fn walk(first: &[i64], second: &[i64]) -> Result<PieceList, StopPosit
     Ok(pieces)
 }
 
-/// The refusal where the walk stopped.
+/// The error for the position at which the walk stopped.
 #[cold]
 pub(crate) fn refused(first: &[i64], second: &[i64], stop: StopPosition) -> MorphismError {
     let StopPosition { left, right, before } = stop;
@@ -158,7 +158,7 @@ impl MutualRefinement {
     }
 }
 
-/// The parts over this many entries, made of pieces and their entries: a single piece is no tuple.
+/// The parts for this many entries, from pieces with their entries. A single piece is a leaf.
 fn parts(entries: usize, pieces: impl Iterator<Item = (u16, i64)>) -> Result<Vec<Tree<i64>>, MorphismError> {
     let mut lists: Vec<SmallVec<[i64; 4]>> = alloc::vec![SmallVec::new(); entries];
     for (entry, extent) in pieces {

@@ -2,8 +2,7 @@
 //!
 //! Law: a nested tuple is its flat tuple and its profile, and a morphism `S -> T` of nested tuples
 //! is a morphism of the flat ones (Carlisle, Shah, Stern, VanKoughnett). So every operation here is
-//! the one of Tuple, with the profiles carried along; what a profile becomes is all that there is
-//! to say.
+//! that of Tuple, together with an operation on the profiles.
 
 use crate::morphism::error::{Apart, MorphismError};
 use crate::morphism::pointed::PointedMap;
@@ -57,18 +56,18 @@ impl NestMorphism {
         Ok(NestMorphism { flat, domain: tuple.profile().clone(), codomain: tuple.profile().clone() })
     }
 
-    /// The morphism of flat tuples below it: the flattening functor from Nest to Tuple.
+    /// The underlying morphism of flat tuples: the flattening functor from Nest to Tuple.
     #[inline]
     pub fn flatten(&self) -> &TupleMorphism {
         &self.flat
     }
 
-    /// The nested tuple where the arrows begin.
+    /// The nested tuple where the arrows start.
     pub fn domain(&self) -> Tree<i64> {
         tree(&self.domain, self.flat.domain())
     }
 
-    /// The nested tuple where they end.
+    /// The nested tuple where the arrows end.
     pub fn codomain(&self) -> Tree<i64> {
         tree(&self.codomain, self.flat.codomain())
     }
@@ -91,7 +90,7 @@ impl NestMorphism {
         self.flat.map()
     }
 
-    /// The product of the domain: how many indices the morphism takes.
+    /// The product of the domain: the number of indices.
     #[inline]
     pub fn size(&self) -> i64 {
         self.flat.size()
@@ -155,9 +154,9 @@ impl NestMorphism {
         Ok(NestMorphism::from_parts(flat, domain, self.codomain.clone()))
     }
 
-    /// Neighbours that run in step merged, on both sides. The codomain becomes flat, and the domain
-    /// too: one entry stands alone, none is a 1 that is sent to the base point, as `1:0` is the
-    /// coalesced layout of size 1.
+    /// Merges neighbours that are contiguous in both domain and codomain. Both become flat: a
+    /// single entry is a leaf; no entry becomes a 1 that maps to the base point, because `1:0` is
+    /// the coalesced layout of size 1.
     ///
     /// Errors: a product of entries is not representable.
     ///
@@ -198,8 +197,9 @@ impl NestMorphism {
         Ok(NestMorphism::from_parts(flat, domain, self.codomain.clone()))
     }
 
-    /// Whether this divides `whole`: it ends, nesting included, where `whole` begins, and sends no
-    /// entry to the base point. Then [`NestMorphism::logical_divide`] of `whole` by it exists.
+    /// Whether this divides `whole`: its codomain, including the nesting, is the domain of `whole`,
+    /// and no entry maps to the base point. Then [`NestMorphism::logical_divide`] of `whole` by it
+    /// exists.
     ///
     /// ```
     /// use tilewright_layout::morphism::NestMorphism;
@@ -303,20 +303,20 @@ impl NestMorphism {
         Ok(NestMorphism::from_parts(self.flat.inverse()?, self.codomain.clone(), self.domain.clone()))
     }
 
-    /// Whether the two, side by side, are an isomorphism onto their common codomain.
+    /// Whether the two side by side are an isomorphism onto their common codomain.
     pub fn is_complementary_to(&self, other: &NestMorphism) -> bool {
         self.codomain == other.codomain && self.flat.is_complementary_to(&other.flat)
     }
 }
 
-/// Two nested morphisms that do not meet.
+/// The error for two nested morphisms that cannot be composed.
 fn not_composable(op: &'static str, ends: &Tree<i64>, begins: &Tree<i64>) -> MorphismError {
     use alloc::string::ToString;
     let apart = Apart::of(ends.leaves(), begins.leaves());
     MorphismError::NotComposable { op, ends: ends.to_string().into(), begins: begins.to_string().into(), apart }
 }
 
-/// The tree with these leaves; there are as many as the profile has.
+/// The tree with this profile and these leaves, of which there are as many as the profile has.
 pub(crate) fn tree(profile: &Profile, leaves: &[i64]) -> Tree<i64> {
     Tree::new(profile.clone(), leaves.iter().copied()).unwrap_or_else(|_| Tree::leaf(1))
 }
@@ -324,7 +324,7 @@ pub(crate) fn tree(profile: &Profile, leaves: &[i64]) -> Tree<i64> {
 impl From<TupleMorphism> for NestMorphism {
     /// A flat morphism as a nested one: tuples of depth 1.
     fn from(flat: TupleMorphism) -> NestMorphism {
-        // A map has fewer places than a profile may have nodes.
+        // A map has fewer indices than a profile may have nodes.
         let profile = |leaves: usize| Profile::flat(leaves).unwrap_or_else(|_| Profile::leaf());
         let (domain, codomain) = (profile(flat.domain().len()), profile(flat.codomain().len()));
         NestMorphism { flat, domain, codomain }
@@ -336,8 +336,8 @@ pub(crate) fn extents(layout: &Layout) -> Entries {
     layout.leaves().iter().map(|leaf| leaf.extent).collect()
 }
 
-/// The running products of a tuple: the product before each entry. None from the first one on that
-/// is not representable.
+/// The running products of a tuple: for each entry the product of the entries before it; None from
+/// the first product that is not representable.
 pub(crate) fn steps(entries: &[i64]) -> SmallVec<[Option<i64>; 16]> {
     let mut step = Some(1_i64);
     let before = |extent: &i64| {

@@ -1,14 +1,15 @@
 //! Profiles as an operad.
 //!
-//! Law: a profile of `n` leaves is an operation of `n` arguments, and to substitute profiles into
-//! its leaves is to compose operations. Substitution is associative, the single leaf is its unit,
-//! and no leaves change places: the operad is non-symmetric (Carlisle, Shah, Stern, VanKoughnett,
-//! 2.2). A nested tuple is a profile with numbers at its leaves, so a refinement is a substitution.
+//! Law: a profile of `n` leaves is an operation of `n` arguments, and substituting profiles for its
+//! leaves composes operations. Substitution is associative, the single leaf is its unit, and the
+//! order of leaves does not change: the operad is non-symmetric (Carlisle, Shah, Stern,
+//! VanKoughnett, 2.2). A nested tuple is a profile with numbers at its leaves, so a refinement is a
+//! substitution.
 
 use crate::Profile;
 use crate::morphism::error::MorphismError;
 
-/// The profile with a profile in place of each leaf.
+/// Replaces each leaf of a profile by a profile.
 ///
 /// Errors: there is another number of parts than leaves ([`MorphismError::Arity`]); nested too
 /// deep, or too large.
@@ -29,7 +30,7 @@ pub fn substitute(profile: &Profile, parts: &[Profile]) -> Result<Profile, Morph
     Ok(profile.substitute(|place| parts.get(place).unwrap_or(&leaf))?)
 }
 
-/// The profile with a profile in place of one leaf: the partial composition.
+/// Replaces one leaf of a profile by a profile: the partial composition.
 ///
 /// Errors: there is no such leaf ([`MorphismError::Arity`]); nested too deep, or too large.
 ///

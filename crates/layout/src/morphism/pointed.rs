@@ -1,11 +1,11 @@
 //! Maps of pointed finite sets.
 //!
-//! Law: a pointed map from `<m>` to `<n>` sends each of `m` places to one of `n` places or to the
-//! *base point*, and the base point to itself. It is *tractable* when no place other than the base
+//! Law: a pointed map from `<m>` to `<n>` maps each of `m` entries to one of `n` entries or to the
+//! *base point*, and the base point to itself. It is *tractable* if no entry other than the base
 //! point is hit twice. Such maps compose, and composition is associative with the identities as
 //! units (Carlisle, Shah, Stern, VanKoughnett).
 //!
-//! Places are counted from 0 in the interface, as everything in Rust, and from 1 in text, as in the
+//! Entries are counted from 0 in the interface, as usual in Rust, and from 1 in text, as in the
 //! paper: `(1,*,3)`.
 
 use core::fmt;
@@ -14,7 +14,7 @@ use crate::morphism::error::{MorphismError, Side};
 use crate::{LayoutError, Limit, MAX_NODES};
 use smallvec::SmallVec;
 
-/// 0 is the base point, `k + 1` is place `k`.
+/// Encoded images: 0 is the base point, `k + 1` is entry `k`.
 pub(crate) type Images = SmallVec<[u16; 8]>;
 
 /// A tractable map of pointed finite sets.
@@ -34,14 +34,14 @@ pub struct PointedMap {
 }
 
 impl PointedMap {
-    /// The map to `codomain` places with these images; `None` is the base point.
+    /// The map to `codomain` entries with these images; `None` is the base point.
     ///
     /// Errors: an image is past the codomain ([`MorphismError::NoSuchEntry`]); two images are equal
     /// ([`MorphismError::SentTwice`]); more entries than a tuple may have.
     pub fn new(codomain: usize, images: impl IntoIterator<Item = Option<usize>>) -> Result<PointedMap, MorphismError> {
         let width = bounded(codomain)?;
         let mut list = Images::new();
-        // The entry that is sent to each place so far.
+        // The entry that maps to each entry of the codomain so far.
         let mut taken: SmallVec<[Option<u16>; 16]> = SmallVec::from_elem(None, codomain);
         for (entry, image) in images.into_iter().enumerate() {
             let second = bounded(entry + 1)? - 1;
@@ -69,7 +69,7 @@ impl PointedMap {
 
     /// The identity on `places` entries.
     ///
-    /// Errors: more places than a tuple may have.
+    /// Errors: more entries than a tuple may have.
     pub fn identity(places: usize) -> Result<PointedMap, MorphismError> {
         let codomain = bounded(places)?;
         Ok(PointedMap { images: (1..=codomain).collect(), codomain })
@@ -81,7 +81,7 @@ impl PointedMap {
         self.images.len()
     }
 
-    /// To how many places.
+    /// The size of the codomain.
     #[inline]
     pub fn codomain(&self) -> usize {
         usize::from(self.codomain)
@@ -93,13 +93,13 @@ impl PointedMap {
         usize::from(*self.images.get(place)?).checked_sub(1)
     }
 
-    /// The images, in order; none is the base point.
+    /// The images, in order; None is the base point.
     #[inline]
     pub fn images(&self) -> impl ExactSizeIterator<Item = Option<usize>> + Clone + '_ {
         self.images.iter().map(|place| usize::from(*place).checked_sub(1))
     }
 
-    /// The place that is sent to `target`, if there is one.
+    /// The entry that maps to `target`; None if there is none.
     pub fn preimage(&self, target: usize) -> Option<usize> {
         self.images().position(|image| image == Some(target))
     }
@@ -133,7 +133,7 @@ impl PointedMap {
         Ok(self.after(first))
     }
 
-    /// As [`PointedMap::compose`] for maps that meet.
+    /// As [`PointedMap::compose`], for maps that can be composed.
     #[inline]
     pub(crate) fn after(&self, first: &PointedMap) -> PointedMap {
         let images = first.images.iter().map(|place| match usize::from(*place).checked_sub(1) {
@@ -145,7 +145,7 @@ impl PointedMap {
 
     /// The two maps side by side (the wedge of pointed sets).
     ///
-    /// Errors: more places than a tuple may have.
+    /// Errors: more entries than a tuple may have.
     pub fn sum(&self, other: &PointedMap) -> Result<PointedMap, MorphismError> {
         let codomain = bounded(self.codomain() + other.codomain())?;
         bounded(self.domain() + other.domain())?;
@@ -154,10 +154,10 @@ impl PointedMap {
     }
 }
 
-/// A number of places that a tuple may have.
+/// Refuses a number of entries that a tuple cannot have.
 fn bounded(places: usize) -> Result<u16, MorphismError> {
     match u16::try_from(places) {
-        // A tuple is itself a node beside its entries.
+        // The tuple is itself a node in addition to its entries.
         Ok(places) if usize::from(places) < MAX_NODES => Ok(places),
         _ => Err(LayoutError::TooLarge { limit: Limit::Nodes, value: places }.into()),
     }
@@ -197,7 +197,7 @@ impl fmt::Debug for PointedMap {
     }
 }
 
-/// Refuses an entry that a side does not have.
+/// Refuses an entry that domain or codomain does not have.
 pub(crate) fn known(op: &'static str, side: Side, entry: usize, entries: usize) -> Result<(), MorphismError> {
     if entry < entries { Ok(()) } else { Err(MorphismError::NoSuchEntry { op, side, entry, entries }) }
 }

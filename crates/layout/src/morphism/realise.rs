@@ -1,10 +1,11 @@
 //! Realisation: from tuples to finite sets.
 //!
-//! Law: the realisation of a tuple `S` is the set `[0, size S)`, and that of `f: S -> T` sends an
-//! index to its coordinate in `S`, moves each component to where `f` sends its axis, forgets those
-//! that are sent to the base point, puts 0 where nothing arrives, and reads the result as an index
-//! of `T`, first entry fastest. It is a functor, `|g o f| = |g| o |f|`, and `|f|` is the function
-//! of the layout that `f` encodes (Carlisle, Shah, Stern, VanKoughnett, theorem B).
+//! Law: the realisation of a tuple `S` is the set `[0, size S)`, and that of `f: S -> T` is the
+//! following function of an index. Take its coordinate in `S`; move each component to the image of
+//! its axis under `f`; drop the components whose axis maps to the base point; set the remaining
+//! axes of `T` to 0; and take the index of this coordinate in `T`, first entry fastest. It is a
+//! functor, `|g o f| = |g| o |f|`, and `|f|` is the function of the layout that `f` encodes
+//! (Carlisle, Shah, Stern, VanKoughnett, theorem B).
 
 use alloc::vec::Vec;
 
@@ -16,7 +17,7 @@ use smallvec::SmallVec;
 
 const OP: &str = "realise";
 
-/// The most values that a table lists.
+/// The most values of a table.
 pub const MAX_TABLE: i64 = 1 << 20;
 
 impl TupleMorphism {
@@ -49,7 +50,7 @@ impl TupleMorphism {
             }
             rest /= extent;
         }
-        // Horner's rule, from the slowest entry on.
+        // Horner's rule, starting from the slowest entry.
         let digits = moved.iter().zip(self.codomain()).rev();
         let value = digits
             .into_iter()
@@ -76,7 +77,7 @@ impl TupleMorphism {
     }
 }
 
-/// Refuses an index outside of its mode. Differences of nesting are checked elsewhere.
+/// Refuses an index outside its mode. Differences of nesting are checked elsewhere.
 fn within(coordinate: &Tree<i64>, shape: &Tree<i64>) -> Result<(), MorphismError> {
     if let (true, [index]) = (coordinate.is_leaf(), coordinate.leaves()) {
         if (0..size(OP, shape.leaves())?).contains(index) {
@@ -92,18 +93,18 @@ fn within(coordinate: &Tree<i64>, shape: &Tree<i64>) -> Result<(), MorphismError
 }
 
 impl NestMorphism {
-    /// The value of the realisation at an index; that of the flat morphism.
+    /// The value of the realisation at an index, which is that of the flat morphism.
     ///
     /// Errors: as [`TupleMorphism::realise`].
     pub fn realise(&self, index: i64) -> Result<i64, MorphismError> {
         self.flatten().realise(index)
     }
 
-    /// The value of the realisation at a coordinate of the domain: a number for each mode, or for
-    /// the parts of a mode one each.
+    /// The value of the realisation at a coordinate of the domain: an index for each mode, or a
+    /// tuple of indices for its parts.
     ///
-    /// Errors: the coordinate does not fit the domain ([`LayoutError::Coordinate`]), or leaves it;
-    /// the value is not representable.
+    /// Errors: the coordinate does not fit the domain ([`LayoutError::Coordinate`]), or is outside
+    /// it; the value is not representable.
     ///
     /// ```
     /// use tilewright_layout::morphism::NestMorphism;

@@ -2,8 +2,8 @@
 //!
 //! Law: `T'` refines `T` when each entry of `T` is replaced by a nested tuple of that size. It is a
 //! partial order, and the part of `T'` over an entry of `T` is its *relative mode* (Carlisle, Shah,
-//! Stern, VanKoughnett). A refinement renames coordinates and moves no index: read
-//! colexicographically, `T'` and `T` have the same indices.
+//! Stern, VanKoughnett). A refinement changes coordinates but no index: colexicographically, `T'`
+//! and `T` have the same indices.
 
 use alloc::boxed::Box;
 use alloc::string::ToString;
@@ -37,8 +37,8 @@ pub struct Refinement {
 impl Refinement {
     /// The refinement of `coarse` by `fine`.
     ///
-    /// Errors: it does not, with the place ([`MorphismError::NotARefinement`]); an entry is not
-    /// positive; a size is not representable.
+    /// Errors: `fine` does not refine `coarse`, with the position
+    /// ([`MorphismError::NotARefinement`]); an entry is not positive; a size is not representable.
     pub fn new(fine: &Tree<i64>, coarse: &Tree<i64>) -> Result<Refinement, MorphismError> {
         positive("the finer tuple", fine.leaves())?;
         positive("the coarser tuple", coarse.leaves())?;
@@ -53,8 +53,8 @@ impl Refinement {
 
     /// The refinement of `coarse` that has `parts` over its entries, in order.
     ///
-    /// Errors: there is another number of parts than entries ([`MorphismError::Arity`]); the size
-    /// of a part is not its entry; nested too deep.
+    /// Errors: the number of parts is not the number of entries ([`MorphismError::Arity`]); the
+    /// size of a part is not that of its entry; nested too deep.
     ///
     /// ```
     /// use tilewright_layout::Tree;
@@ -113,7 +113,7 @@ impl Refinement {
         })
     }
 
-    /// A refinement of the finer tuple as one of the coarser: the order is transitive.
+    /// Composes with a refinement of the finer tuple, to a refinement of the coarser one.
     ///
     /// Errors: `finer` does not refine the finer tuple ([`MorphismError::NotComposable`]).
     ///
@@ -149,9 +149,9 @@ pub fn refines(fine: &Tree<i64>, coarse: &Tree<i64>) -> bool {
     Refinement::new(fine, coarse).is_ok()
 }
 
-/// The tree of this profile with a tree at each leaf.
+/// Replaces each leaf of a profile by a tree.
 ///
-/// Errors: there is another number of trees than leaves; nested too deep, or too large.
+/// Errors: the number of trees is not the number of leaves; nested too deep, or too large.
 pub(crate) fn substitute(profile: &Profile, parts: &[Tree<i64>]) -> Result<Tree<i64>, MorphismError> {
     if profile.leaves() != parts.len() {
         return Err(MorphismError::Arity { op: "substitute", places: profile.leaves(), parts: parts.len() });
@@ -161,7 +161,7 @@ pub(crate) fn substitute(profile: &Profile, parts: &[Tree<i64>]) -> Result<Tree<
     Ok(Tree::new(nested, parts.iter().flat_map(|part| part.leaves().iter().copied()))?)
 }
 
-/// Gathers the relative modes, in order; nesting is bounded by [`crate::MAX_DEPTH`].
+/// Collects the relative modes, in order. The depth is bounded by [`crate::MAX_DEPTH`].
 fn collect(
     fine: Tree<i64>,
     coarse: Tree<i64>,

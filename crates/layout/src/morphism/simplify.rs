@@ -1,4 +1,4 @@
-//! Morphisms made simpler without changing what they encode: squeeze, sort, coalesce.
+//! Squeezing, sorting and coalescing of morphisms.
 //!
 //! Laws. `squeeze` drops entries 1 on both sides and is a functor: `squeeze(g o f) = squeeze g o
 //! squeeze f`. `sort` orders the domain by its images. `coalesce` merges contiguous entries, and
@@ -9,7 +9,7 @@ use crate::morphism::pointed::{Images, PointedMap};
 use crate::morphism::tuple::{Entries, TupleMorphism};
 
 impl TupleMorphism {
-    /// Without the entries 1 of domain and codomain.
+    /// The morphism without the entries 1 of domain and codomain.
     ///
     /// ```
     /// use tilewright_layout::morphism::TupleMorphism;
@@ -29,7 +29,7 @@ impl TupleMorphism {
             })
             .collect();
         let kept = || self.domain().iter().zip(self.map().images()).filter(|(extent, _)| **extent > 1);
-        // An entry above 1 is sent to an equal one, which stays.
+        // An entry above 1 maps to an equal entry, which is kept.
         let images = kept().map(|(_, image)| image.and_then(|image| moved.get(image).copied()).unwrap_or(0)).collect();
         let domain = kept().map(|(extent, _)| *extent).collect();
         let codomain: Entries = self.codomain().iter().copied().filter(|extent| *extent > 1).collect();
@@ -37,8 +37,8 @@ impl TupleMorphism {
         TupleMorphism::from_valid(domain, codomain, map)
     }
 
-    /// With the domain in the order of the codomain; entries that map to the base point come first,
-    /// by size.
+    /// The morphism with its domain in the order of the codomain; entries that map to the base
+    /// point come first, by size.
     ///
     /// The layout of the result is the sorted layout: by stride, equal strides by extent.
     ///
@@ -58,15 +58,15 @@ impl TupleMorphism {
         TupleMorphism::from_valid(domain, self.codomain().into(), map)
     }
 
-    /// Whether the domain is in the order of the codomain, entries that are sent to the base point
+    /// Whether the domain is in the order of the codomain, with entries that map to the base point
     /// first.
     pub fn is_sorted(&self) -> bool {
         let order = || self.map().images.iter().zip(self.domain());
         order().zip(order().skip(1)).all(|(left, right)| left <= right)
     }
 
-    /// Whether no entry of the domain is 1 and no two neighbours run in step, so that the encoded
-    /// layout is coalesced.
+    /// Whether no entry of the domain is 1 and no two neighbours are contiguous, so that the
+    /// encoded layout is coalesced.
     pub fn is_coalesced(&self) -> bool {
         let apart = |left: Option<usize>, right: Option<usize>| match (left, right) {
             (None, None) => false,
@@ -81,10 +81,10 @@ impl TupleMorphism {
             && images().zip(images().skip(1)).all(|(left, right)| apart(left, right))
     }
 
-    /// Neighbours that run in step merged, on both sides; entries 1 dropped.
+    /// Merges neighbours that are contiguous in both domain and codomain, and drops entries 1.
     ///
-    /// A run is a stretch of the domain that is sent to the base point, or to successive entries of
-    /// the codomain. Entries of the codomain that are not hit stay apart;
+    /// Neighbours are merged if all of them map to the base point, or to successive entries of the
+    /// codomain. Entries of the codomain that are not hit are not merged;
     /// [`TupleMorphism::coalesce_strongly`] merges them too.
     ///
     /// Errors: a product of entries is not representable.
@@ -136,7 +136,7 @@ impl TupleMorphism {
         for (extent, image) in squeezed.domain().iter().zip(squeezed.map().images()) {
             let place = image.and_then(|image| moved.get(image).copied()).unwrap_or(0);
             match domain.last_mut().filter(|_| last == Some(place)) {
-                // Part of the size of the domain, which is representable.
+                // The product divides the size of the domain, which is representable.
                 Some(run) => *run *= extent,
                 None => {
                     domain.push(*extent);

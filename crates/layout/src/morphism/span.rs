@@ -1,17 +1,18 @@
-//! Spans: refine, then move. The category Span(Tuple, Ref), and Span(Tuple, Fact) below it.
+//! Spans: a refinement, then a morphism. The category Span(Tuple, Ref), and Span(Tuple, Fact) below
+//! it.
 //!
 //! Law: a span `U <- X -> V` is a backward refinement `X -> U` and a morphism `X -> V`. `(Y -> V ->
 //! W) o (X -> U -> V)` is formed by the pullback of `X -> V` along `Y -> V`. Composition is
 //! strictly associative and has strict units, sums and interchange hold, Tuple and the opposite of
 //! Ref are subcategories. A nested layout is a span from the sizes of its modes.
 //!
-//! Realisation goes through: a refinement moves no index, so `|U <- X -> V|` is `|X -> V|`, read on
-//! `[0, size U)`, and `|s o t| = |s| o |t|`. (Coordinates are another matter: those of `U` are cut
-//! into those of `X` first.)
+//! Realisation is a functor here, too: a refinement changes no index, so `|U <- X -> V|` is `|X ->
+//! V|` on `[0, size U)`, and `|s o t| = |s| o |t|`. (Coordinates do change: those of `U` are first
+//! split into those of `X`.)
 //!
-//! A *cospan* `U -> X <- V`, here a morphism followed by a refinement read forwards, is composed by
-//! pushforward. The composition of layouts by mutual refinement is a span, then an inclusion, then
-//! a cospan ([`crate::morphism::weak_composite`]).
+//! A *cospan* `U -> X <- V`, here a morphism followed by a refinement in its own direction, is
+//! composed by pushforward. The composition of layouts by mutual refinement is a span, then an
+//! inclusion, then a cospan ([`crate::morphism::weak_composite`]).
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -30,7 +31,7 @@ use crate::{Layout, Tree};
 pub trait Backward: Clone + PartialEq + fmt::Display {
     /// The identity of a tuple.
     ///
-    /// Errors: as those of a tuple.
+    /// Errors: as for a tuple.
     fn identity(tuple: &[i64]) -> Result<Self, MorphismError>;
 
     /// The finer tuple.
@@ -41,10 +42,10 @@ pub trait Backward: Clone + PartialEq + fmt::Display {
 
     /// `self` after `first`.
     ///
-    /// Errors: they do not meet.
+    /// Errors: `first` does not end where `self` begins.
     fn compose(&self, first: &Self) -> Result<Self, MorphismError>;
 
-    /// Both side by side.
+    /// The two side by side.
     ///
     /// Errors: the size is not representable.
     fn sum(&self, other: &Self) -> Result<Self, MorphismError>;
@@ -59,7 +60,7 @@ pub trait Backward: Clone + PartialEq + fmt::Display {
     fn lengths(&self) -> Vec<usize>;
 }
 
-/// What a category of refinements has under the same names.
+/// The methods of a category of refinements, by the methods of the same names.
 macro_rules! of_category {
     ($Category:ident) => {
         fn identity(tuple: &[i64]) -> Result<$Category, MorphismError> {
@@ -116,12 +117,12 @@ impl Backward for Ref {
     }
 }
 
-/// A refinement backwards, then a morphism.
+/// A refinement in backward direction, then a morphism.
 ///
 /// ```
 /// use tilewright_layout::morphism::{Ref, Span};
 ///
-/// // A nested layout: the sizes of its modes are cut, and the pieces moved.
+/// // A nested layout: the modes are split into leaves, which are then moved.
 /// let span = Span::of_layout(&"((2,2),3):((6,1),2)".parse().unwrap()).unwrap();
 /// assert_eq!(span.to_string(), "(4,3) <- ((2,2),3) ; (2,2,3) -> (2,3,2) : (3,1,2)");
 /// assert_eq!((0..6).map(|index| span.realise(index).unwrap()).collect::<Vec<_>>(), [0, 6, 1, 7, 2, 8]);
@@ -135,7 +136,7 @@ pub struct Span<B> {
 impl<B: Backward> Span<B> {
     /// The span `U <- X -> V`.
     ///
-    /// Errors: the two do not begin at one tuple ([`MorphismError::NotComposable`]).
+    /// Errors: the two do not have the same domain ([`MorphismError::NotComposable`]).
     pub fn new(back: B, forward: TupleMorphism) -> Result<Span<B>, MorphismError> {
         if back.domain() != forward.domain() {
             return Err(not_composable("span", back.domain(), forward.domain()));
@@ -145,7 +146,7 @@ impl<B: Backward> Span<B> {
 
     /// The identity of a tuple.
     ///
-    /// Errors: as those of a tuple.
+    /// Errors: as for a tuple.
     pub fn identity(tuple: &[i64]) -> Result<Span<B>, MorphismError> {
         Span::new(B::identity(tuple)?, TupleMorphism::identity(tuple.iter().copied())?)
     }
@@ -157,14 +158,15 @@ impl<B: Backward> Span<B> {
         Span::new(B::identity(f.domain())?, f.clone())
     }
 
-    /// A nested morphism as a span: the functor from Nest, through Tuple.
+    /// A nested morphism as a span: the functor from Nest by way of Tuple.
     ///
     /// Errors: none for a morphism that exists.
     pub fn of_nest(f: &NestMorphism) -> Result<Span<B>, MorphismError> {
         Span::of_morphism(f.flatten())
     }
 
-    /// A refinement, backwards: the opposite of the category of refinements is a subcategory.
+    /// A refinement in backward direction: the opposite of the category of refinements is a
+    /// subcategory.
     ///
     /// Errors: none for a refinement that exists.
     pub fn of_back(back: B) -> Result<Span<B>, MorphismError> {
@@ -184,13 +186,13 @@ impl<B: Backward> Span<B> {
         &self.forward
     }
 
-    /// Where the span begins.
+    /// The domain of the span.
     #[inline]
     pub fn domain(&self) -> &[i64] {
         self.back.codomain()
     }
 
-    /// Where it ends.
+    /// The codomain of the span.
     #[inline]
     pub fn codomain(&self) -> &[i64] {
         self.forward.codomain()
@@ -223,7 +225,7 @@ impl<B: Backward> Span<B> {
         Span::new(first.back.compose(&pulled)?, self.forward.compose(&along)?)
     }
 
-    /// Both side by side.
+    /// The two side by side.
     ///
     /// Errors: a size is not representable.
     ///
@@ -246,7 +248,7 @@ impl<B: Backward> Span<B> {
     }
 }
 
-/// The images of the pieces of parts: those of each part map to the pieces of the image of the
+/// The images of the pieces of parts: the pieces of each part map to those of the image of the
 /// part, in order.
 fn images_of_pieces(parts: &[Option<usize>], lengths: &[usize], onto: &[usize]) -> Images {
     let starts: Vec<usize> = onto
@@ -267,15 +269,15 @@ fn images_of_pieces(parts: &[Option<usize>], lengths: &[usize], onto: &[usize]) 
 
 impl Span<Ref> {
     /// A tractable layout as a span, from the sizes of its modes through their leaves to its
-    /// standard codomain. A mode without parentheses is read as the only one.
+    /// standard codomain. A single mode without parentheses is the only mode.
     ///
     /// Errors: the layout is not tractable ([`MorphismError::NotTractable`]).
     pub fn of_layout(layout: &Layout) -> Result<Span<Ref>, MorphismError> {
         Span::of_modes(&standard_representation(layout)?)
     }
 
-    /// A nested morphism as a span, from the sizes of its modes: they are cut into the leaves,
-    /// which are moved. A mode without parentheses is read as the only one.
+    /// A nested morphism as a span, from the sizes of its modes: the modes are split into their
+    /// leaves, which are then moved. A single mode without parentheses is the only mode.
     ///
     /// Errors: nested too deep.
     ///
@@ -291,7 +293,7 @@ impl Span<Ref> {
         Span::new(Ref::new(tree)?, f.flatten().clone())
     }
 
-    /// The span without the nesting: a functor to Span(Tuple, Fact).
+    /// The span without nesting: a functor to Span(Tuple, Fact).
     ///
     /// Errors: none for a span that exists.
     pub fn to_fact(&self) -> Result<Span<Fact>, MorphismError> {
@@ -315,7 +317,7 @@ impl Span<Ref> {
     }
 }
 
-/// A morphism, then a refinement read forwards.
+/// A morphism, then a refinement in its own direction.
 ///
 /// ```
 /// use tilewright_layout::morphism::{Cospan, Ref};
@@ -331,9 +333,9 @@ pub struct Cospan<B> {
 }
 
 impl<B: Backward> Cospan<B> {
-    /// The cospan `U -> X`, `X` refining `V`.
+    /// The cospan `U -> X <- V`, where `X` refines `V`.
     ///
-    /// Errors: the morphism does not end where the refinement begins
+    /// Errors: the codomain of the morphism is not the domain of the refinement
     /// ([`MorphismError::NotComposable`]).
     pub fn new(forward: TupleMorphism, join: B) -> Result<Cospan<B>, MorphismError> {
         if forward.codomain() != join.domain() {

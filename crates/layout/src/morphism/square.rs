@@ -1,10 +1,10 @@
 //! Pullback and pushforward of refinements along morphisms.
 //!
 //! Law: for `f: S -> T` and a refinement `T'` of `T`, the pullback is the refinement `S'` of `S`
-//! whose part over an entry is the part of `T'` over the place that it is sent to, together with
-//! `f': S' -> T'`; for a refinement `S'` of `S` the pushforward refines `T` in the same way.
-//! Refinements move no index, so the function of the encoded layout stays the same (Carlisle, Shah,
-//! Stern, VanKoughnett, 4.1.2 and 4.1.3).
+//! whose part over an entry is the part of `T'` over its image, together with `f': S' -> T'`; for a
+//! refinement `S'` of `S` the pushforward refines `T` in the same way. Refinements change no index,
+//! so the function of the encoded layout stays the same (Carlisle, Shah, Stern, VanKoughnett, 4.1.2
+//! and 4.1.3).
 
 use alloc::string::ToString;
 use alloc::vec::Vec;
@@ -16,7 +16,7 @@ use crate::morphism::pointed::{Images, PointedMap};
 use crate::morphism::refine::Refinement;
 use crate::morphism::tuple::TupleMorphism;
 
-/// A morphism and the same one between refined tuples.
+/// A morphism, and the corresponding morphism between refined tuples.
 ///
 /// ```text
 ///   S'  --morphism-->  T'
@@ -25,15 +25,15 @@ use crate::morphism::tuple::TupleMorphism;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Square {
-    /// How the domain is refined.
+    /// The refinement of the domain.
     pub domain: Refinement,
-    /// How the codomain is refined.
+    /// The refinement of the codomain.
     pub codomain: Refinement,
     /// The morphism between the finer tuples.
     pub morphism: NestMorphism,
 }
 
-/// The morphism between the refined tuples: part by part, leaf by leaf.
+/// The morphism between the refined tuples, leaf by leaf in each part.
 fn between(f: &NestMorphism, domain: Refinement, codomain: Refinement) -> Result<Square, MorphismError> {
     let offsets: Vec<usize> = codomain.offsets().collect();
     let mut images = Images::new();
@@ -60,8 +60,8 @@ fn check(op: &'static str, tuple: &Tree<i64>, along: &Refinement) -> Result<(), 
 }
 
 impl NestMorphism {
-    /// The morphism with its codomain refined, and its domain as that requires. An entry that is
-    /// sent to the base point stays whole.
+    /// The morphism with its codomain refined, and its domain correspondingly. An entry that maps
+    /// to the base point is not refined.
     ///
     /// Errors: `along` does not refine the codomain ([`MorphismError::NotComposable`]); nested too
     /// deep.
@@ -83,8 +83,8 @@ impl NestMorphism {
         between(self, domain, along.clone())
     }
 
-    /// The morphism with its domain refined, and its codomain as that requires. An entry that is
-    /// not hit stays whole.
+    /// The morphism with its domain refined, and its codomain correspondingly. An entry that is not
+    /// hit is not refined.
     ///
     /// Errors: `along` does not refine the domain ([`MorphismError::NotComposable`]); nested too
     /// deep.

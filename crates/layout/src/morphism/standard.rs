@@ -1,4 +1,4 @@
-//! Between layouts and morphisms.
+//! Conversions between layouts and morphisms.
 //!
 //! Law: a morphism `f: S -> T` over `a` encodes the layout of shape `S` whose stride at `i` is the
 //! product of the entries of `T` before `a(i)`, and 0 where `i` is sent to the base point. The
@@ -9,9 +9,9 @@
 //! morphisms correspond one to one (Carlisle, Shah, Stern, VanKoughnett, 2.1.8.1, 2.3.10.1, theorem
 //! A).
 //!
-//! The stride of a mode of extent 1 cannot be observed. It plays no part in whether a layout is
-//! tractable, and its standard representation sends such a mode to the base point, as if the stride
-//! were 0.
+//! The stride of a mode of extent 1 cannot be observed. It does not affect whether a layout is
+//! tractable. The standard representation maps such a mode to the base point, as if the stride were
+//! 0.
 
 use alloc::boxed::Box;
 use alloc::string::ToString;
@@ -23,11 +23,11 @@ use crate::morphism::tuple::{Entries, TupleMorphism};
 use crate::{Layout, Leaf, Profile, Tree};
 use smallvec::SmallVec;
 
-/// The modes of a layout that move, in the order of their strides: stride, extent, number of the
-/// leaf.
+/// The modes of a layout with several offsets, in the order of their strides: stride, extent,
+/// number of the leaf.
 pub(crate) type MovingModes = SmallVec<[(i64, i64, u16); 8]>;
 
-/// Lists the moving modes of a layout, in order; whether the layout is tractable.
+/// Lists the modes with several offsets, in order; returns whether the layout is tractable.
 #[inline]
 fn list_moving(leaves: &[Leaf], modes: &mut MovingModes) -> bool {
     for (leaf, Leaf { extent, stride }) in leaves.iter().enumerate() {
@@ -37,7 +37,7 @@ fn list_moving(leaves: &[Leaf], modes: &mut MovingModes) -> bool {
         if *stride < 0 {
             return false;
         }
-        // There are few modes, often in order.
+        // There are few modes, and they are often in order already.
         modes.push((*stride, *extent, leaf as u16));
         let mut rest: &mut [_] = modes;
         while let [front @ .., before, last] = rest
@@ -49,13 +49,13 @@ fn list_moving(leaves: &[Leaf], modes: &mut MovingModes) -> bool {
         }
     }
     modes.windows(2).all(|pair| match pair {
-        // A product that does not fit is larger than every stride.
+        // A product that is not representable is larger than every stride.
         [inner, outer] => inner.0.checked_mul(inner.1).is_some_and(|reach| outer.0 % reach == 0),
         _ => true,
     })
 }
 
-/// Why a layout is not tractable.
+/// The error for a layout that is not tractable.
 #[cold]
 pub(crate) fn obstacle(layout: &Layout, part: CompositionSide) -> MorphismError {
     let path = |leaf: usize| layout.profile().path(leaf);
@@ -81,7 +81,7 @@ pub(crate) fn obstacle(layout: &Layout, part: CompositionSide) -> MorphismError 
             leaf: (inner.1, inner.0),
             next: Some((path(outer.2), outer.0)),
         })),
-        // More leaves than a tuple has entries is the only other obstacle.
+        // The only other reason is that the layout has more leaves than a tuple may have entries.
         None => overflow("standard_representation"),
     }
 }
@@ -93,14 +93,14 @@ pub(crate) fn obstacle(layout: &Layout, part: CompositionSide) -> MorphismError 
 ///
 /// let tractable = |text: &str| is_tractable(&text.parse().unwrap());
 /// assert!(tractable("(32,(2,2)):(192,(24,3))") && tractable("(4,2):(0,3)"));
-/// assert!(tractable("(1,2):(3,4)")); // the stride of an extent 1 plays no part
+/// assert!(tractable("(1,2):(3,4)")); // the stride of an extent of 1 is ignored
 /// assert!(!tractable("((8,8),(5,5)):((8,1),(10,2))"));
 /// ```
 pub fn is_tractable(layout: &Layout) -> bool {
     list_moving(layout.leaves(), &mut MovingModes::new())
 }
 
-/// Nothing, or why no morphism encodes the layout.
+/// Checks that some morphism encodes the layout.
 ///
 /// Errors: [`MorphismError::NotTractable`], with the two modes.
 ///
@@ -119,7 +119,7 @@ pub fn tractability(layout: &Layout) -> Result<(), MorphismError> {
 
 /// The standard morphism that encodes a layout (3.1.2.5).
 ///
-/// Modes of extent 1 are sent to the base point: what is encoded has stride 0 there.
+/// Modes of extent 1 map to the base point: the encoded layout has stride 0 there.
 ///
 /// Errors: the layout is not tractable ([`MorphismError::NotTractable`]).
 ///
@@ -151,7 +151,7 @@ pub(crate) fn standard(layout: &Layout, part: CompositionSide) -> Result<NestMor
         if let Some(image) = images.get_mut(usize::from(*leaf)) {
             *image = codomain.len() as u16;
         }
-        // Only what follows the last mode may not fit, and nothing follows it.
+        // Only the product after the last mode may overflow, and it is not used.
         reached = stride.saturating_mul(*extent);
     }
     let profile = Profile::flat(codomain.len())?;
@@ -196,7 +196,7 @@ impl NestMorphism {
         Ok(Layout::from_tree(Tree::new(self.domain_profile().clone(), encoded(self.flatten())?)?)?)
     }
 
-    /// The standard form: the standard representation of what the morphism encodes.
+    /// The standard form: the standard representation of the encoded layout.
     ///
     /// Errors: a stride is not representable.
     pub fn standard_form(&self) -> Result<NestMorphism, MorphismError> {
@@ -208,8 +208,8 @@ impl NestMorphism {
         self.codomain_profile().depth() == 1 && self.flatten().is_standard()
     }
 
-    /// Whether an entry 1 is sent to an entry: its stride cannot be observed, and two such
-    /// morphisms may encode one layout function.
+    /// Whether an entry 1 does not map to the base point. Its stride cannot be observed, and two
+    /// such morphisms may encode the same function.
     pub fn is_degenerate(&self) -> bool {
         self.flatten().is_degenerate()
     }
@@ -223,7 +223,7 @@ impl TupleMorphism {
         Ok(Layout::from_tree(Tree::flat(encoded(self)?)?)?)
     }
 
-    /// The standard form: the standard representation of what the morphism encodes.
+    /// The standard form: the standard representation of the encoded layout.
     ///
     /// Errors: a stride is not representable.
     ///
@@ -238,8 +238,8 @@ impl TupleMorphism {
         Ok(standard_representation(&self.encoded_layout()?)?.flatten().clone())
     }
 
-    /// Whether the codomain holds nothing superfluous: its last entry is hit, and an entry that is
-    /// not hit is above 1 and followed by one that is.
+    /// Whether the codomain has no superfluous entry: its last entry is hit, and an entry that is
+    /// not hit is above 1 and followed by one that is hit.
     pub fn is_standard(&self) -> bool {
         let preimages = self.map().preimages();
         let followed = preimages.iter().skip(1).map(Option::is_some).chain(core::iter::once(false));
@@ -250,7 +250,7 @@ impl TupleMorphism {
             .all(|((extent, preimage), next)| preimage.is_some() || (*extent != 1 && next))
     }
 
-    /// Whether an entry 1 is sent to an entry.
+    /// Whether an entry 1 does not map to the base point.
     pub fn is_degenerate(&self) -> bool {
         self.domain().iter().zip(&self.map().images).any(|(extent, place)| *extent == 1 && *place > 0)
     }

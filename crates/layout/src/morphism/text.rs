@@ -1,4 +1,4 @@
-//! Text of morphisms: what is printed reads back as the same value.
+//! Text of morphisms. Law: the printed text parses to the same value.
 //!
 //! ```text
 //! morphism := tuple '->' tuple ':' images       (4,5) -> (4,16,5) : (1,3)
@@ -6,8 +6,8 @@
 //! image    := '*' | place                       counted from 1; `*` is the base point
 //! ```
 //!
-//! The images of a nested morphism are nested like its domain; a flat tuple of them is read as
-//! well.
+//! The images of a nested morphism are nested like its domain; a flat tuple of images is accepted,
+//! too.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -21,7 +21,7 @@ use crate::morphism::pointed::write_image;
 use crate::morphism::tuple::{Listed, TupleMorphism};
 use crate::{LayoutError, Literal, Tree};
 
-/// An image as it is written.
+/// An image as written.
 #[derive(Clone, Copy)]
 struct WrittenImage(Option<usize>);
 
@@ -69,7 +69,7 @@ impl FromStr for NestMorphism {
     }
 }
 
-/// The morphism over images that are written at byte `at`.
+/// The morphism with the images that are written at byte `at`.
 fn over(
     domain: &Tree<i64>,
     codomain: &Tree<i64>,
@@ -86,10 +86,10 @@ fn over(
 }
 
 impl NestMorphism {
-    /// The morphism between two tuples over the images that a text says: `(1,*,3)`, counted from 1,
-    /// nested like the domain or flat.
+    /// The morphism between two tuples with the images in a text: `(1,*,3)`, counted from 1, nested
+    /// like the domain or flat.
     ///
-    /// Errors: the text is no tuple of images ([`MorphismError::Syntax`]); as
+    /// Errors: the text is not a tuple of images ([`MorphismError::Syntax`]); as
     /// [`NestMorphism::new`].
     ///
     /// ```

@@ -4,9 +4,9 @@
 //! their indices with `S_i = T_a(i)` wherever `i` does not map to the base point. Morphisms compose
 //! as their maps do (Carlisle, Shah, Stern, VanKoughnett).
 //!
-//! The meaning: a tuple is a box of coordinates, and `f` gives for each axis of `S` the axis of `T`
-//! that it becomes; an axis that maps to the base point is dropped, and an axis of `T` outside of
-//! the image stays at 0.
+//! The meaning: a tuple is a box of coordinates, and `f` maps each axis of `S` to an axis of `T`;
+//! an axis that maps to the base point is dropped, and an axis of `T` outside of the image stays at
+//! 0.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -17,8 +17,8 @@ use smallvec::SmallVec;
 use crate::morphism::error::{Apart, MorphismError, Side, overflow};
 use crate::morphism::pointed::{Images, PointedMap, known, write_list};
 
-/// The entries of a tuple. Codomains have about twice the entries of domains: the gaps of a layout
-/// are entries too.
+/// The entries of a tuple. Codomains have about twice as many entries as domains, because gaps of a
+/// layout are entries, too.
 pub(crate) type Entries = SmallVec<[i64; 12]>;
 
 /// A morphism of flat tuples.
@@ -45,9 +45,9 @@ impl TupleMorphism {
     /// The size of the domain, the product of its entries, has to be representable; that of the
     /// codomain need not be, since no index reaches it.
     ///
-    /// Errors: one for each condition that fails. A map of another length
-    /// ([`MorphismError::MapLength`]), past the codomain ([`MorphismError::Target`]), that hits an
-    /// entry twice ([`MorphismError::SentTwice`]) or sends an entry to another number
+    /// Errors: the number of images is not that of entries ([`MorphismError::MapLength`]); an image
+    /// is past the codomain ([`MorphismError::Target`]); two images are equal
+    /// ([`MorphismError::SentTwice`]); an entry and its image have different sizes
     /// ([`MorphismError::Unequal`]); an entry that is not positive
     /// ([`MorphismError::NotPositive`]); a size that does not fit.
     pub fn new(
@@ -78,7 +78,7 @@ impl TupleMorphism {
         Ok(TupleMorphism { domain, codomain, map })
     }
 
-    /// As [`TupleMorphism::over`] where an operation keeps the conditions.
+    /// As [`TupleMorphism::over`], for operations that preserve the conditions.
     #[inline]
     pub(crate) fn from_valid(domain: Entries, codomain: Entries, map: PointedMap) -> TupleMorphism {
         debug_assert!(TupleMorphism::over(domain.clone(), codomain.clone(), map.clone()).is_ok());
@@ -100,13 +100,13 @@ impl TupleMorphism {
         TupleMorphism::over(entries.clone(), entries, map)
     }
 
-    /// The tuple where the arrows begin.
+    /// The tuple where the arrows start.
     #[inline]
     pub fn domain(&self) -> &[i64] {
         &self.domain
     }
 
-    /// The tuple where they end.
+    /// The tuple where the arrows end.
     #[inline]
     pub fn codomain(&self) -> &[i64] {
         &self.codomain
@@ -118,10 +118,10 @@ impl TupleMorphism {
         &self.map
     }
 
-    /// The product of the domain: how many indices the morphism takes.
+    /// The product of the domain: the number of indices.
     #[inline]
     pub fn size(&self) -> i64 {
-        // Construction has shown that the product exists.
+        // The constructor has checked that the product is representable.
         self.domain.iter().fold(1, |size, extent| size.saturating_mul(*extent))
     }
 
@@ -200,7 +200,7 @@ impl TupleMorphism {
     ///
     /// let f: TupleMorphism = "(4,5) -> (4,7,5) : (1,3)".parse().unwrap();
     /// assert_eq!(f.factorise(&[0, 2]).unwrap().to_string(), "(4,5) -> (4,5) : (1,2)");
-    /// assert_eq!(f.factorise(&[0, 1]).unwrap_err().code(), "E0713"); // 5 would go nowhere
+    /// assert_eq!(f.factorise(&[0, 1]).unwrap_err().code(), "E0713"); // 5 would have no image
     /// ```
     pub fn factorise(&self, entries: &[usize]) -> Result<TupleMorphism, MorphismError> {
         ascending("factorise", Side::Codomain, entries, self.codomain.len())?;
@@ -262,8 +262,8 @@ impl TupleMorphism {
 
     /// Whether no entry is sent to the base point. Then the encoded layout is injective.
     ///
-    /// An entry 1 counts: sent to the base point, it makes the answer no, though the layout
-    /// function does not see it.
+    /// Entries 1 count, too: the answer is no if one maps to the base point, although the layout
+    /// function is not affected.
     pub fn is_injective(&self) -> bool {
         self.map.images.iter().all(|place| *place > 0)
     }
@@ -311,7 +311,7 @@ pub(crate) fn joined(left: &[i64], right: &[i64]) -> Entries {
     left.iter().chain(right).copied().collect()
 }
 
-/// The error where the first tuple ends and the second begins.
+/// The error for two tuples that should be equal: the end of a morphism and the start of the next.
 pub(crate) fn not_composable(op: &'static str, ends: &[i64], begins: &[i64]) -> MorphismError {
     MorphismError::NotComposable { op, ends: text(ends), begins: text(begins), apart: Apart::of(ends, begins) }
 }

@@ -1,9 +1,9 @@
-//! Moving modes about.
+//! Rearranging modes.
 //!
 //! Law: an operation on modes acts on shape and stride alike, because a layout is one tree of
-//! (extent, stride) leaves. So every operation here is that of [`Tree`], and what it returns is
-//! again a layout: leaves that are moved, grouped or left out keep their extents positive and their
-//! product representable. Where leaves are added or repeated the size is checked again.
+//! (extent, stride) leaves. So every operation here is that of [`Tree`], and its result is a
+//! layout: moving, grouping or removing leaves keeps the extents positive and their product
+//! representable. Operations that add or repeat leaves check the size again.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -15,15 +15,15 @@ use crate::value::profile::{Profile, ProfileRef};
 use crate::value::tree::{Gatherer, Tree, TreeRef};
 
 impl<T: Clone> Tree<T> {
-    /// Splits every mode in two, as `guide` says which tuples are the pairs, and gathers first
-    /// parts with first parts and second parts with second parts (CuTe `zip2_by`).
+    /// Splits pairs of modes: the first parts of all pairs become one mode, and the second parts
+    /// another. `guide` determines which tuples are pairs (CuTe `zip2_by`).
     ///
-    /// A leaf of `guide` stands for a pair; a tuple of `guide` is descended into. Modes that
-    /// `guide` does not reach belong to the second part. The result has rank 2, and its first part
-    /// nests as `guide` does.
+    /// A leaf of `guide` means that the mode is a pair; a tuple of `guide` applies to the modes of
+    /// the mode. Modes beyond `guide` are added to the second part. The result has rank 2, and its
+    /// first part has the nesting of `guide`.
     ///
-    /// Errors: where `guide` has a leaf the tree has not rank 2, or `guide` has more modes than the
-    /// tree.
+    /// Errors: at a leaf of `guide` the tree does not have rank 2, or `guide` has more modes than
+    /// the tree.
     ///
     /// ```
     /// use tilewright_layout::Tree;
@@ -62,7 +62,7 @@ impl<T: Clone> Tree<T> {
         Tree::gather(core::iter::repeat_n(filler.as_ref(), missing).chain(self.as_ref().modes()))
     }
 
-    /// Modes of two tuples side by side: mode `i` of the result is the pair of both modes `i` (CuTe
+    /// Pairs the modes of two tuples: mode `i` of the result is the pair of both modes `i` (CuTe
     /// `zip(a, b)`).
     ///
     /// Errors: the ranks differ.
@@ -118,8 +118,7 @@ fn split_pairs<T: Clone>(
     Ok(())
 }
 
-/// Operations on the tree of a layout whose result keeps the extents positive and the size as it is
-/// or less.
+/// Operations on the tree of a layout that keep the extents positive and do not increase the size.
 macro_rules! of_tree {
     ($($(#[$about:meta])* $name:ident($($argument:ident: $kind:ty),*);)*) => {
         impl<D: Stride> Layout<D> {
@@ -154,8 +153,7 @@ of_tree! {
     /// assert_eq!(flat.unflatten(nested.profile()).unwrap().to_string(), "((2,2),3):((1,2),4)");
     /// ```
     unflatten(profile: &Profile);
-    /// Modes `range` grouped into one mode that stands where the first of them stood (CuTe
-    /// `group`).
+    /// Modes `range` grouped into one mode at the position of the first (CuTe `group`).
     ///
     /// Errors: the range is not within `0..rank`.
     ///
@@ -278,19 +276,18 @@ impl<D: Stride> Layout<D> {
         Layout::from_tree(self.tree().replace(mode, by.tree())?)
     }
 
-    /// Modes of two layouts side by side: mode `i` of the result is the pair of both modes `i`
-    /// (CuTe `zip(a, b)`).
+    /// Pairs the modes of two layouts: mode `i` of the result is the pair of both modes `i` (CuTe
+    /// `zip(a, b)`).
     ///
     /// Errors: the ranks differ; the size is not representable.
     pub fn zip_with(&self, other: &Layout<D>) -> Result<Layout<D>, LayoutError> {
         Layout::from_tree(self.tree().zip_with(other.tree())?)
     }
 
-    /// Splits every mode in a first and a second part and gathers them: `((tiles), (rests))` out of
-    /// pairs (tile, rest), the pairs lying where `guide` has leaves (CuTe `tile_unzip`). See
-    /// [`Tree::zip_by`].
+    /// Splits pairs of modes: from pairs (tile, rest), the result is `((tiles), (rests))`. The
+    /// pairs are at the leaves of `guide` (CuTe `tile_unzip`). See [`Tree::zip_by`].
     ///
-    /// Errors: where `guide` has a leaf the layout has not rank 2, or `guide` has more modes than
+    /// Errors: at a leaf of `guide` the layout does not have rank 2, or `guide` has more modes than
     /// the layout.
     ///
     /// ```
@@ -305,8 +302,8 @@ impl<D: Stride> Layout<D> {
         Ok(Layout::from_valid(self.tree().zip_by(guide)?))
     }
 
-    /// The mode at `path`: mode `path[0]`, of it mode `path[1]`, and so on. A single mode is its
-    /// own mode 0.
+    /// The mode at `path`: mode `path[1]` of mode `path[0]`, and so on. A single mode is its own
+    /// mode 0.
     pub fn at(&self, path: &[usize]) -> Option<Layout<D>> {
         Some(Layout::from_valid(self.tree().at(path)?))
     }

@@ -1,16 +1,16 @@
 //! Slicing: fixing some modes and keeping the others.
 //!
 //! Law: `slice(c, t)` keeps what `c` leaves open (`_`) and `dice(c, t)` keeps what `c` fixes. A
-//! kept mode keeps its nesting; a tuple that `c` descends into is dissolved, and what is kept of it
-//! lies in the tuple above (CuTe's `slice` and `dice`). For a layout `L` and a coordinate `c` that
+//! kept mode keeps its nesting; if `c` has a tuple at a mode, the kept parts of that mode become
+//! modes of the tuple above (CuTe's `slice` and `dice`). For a layout `L` and a coordinate `c` that
 //! fits its shape, `(R, offset) = slice_and_offset(c, L)` satisfies
 //!
 //! ```text
 //! L(c with its open places filled by d) = offset + R(d)        for every coordinate d of R
 //! ```
 //!
-//! Extents are not checked, as nowhere in a coordinate: an index past the end of its mode goes on
-//! in steps of the stride.
+//! Extents are not checked, as for every coordinate: past its end, a mode continues with its
+//! stride.
 
 use crate::refusal::error::{LayoutError, Path};
 use crate::value::coord::{Coord, Slot, misfit};
@@ -26,8 +26,8 @@ enum Keep {
 }
 
 impl<T: Clone> Tree<T> {
-    /// The modes for which `coord` is `_` (CuTe `slice`). `_` alone keeps the whole tree, an index
-    /// alone leaves `()`.
+    /// The modes for which `coord` is `_` (CuTe `slice`). The coordinate `_` keeps the whole tree;
+    /// a single index leaves `()`.
     ///
     /// Errors: the coordinate nests more deeply than the tree, or a rank differs.
     ///
@@ -43,7 +43,7 @@ impl<T: Clone> Tree<T> {
         keep(self, coord, Keep::Open, "slice")
     }
 
-    /// The modes for which `coord` has an index (CuTe `dice`). An index alone keeps the whole tree,
+    /// The modes for which `coord` has an index (CuTe `dice`). A single index keeps the whole tree;
     /// `_` leaves `()`.
     ///
     /// Errors: as [`Tree::slice`].
@@ -60,11 +60,11 @@ impl<T: Clone> Tree<T> {
 }
 
 impl<D: Stride> Layout<D> {
-    /// The modes that `coord` leaves open (CuTe `slice`): the sublayout on which the fixed indices
-    /// stay as they are.
+    /// The modes that `coord` leaves open (CuTe `slice`): the sublayout of the coordinates with the
+    /// fixed indices.
     ///
-    /// The offset at which it begins is that of [`Layout::slice_and_offset`].
-    /// Errors: the coordinate does not fit the shape.
+    /// Its offset is that of [`Layout::slice_and_offset`]. Errors: the coordinate does not fit the
+    /// shape.
     ///
     /// ```
     /// use tilewright_layout::Layout;
@@ -92,8 +92,8 @@ impl<D: Stride> Layout<D> {
         Ok(Layout::from_valid(keep(self.tree(), coord, Keep::Fixed, "dice")?))
     }
 
-    /// The slice and the offset at which it begins: the value at `coord` with 0 in its open places
-    /// (CuTe `slice_and_offset`).
+    /// The slice and its offset: the value at `coord` with 0 for its open modes (CuTe
+    /// `slice_and_offset`).
     ///
     /// Errors: the coordinate does not fit the shape; the offset is not representable.
     ///
@@ -116,14 +116,16 @@ impl<D: Stride> Layout<D> {
         Ok((self.slice(coord)?, offset))
     }
 
-    /// The layout seen from `coord` on, and the offset of `coord`: index `c` of the result, plus
-    /// the offset, is index `c + coord` here (CuTe `domain_offset`).
+    /// The layout with its origin moved to `coord`, and the offset of `coord`: the value of the
+    /// result at `c`, plus the offset, is the value of this layout at `c + coord` (CuTe
+    /// `domain_offset`).
     ///
-    /// The layout itself is unchanged, since its steps are the same everywhere. The identity holds
-    /// for the sums `c + coord` that carry out of no mode, so for natural coordinates always. XOR
-    /// steps are the same only from certain indices on; elsewhere no layout is the answer.
-    /// Errors: the coordinate does not fit the shape; the offset is not representable; an index
-    /// from which on the steps of its mode are others ([`LayoutError::Argument`]).
+    /// The returned layout equals this one, because its steps are the same everywhere. The identity
+    /// holds if the sum `c + coord` does not carry out of a mode, so it always holds for natural
+    /// coordinates. With XOR strides the steps are the same only from certain indices on; from
+    /// other indices no layout satisfies the identity. Errors: the coordinate does not fit the
+    /// shape; the offset is not representable; an XOR mode has other steps from its index on
+    /// ([`LayoutError::Argument`]).
     ///
     /// ```
     /// use tilewright_layout::Layout;
@@ -141,7 +143,7 @@ impl<D: Stride> Layout<D> {
     }
 }
 
-/// Refuses a coordinate that fits and from which on a mode takes other steps.
+/// Refuses a coordinate from whose index on an XOR mode has other steps.
 fn refuse_uneven_start<D: Stride>(
     layout: TreeRef<'_, Leaf<D>>,
     coord: TreeRef<'_, D::Extent>,
@@ -186,7 +188,7 @@ fn keeps<N>(slot: &Slot<N>, keep: Keep) -> bool {
     matches!(slot, Slot::All) == (keep == Keep::Open)
 }
 
-/// Appends what is kept of the modes of `tree` under a tuple `coord`.
+/// Appends the kept parts of the modes of `tree` for a tuple `coord`.
 fn keep_modes<T: Clone, N>(
     tree: TreeRef<'_, T>,
     coord: TreeRef<'_, Slot<N>>,

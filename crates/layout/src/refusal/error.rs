@@ -1,9 +1,9 @@
-//! Refusals.
+//! The errors of operations on layouts.
 //!
-//! An operation returns the value that its definition asks for or a [`LayoutError`] that says which
-//! condition fails, in which mode, and with which numbers. Errors are data: the sentence is made
-//! when one is printed ([`super::message`]). Every kind has a stable [code](LayoutError::code), and
-//! the notation crate holds a page for each.
+//! An operation returns the value that satisfies its definition, or a [`LayoutError`] with the
+//! condition that fails, the mode and the numbers. Errors are data: the message is formatted when
+//! one is printed ([`super::message`]). Every kind has a stable [code](LayoutError::code), for
+//! which there is a page.
 
 use alloc::boxed::Box;
 
@@ -11,7 +11,7 @@ use crate::ground::profile::{Profile, ProfileRef};
 pub use crate::refusal::evidence::Path;
 use crate::refusal::evidence::{Carry, Chain, Condition, Mixed, NoInverse, NotXor, Question, Uneven};
 
-/// The operation whose second operand is complemented.
+/// The name of the division, in which the tiler is complemented.
 pub(crate) const DIVIDE: &str = "logical_divide";
 
 /// A limit of the representation.
@@ -32,10 +32,10 @@ pub enum Limit {
 /// The operand of an operation that an error is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RefusedOperand {
-    /// The first, or the only one: `A`.
+    /// The first operand `A`, or the only one.
     #[default]
     First,
-    /// The second: `B`.
+    /// The second operand `B`.
     Second,
 }
 
@@ -56,7 +56,7 @@ pub enum LayoutError {
     NotCongruent {
         /// The two profiles.
         profiles: Box<(Profile, Profile)>,
-        /// Where they first differ.
+        /// The path at which they first differ.
         path: Path,
     },
     /// E0102: an extent is not positive.
@@ -68,41 +68,41 @@ pub enum LayoutError {
     },
     /// E0103: a number does not fit in 64 bits.
     Overflow {
-        /// The operation that needed it.
+        /// The operation.
         op: &'static str,
     },
-    /// E0103: an expression of numbers that become known at launch is too large: in a number, or in
-    /// its terms.
+    /// E0103: an expression of numbers that become known at launch has too large a number, or too
+    /// many terms.
     Expression {
-        /// The operation that needed it.
+        /// The operation.
         op: &'static str,
     },
     /// E0104: a tree is larger or deeper than the representation allows.
     TooLarge {
         /// The limit.
         limit: Limit,
-        /// A lower bound of the size.
+        /// The size, or a lower bound of it.
         value: usize,
     },
-    /// E0105: a mode that does not exist.
+    /// E0105: there is no mode with this number.
     NoSuchMode {
         /// The operation.
         op: &'static str,
-        /// The mode asked for.
+        /// The requested mode.
         mode: usize,
-        /// How many there are.
+        /// The number of modes.
         rank: usize,
     },
-    /// E0105: a name that does not belong there.
+    /// E0105: a name is not valid here.
     NoName {
         /// The operation.
         op: &'static str,
         /// The name.
         name: Box<str>,
-        /// The error, in words.
+        /// The reason, in words.
         what: &'static str,
     },
-    /// E0105: a range of modes that does not exist.
+    /// E0105: a range of modes is not within the rank.
     Modes {
         /// The operation.
         op: &'static str,
@@ -110,7 +110,7 @@ pub enum LayoutError {
         begin: usize,
         /// One past the last mode.
         end: usize,
-        /// How many there are.
+        /// The number of modes.
         rank: usize,
     },
     /// E0106: a tuple has the wrong number of modes.
@@ -119,26 +119,26 @@ pub enum LayoutError {
         op: &'static str,
         /// The tuple.
         path: Path,
-        /// The rank that would do.
+        /// The required rank.
         expected: usize,
-        /// The rank it has.
+        /// The rank of the tuple.
         found: usize,
     },
     /// E0106: a list of leaves does not fit a profile.
     LeafCount {
-        /// The leaves of the profile.
+        /// The number of leaves of the profile.
         expected: usize,
-        /// The leaves given.
+        /// The number of leaves given.
         found: usize,
     },
-    /// E0107: composition: modes of B add up to a carry in A.
+    /// E0107: composition: the modes of B add to a carry in A.
     Carry(Box<Carry>),
     /// E0108: composition: a mode of B leaves a mode of A at a step that does not divide its
     /// extent.
     Uneven(Box<Uneven>),
     /// E0109: strict composition: B leaves the domain of A.
     OutOfDomain {
-        /// The mode of A, where B steps in modes; empty for the whole.
+        /// The mode of A in which B steps; empty if the values of B are indices of the whole A.
         mode: Path,
         /// The least offset of B.
         least: i64,
@@ -151,10 +151,10 @@ pub enum LayoutError {
     Undecided {
         /// The operation.
         op: &'static str,
-        /// How many cases were examined.
+        /// The number of cases examined.
         limit: usize,
     },
-    /// E0129: the caller asked searches to stop ([`crate::interrupt::request`]).
+    /// E0129: the caller interrupted searches ([`crate::interrupt::request`]).
     Interrupted {
         /// The operation.
         op: &'static str,
@@ -172,13 +172,13 @@ pub enum LayoutError {
         /// Its stride.
         stride: i64,
     },
-    /// E0114: no layout undoes this one.
+    /// E0114: the layout has no left inverse.
     NoLeftInverse(Box<NoInverse>),
-    /// E0114: a map over bits sends different numbers to the same value.
+    /// E0114: a map over bits has the same value at different numbers.
     Collapse {
         /// The operation.
         op: &'static str,
-        /// The bits in which two numbers of the same value differ.
+        /// The XOR of two numbers with the same value.
         difference: u64,
     },
     /// E0114: a number that is not a value of a map over bits.
@@ -199,18 +199,18 @@ pub enum LayoutError {
         /// The divisor.
         divisor: i64,
     },
-    /// E0115: too few elements lie side by side to make a wide one.
+    /// E0115: too few contiguous elements for a wide one.
     Apart {
         /// The operation.
         op: &'static str,
-        /// The leaf with the most of them; the root if no two do.
+        /// The leaf with the most contiguous elements; the root if no two elements are contiguous.
         path: Path,
         /// The number of contiguous elements.
         together: i64,
-        /// How many a wide element is.
+        /// The number of elements of a wide one.
         needed: i64,
     },
-    /// E0116: a number out of the range that the operation allows.
+    /// E0116: an argument is outside the allowed range.
     Argument {
         /// The operation.
         op: &'static str,
@@ -218,10 +218,10 @@ pub enum LayoutError {
         what: &'static str,
         /// Its value.
         value: i64,
-        /// The expected value, in words.
+        /// The allowed values, in words.
         wanted: &'static str,
     },
-    /// E0117: two sizes that must agree do not.
+    /// E0117: two sizes that must be equal are not.
     Size {
         /// The operation.
         op: &'static str,
@@ -230,76 +230,76 @@ pub enum LayoutError {
         /// The second size.
         right: i64,
     },
-    /// E0118: a coordinate that does not fit the shape.
+    /// E0118: a coordinate does not fit the shape.
     Coordinate {
         /// The operation.
         op: &'static str,
-        /// Where in the coordinate.
+        /// The position in the coordinate.
         path: Path,
-        /// The profile of the shape there.
+        /// The profile of the shape at that position.
         shape: Box<Profile>,
     },
-    /// E0119: a tiler that does not fit the layout.
+    /// E0119: a tiler does not fit the layout.
     Tiler {
         /// The operation.
         op: &'static str,
-        /// Where in the tiler.
+        /// The position in the tiler.
         path: Path,
-        /// The error, in words.
+        /// The reason, in words.
         what: &'static str,
     },
-    /// E0120: an order that is not a permutation of the modes.
+    /// E0120: an order is not a permutation of the modes.
     Order {
         /// The operation.
         op: &'static str,
         /// The key that is wrong.
         key: i64,
-        /// The error, in words.
+        /// The reason, in words.
         what: &'static str,
     },
     /// E0121: the sum of two layouts is not a layout.
     NotALayout {
         /// The operation.
         op: &'static str,
-        /// The run lengths that do not divide each other.
+        /// The lengths of runs that do not divide each other.
         runs: (i64, i64),
     },
-    /// E0121: a map that is not linear over bits.
+    /// E0121: a map is not linear over bits.
     NotLinear {
         /// The operation.
         op: &'static str,
-        /// An index; two bits of it, where two are enough to show the case.
+        /// An index at which linearity fails; it has two set bits if two are enough.
         index: i64,
-        /// The value there.
+        /// The value at the index.
         value: i64,
         /// The XOR of the values of the single bits of the index.
         alone: i64,
     },
-    /// E0121: a map that is not a layout plus an offset.
+    /// E0121: a map is not a layout plus an offset.
     NotAdditive {
         /// The operation.
         op: &'static str,
-        /// An index.
+        /// An index at which additivity fails.
         index: i64,
-        /// The value there.
+        /// The value at the index.
         value: i64,
-        /// The sum of the values of the single steps.
+        /// The sum of the values of the single modes.
         alone: i64,
     },
-    /// E0125: strides that lead into different codomains.
+    /// E0125: strides have no common codomain.
     Mixed(Box<Mixed>),
-    /// E0126: a step in a mode that is not there.
+    /// E0126: a step in a mode that does not exist.
     NoPath {
         /// The operation.
         op: &'static str,
-        /// The leaf whose stride it is.
+        /// The leaf with this stride.
         path: Path,
         /// The stride as written.
         step: Box<str>,
-        /// The nesting in which there is no such mode.
+        /// The nesting, in which the mode does not exist.
         profile: Box<Profile>,
     },
-    /// E0128: a fraction that is no whole number of steps.
+    /// E0128: the count of a step is not an integer.
     Fraction {
         /// The bytes of the entry in the text.
         place: core::ops::Range<usize>,
@@ -308,32 +308,32 @@ pub enum LayoutError {
         /// The divisor.
         denominator: i64,
     },
-    /// E0127: a step in several modes at once, where each mode is treated by itself.
+    /// E0127: a stride in several modes at once, for an operation that treats each mode separately.
     Diagonal {
         /// The operation.
         op: &'static str,
-        /// The leaf whose stride it is.
+        /// The leaf with this stride.
         path: Path,
         /// The stride as written.
         step: Box<str>,
     },
-    /// E0122: text that is not a value.
+    /// E0122: a text is not a value.
     Syntax {
         /// Byte offset in the text.
         at: usize,
         /// The expected text, in words.
         expected: &'static str,
     },
-    /// E0123: a question about values that are not known, whose answer the operation needs.
+    /// E0123: the operation needs a condition on numbers that are not known.
     Open {
         /// The operation.
         op: &'static str,
         /// The missing fact.
         question: Box<Question>,
     },
-    /// E0124: no layout with XOR strides has these values.
+    /// E0124: a function is not that of a layout with XOR strides.
     NotXor(Box<NotXor>),
-    /// E0130: an operand is of a kind of layout that the operation does not take.
+    /// E0130: an operand is a kind of layout for which the operation is not defined.
     Kind {
         /// The operation.
         op: &'static str,
@@ -344,21 +344,21 @@ pub enum LayoutError {
     },
 }
 
-/// The error of a kind of number that is not representable.
+/// Types of numbers with an error for a number that is not representable.
 pub trait Overflow {
-    /// The refusal of an operation that needs the number.
+    /// The error of an operation whose number is not representable.
     #[cold]
     fn overflow(op: &'static str) -> LayoutError {
         LayoutError::overflow(op)
     }
 }
 
-/// A number of an operation, which has none if it is not representable.
+/// A number of an operation; None if it is not representable.
 pub(crate) trait Fits<T> {
-    /// The number, or the refusal of the operation.
+    /// The number, or the error of the operation.
     fn fits(self, op: &'static str) -> Result<T, LayoutError>;
 
-    /// As [`Fits::fits`], with the refusal that a kind of number has for it.
+    /// As [`Fits::fits`], with the error of a type of numbers.
     fn fits_as<N: Overflow>(self, op: &'static str) -> Result<T, LayoutError>;
 }
 
@@ -380,7 +380,7 @@ impl LayoutError {
         LayoutError::Overflow { op }
     }
 
-    /// The same refusal, with mode `position` of the tiler as its operand.
+    /// The same error, with mode `position` of the tiler as its operand.
     #[cold]
     pub(crate) fn in_mode(mut self, position: usize) -> LayoutError {
         match &mut self {
@@ -403,8 +403,7 @@ impl LayoutError {
         self
     }
 
-    /// The refusal to complement a tile, as that of the division for which the complement was
-    /// wanted.
+    /// The error of a complement, as the error of the division that needed it.
     #[cold]
     pub(crate) fn in_divide(mut self) -> LayoutError {
         match &mut self {

@@ -1,5 +1,4 @@
-//! The evidence of an error: modes, coordinates and numbers, from which the message is made when it
-//! is printed.
+//! The data of errors: modes, coordinates and numbers, from which messages are formatted.
 
 use alloc::boxed::Box;
 use alloc::string::ToString;
@@ -15,24 +14,24 @@ use crate::ground::tree::Tree;
 /// A path of mode numbers from the root of a tree, outermost first.
 pub type Path = Vec<usize>;
 
-/// Why `A o B` carries: data of [`crate::LayoutError::Carry`].
+/// The carry of `A o B`: data of [`crate::LayoutError::Carry`].
 ///
-/// A search may try many compositions that do not exist, so this holds numbers; paths are found
-/// when they are asked for.
+/// A search may try many compositions that do not exist, so only numbers are stored; paths are
+/// computed on request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Carry {
     /// The nesting of B.
     pub(crate) profile: Profile,
-    /// The modes of a tuple that contain B, if it is a part of a tiler.
+    /// The path of B, if it is a part of a tiler.
     pub(crate) above: Path,
-    /// Leaf number, extent and stride of the two modes.
+    /// Leaf number, extent and stride of the crossing and of the inside mode.
     pub(crate) crossing: (usize, i64, i64),
     pub(crate) inside: (usize, i64, i64),
     /// The coalesced mode of A in which the sum carries, counted from 0.
     pub mode_of_a: usize,
     /// The number of consecutive indices that this mode and those before it cover.
     pub run: i64,
-    /// A coordinate of B, one index a leaf.
+    /// A coordinate of B, one index for each leaf.
     pub(crate) coordinate: SmallVec<[i64; 8]>,
     /// The value by the definition: `A(B(coordinate))`.
     pub value: Offset,
@@ -46,7 +45,7 @@ impl Carry {
         self.mode(self.crossing)
     }
 
-    /// The mode of B that starts inside that mode of A; the crossing mode itself when it carries
+    /// The mode of B that starts inside that mode of A; the crossing mode itself if it carries
     /// alone.
     pub fn inside(&self) -> BMode {
         self.mode(self.inside)
@@ -57,7 +56,7 @@ impl Carry {
         self.crossing.0 == self.inside.0
     }
 
-    /// A coordinate of B, one index a leaf, at which the sum carries.
+    /// A coordinate of B, one index for each leaf, at which the sum carries.
     pub fn coordinate(&self) -> &[i64] {
         &self.coordinate
     }
@@ -69,7 +68,7 @@ impl Carry {
     }
 }
 
-/// A value of a layout in an error: a number, or a step of another kind as it is written.
+/// A value of a layout in an error: a number, or another step as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Offset {
     /// A number.
@@ -98,16 +97,16 @@ pub struct BMode {
     pub stride: i64,
 }
 
-/// Why one mode of B alone does not compose: data of [`crate::LayoutError::Uneven`].
+/// The reason why a single mode of B does not compose: data of [`crate::LayoutError::Uneven`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Uneven {
     /// The mode of B.
     pub mode: BMode,
-    /// The number of indices that remain when it fails (its extent without the completed runs).
+    /// The remaining extent at the failure: the extent without the completed runs.
     pub left: i64,
-    /// After how many steps of `stride` it leaves a mode of A.
+    /// The number of steps of `stride` after which it leaves a mode of A.
     pub run: i64,
-    /// The step of the run that breaks.
+    /// The step of the run that ends.
     pub stride: i64,
     /// The coalesced mode of A that it leaves, counted from 0.
     pub mode_of_a: usize,
@@ -115,25 +114,26 @@ pub struct Uneven {
     pub extent_of_a: i64,
 }
 
-/// Why no layout with XOR strides has the values wanted: data of [`crate::LayoutError::NotXor`].
+/// The reason why no layout with XOR strides has the required values: data of
+/// [`crate::LayoutError::NotXor`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotXor {
     /// The operation.
     pub op: &'static str,
-    /// The mode of B that becomes no mode even by itself; none if modes do not add up, and where
-    /// there is no B.
+    /// The mode of B that does not become modes even alone; None if the modes are not additive
+    /// together, or if there is no B.
     pub mode: Option<BMode>,
-    /// A coordinate of B, or of the layout that is converted; or an index. Where a mode is named,
-    /// it is 0 in all others.
+    /// A coordinate of B, or of the layout that is converted; or an index. If `mode` is set, it is
+    /// 0 in all other modes.
     pub(crate) place: Tree<i64>,
-    /// The value that is wanted there.
+    /// The required value at that coordinate.
     pub value: Offset,
-    /// The value of the modes.
+    /// The sum of the values of the modes.
     pub sum: Offset,
 }
 
 impl NotXor {
-    /// Where the values differ: an index for each leaf.
+    /// The coordinate at which the values differ: an index for each leaf.
     pub fn coordinate(&self) -> &[i64] {
         self.place.leaves()
     }
@@ -144,13 +144,13 @@ impl NotXor {
     }
 }
 
-/// Why modes do not tile: data of [`crate::LayoutError::NotChain`] and
+/// Two modes that do not tile: data of [`crate::LayoutError::NotChain`] and
 /// [`crate::LayoutError::Overlap`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chain {
     /// The operation.
     pub op: &'static str,
-    /// The inner mode, its extent and stride; none when the outer mode is the innermost.
+    /// The inner mode, its extent and stride; None if the outer mode is the innermost.
     pub inner: Option<(Path, i64, i64)>,
     /// The range covered by the previous modes: `extent * stride` of the inner mode.
     pub covered: i64,
@@ -158,41 +158,40 @@ pub struct Chain {
     pub outer: (Path, i64, i64),
 }
 
-/// Why there is no left inverse: data of [`crate::LayoutError::NoLeftInverse`].
+/// The reason why there is no left inverse: data of [`crate::LayoutError::NoLeftInverse`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoInverse {
-    /// Two indices of the layout that every candidate sends to the wrong place.
+    /// The index of the layout at which every candidate fails.
     pub index: i64,
-    /// Its offset.
+    /// The offset of that index.
     pub offset: i64,
 }
 
-/// Why strides do not lead into one codomain: data of [`crate::LayoutError::Mixed`].
+/// Two strides without a common codomain: data of [`crate::LayoutError::Mixed`].
 ///
-/// One path of the two ends at a mode that the other one continues through; an integer ends at the
-/// whole codomain.
+/// One path of the two ends at a mode that the other one continues through; an integer has the
+/// empty path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mixed {
     /// The path of one leaf, and its stride as written.
     pub first: (Path, Box<str>),
-    /// The path of the other leaf, and its stride as written; the same one where a single stride
-    /// does both.
+    /// The path of the other leaf, and its stride as written; the same leaf if a single stride has
+    /// both paths.
     pub second: (Path, Box<str>),
 }
 
-/// A question about numbers that are not known, whose answer an operation needs: data of
-/// [`crate::LayoutError::Open`].
+/// A condition on numbers that are not known: data of [`crate::LayoutError::Open`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
     /// The required condition.
     pub condition: Condition,
-    /// The first number of the condition, as it is written.
+    /// The first number of the condition, as text.
     pub left: Box<str>,
-    /// The second one.
+    /// The second number, as text.
     pub right: Box<str>,
     /// The parameters on which it depends.
     pub parameters: Vec<Parameter>,
-    /// A parameter with facts that would settle it, where there is a simple one.
+    /// A parameter with facts that would prove the condition, if there is a simple one.
     pub declaration: Option<Parameter>,
 }
 
@@ -207,16 +206,16 @@ pub enum Condition {
     AtMost,
     /// They are equal.
     Equal,
-    /// The first is less than the second, or it is not: either would do.
+    /// Whether the first is less than the second must be known, in one way or the other.
     Ordered,
-    /// The first is a number.
+    /// The first number must be known.
     Known,
-    /// The first is the condition, in words.
+    /// The condition in words, in place of the first number.
     Stated,
 }
 
 impl Question {
-    /// A question about two values as they are written.
+    /// A condition on two values, as text.
     #[cold]
     pub(crate) fn plain(condition: Condition, left: &dyn fmt::Display, right: &dyn fmt::Display) -> Question {
         let text = |value: &dyn fmt::Display| value.to_string().into_boxed_str();

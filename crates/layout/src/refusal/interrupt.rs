@@ -1,12 +1,12 @@
-//! A way to stop long searches, and their work limits.
+//! Interruption of long searches, and their work limits.
 //!
 //! Law: once [`request`] has been called, every search ends within a bounded number of steps with
 //! [`LayoutError::Interrupted`], in every thread, until [`clear`] is called. A search that is not
 //! interrupted ends within its limit.
 //!
-//! The request is one flag for the process, as a signal is: a handler of ctrl-C may set it, for it
-//! takes no lock and allocates nothing. Operations that need no search do not ask for it; they take
-//! microseconds.
+//! The request is one flag for the whole process. A signal handler, such as one for ctrl-C, may set
+//! it, because setting it takes no lock and allocates nothing. Operations without a search ignore
+//! it; they take microseconds.
 
 use core::cell::Cell;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -15,8 +15,8 @@ use crate::refusal::error::LayoutError;
 
 static REQUESTED: AtomicBool = AtomicBool::new(false);
 
-/// Asks every search, in every thread, to end with [`LayoutError::Interrupted`]; it holds until
-/// [`clear`]. May be called by a signal handler.
+/// Makes every search, in every thread, end with [`LayoutError::Interrupted`] until [`clear`] is
+/// called. A signal handler may call this.
 ///
 /// ```
 /// use tilewright_layout::{Layout, LayoutError, interrupt};
@@ -30,19 +30,19 @@ pub fn request() {
     REQUESTED.store(true, Ordering::Relaxed);
 }
 
-/// Takes the request back: searches run again.
+/// Withdraws the request, so that searches run again.
 pub fn clear() {
     REQUESTED.store(false, Ordering::Relaxed);
 }
 
-/// Whether [`request`] has been called since the last [`clear`]. A long loop of a caller may ask
-/// this between two operations.
+/// Whether [`request`] has been called since the last [`clear`]. A caller may check this in its own
+/// long loops.
 #[inline]
 pub fn is_requested() -> bool {
     REQUESTED.load(Ordering::Relaxed)
 }
 
-/// Refuses to go on where an interrupt is requested.
+/// The error if an interrupt is requested.
 #[inline]
 pub(crate) fn check(op: &'static str) -> Result<(), LayoutError> {
     if is_requested() { Err(LayoutError::Interrupted { op }) } else { Ok(()) }
@@ -50,7 +50,7 @@ pub(crate) fn check(op: &'static str) -> Result<(), LayoutError> {
 
 /// The remaining work of a search, in steps of some ten nanoseconds each.
 ///
-/// It is handed on to all parts of one operation, so that they share one limit.
+/// All parts of one operation share the same limit.
 #[derive(Clone, Debug)]
 pub(crate) struct Work {
     left: Cell<u64>,
@@ -59,7 +59,7 @@ pub(crate) struct Work {
 /// The most steps of all searches of one operation together: well below a second.
 pub(crate) const MAX_WORK: u64 = 1 << 24;
 
-/// Why a search does not go on.
+/// The reason why a search stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Halt {
     /// Its limit is reached.
@@ -69,17 +69,17 @@ pub(crate) enum Halt {
 }
 
 impl Work {
-    /// As much as one operation may do.
+    /// The full limit of one operation.
     pub(crate) fn new() -> Work {
         Work { left: Cell::new(MAX_WORK) }
     }
 
-    /// Goes on with what another count has left.
+    /// Sets the remaining work to that of another counter.
     pub(crate) fn take_up(&self, other: &Work) {
         self.left.set(other.left.get());
     }
 
-    /// Takes this many steps.
+    /// Consumes this many steps.
     #[inline]
     pub(crate) fn spend(&self, steps: usize) -> Result<(), Halt> {
         if is_requested() {
@@ -90,7 +90,7 @@ impl Work {
         if left.is_some() { Ok(()) } else { Err(Halt::Limit) }
     }
 
-    /// Whether nothing is left to spend, or an interrupt is requested.
+    /// Whether no work is left, or an interrupt is requested.
     #[inline]
     pub(crate) fn is_spent(&self) -> bool {
         self.left.get() == 0 || is_requested()
@@ -98,7 +98,7 @@ impl Work {
 }
 
 impl Halt {
-    /// The refusal of `op` after a search of this many cases.
+    /// The error of `op` after a search of this many cases.
     #[cold]
     pub(crate) fn refusal(self, op: &'static str, cases: usize) -> LayoutError {
         match self {

@@ -1,5 +1,4 @@
-//! The texts of errors: a sentence in the terms of the field, with the mode and the numbers, and a
-//! remedy.
+//! The messages of errors: a sentence with the condition, the mode and the numbers, and a remedy.
 
 use alloc::string::{String, ToString};
 use core::fmt;
@@ -9,7 +8,7 @@ use crate::limits::{MAX_CHAIN, MAX_DEPTH, MAX_NODES, MAX_PATH, MAX_PATH_MODE};
 use crate::refusal::error::{DIVIDE, LayoutError, Limit, RefusedOperand};
 use crate::refusal::evidence::{BMode, Carry, Chain, Condition, Mixed, NotXor, Question, Uneven};
 
-/// A path as words: `mode 0`, `mode [1,0]`, or `the whole` at the root.
+/// A path in words: `mode 0`, `mode [1,0]`, or `the whole` at the root.
 pub(crate) struct ModeName<'a>(pub(crate) &'a [usize]);
 
 impl fmt::Display for ModeName<'_> {
@@ -217,7 +216,7 @@ impl fmt::Display for NotXor {
             Some(mode) => write!(
                 f,
                 "{op}: {mode}, becomes no mode of XOR strides: its value at index {} is {value}, but steps as before give {sum}",
-                // All but the index of that mode are 0.
+                // Only the index of that mode is not 0.
                 at.leaves().iter().sum::<i64>()
             ),
             None => {

@@ -1,21 +1,21 @@
-//! The names nearest to one that does not exist.
+//! The valid names that are most similar to a misspelt one.
 //!
 //! Law: the distance of two words is the least number of letters to insert, remove or change, or of
 //! adjacent letters to swap, that turns one into the other; no letter is edited twice, and case is
 //! ignored.
 //!
-//! Here rather than from the crate `strsim`, which needs the standard library.
+//! The crate `strsim` is not used, because it needs the standard library.
 
 use alloc::vec::Vec;
 
-/// The longest word that is compared: no name is so long, and comparing takes the product of both
+/// The longest word that is compared. No name is longer, and the time is the product of both
 /// lengths.
 const MAX_LENGTH: usize = 256;
 
 /// The `names` that are similar to a misspelt word, the nearest first, at most `most`.
 ///
-/// A name is near if a third of the letters of the word is edited, or one letter. Of one or two
-/// letters everything is near everything, and nothing is said.
+/// A name is similar if its distance is at most a third of the letters of the word, or one letter.
+/// For words of one or two letters nothing is returned, because every short name would be similar.
 ///
 /// ```
 /// use tilewright_layout::nearest;
@@ -48,8 +48,8 @@ pub fn nearest<S: AsRef<str>>(word: &str, names: impl IntoIterator<Item = S>, mo
 fn distance(a: &[u8], b: &[u8]) -> usize {
     let same = |x: &u8, y: &u8| x.eq_ignore_ascii_case(y);
     let at = |row: &[usize], column: usize| row.get(column).copied().unwrap_or(usize::MAX / 2);
-    // Rows of the table of distances of beginnings: that of `a` without its last two letters, and
-    // without its last.
+    // Rows of the table of distances of prefixes: that of `a` without its last two letters, and
+    // that without its last letter.
     let (mut before, mut above): (Vec<usize>, Vec<usize>) = (Vec::new(), (0..=b.len()).collect());
     for (i, x) in a.iter().enumerate() {
         let mut row = Vec::with_capacity(b.len() + 1);
@@ -73,8 +73,8 @@ fn distance(a: &[u8], b: &[u8]) -> usize {
 mod tests {
     use super::*;
 
-    /// The distances that one edit after another reaches, each letter edited once: a search that
-    /// shares nothing with the table.
+    /// The distance found by a search over edits, each letter edited once. It shares no code with
+    /// the table.
     fn searched(a: &[u8], b: &[u8]) -> usize {
         match (a, b) {
             ([], rest) | (rest, []) => rest.len(),

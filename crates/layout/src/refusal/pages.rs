@@ -1,10 +1,10 @@
 //! Pages about error codes, for the crates that are built on this one.
 //!
-//! Law: every code of the crate in the files named has a page `explanations/CODE.md` beside them,
+//! Law: every code in the named files of a crate has a page `explanations/CODE.md` next to them,
 //! every page is about such a code, and its Rust code runs.
 
-/// Defines `explanation`, which gives the page about an error code, from the files in which the
-/// codes stand and the list of the codes.
+/// Defines `explanation`, which returns the page about an error code. Its arguments are the files
+/// that contain the codes, and the list of the codes.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! error_pages {
@@ -31,8 +31,8 @@ macro_rules! error_pages {
             fn codes_in_use_and_pages_are_the_same() {
                 let source = concat!($(include_str!($file)),+);
                 let known = BTreeSet::from([$($code),+]);
-                // The codes of a crate have a common prefix; a page may mention those of another
-                // crate.
+                // The codes of a crate have a common prefix; a page may also mention codes of
+                // another crate.
                 let own = &super::PAGES[0].0[..3];
                 let used = source.match_indices("\"E").filter_map(|(at, _)| source.get(at + 1..at + 6));
                 let used: BTreeSet<_> = used.filter(|code| code.starts_with(own)).collect();

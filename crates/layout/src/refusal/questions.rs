@@ -1,10 +1,10 @@
-//! The questions to a refusal: its code, the refused operation, and the location in its operands.
+//! Queries of an error: its code, the operation, and the position in its operands.
 
 use alloc::string::String;
 
 use crate::refusal::error::{DIVIDE, LayoutError, Path, RefusedOperand};
 
-/// Why something is refused, whichever crate refuses it.
+/// The common interface of the errors of all crates.
 ///
 /// The text is a sentence; the code is stable, and `tilewright explain` has a page on it.
 ///
@@ -17,15 +17,15 @@ use crate::refusal::error::{DIVIDE, LayoutError, Path, RefusedOperand};
 /// assert!(refusal.help().unwrap().starts_with("give every extent one stride"));
 /// ```
 pub trait Refusal: core::error::Error {
-    /// The stable code of this kind of refusal.
+    /// The stable code of this kind of error.
     fn code(&self) -> &'static str;
 
-    /// The remedy, as a sentence; None if the text is sufficient.
+    /// The remedy, as a sentence; None if the message is sufficient.
     fn help(&self) -> Option<String>;
 }
 
-/// Makes a type of errors a [`Refusal`]: the code of each variant, and the help of the type's own.
-/// `from` is the variant that holds what the algebra refuses, `of` one that holds another refusal.
+/// Makes an error type a [`Refusal`]: the code of each variant, and the type's own help. `from` is
+/// the variant with an error of the algebra, `of` a variant with another refusal.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! refusal {
@@ -76,7 +76,7 @@ refusal! {
 }
 
 impl LayoutError {
-    /// The name of the operation that refused, where the error belongs to one.
+    /// The name of the operation that refused; None if the error does not belong to one.
     pub fn operation(&self) -> Option<&'static str> {
         match self {
             LayoutError::Overflow { op }

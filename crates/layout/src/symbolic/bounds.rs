@@ -1,18 +1,20 @@
-//! The sign of an expression, from facts.
+//! Proofs of the sign of an expression from facts.
 //!
-//! Two ways, the first one at once with every expression, the second one where a question is asked:
+//! There are two methods. Intervals are computed with every expression; elimination is used for a
+//! single question:
 //!
 //! * *Intervals.* The bounds of the atoms give bounds of every product, and these add up.
 //! * *Elimination.* To show `P >= 0`, take the atom `x` that nests most deeply and read `P` as a
 //!   polynomial in it. Where `P = C*x + R` is linear in a parameter with `least <= x <= greatest`,
 //!   it is enough, and for independent parameters also necessary, that `P` is not negative at both
-//!   ends, or at the one end with `C` not negative (not positive) in the direction without end. A
+//!   ends, or, if one end is unbounded, not negative at the other end with `C` of the right sign. A
 //!   quotient `x = floor(n/d)` lies between `(n-d+1)/d` and `n/d`, and between its own bounds: `P`
 //!   is linear in `x`, so one lower end and one upper end at which it is not negative suffice. A
-//!   minimum is one of two expressions. For higher powers all coefficients about the least value
-//!   must not be negative. What is left has one atom less.
+//!   minimum is one of two expressions. For higher powers, all coefficients of the expansion about
+//!   the least value must not be negative. The remaining conditions have one atom less.
 //!
-//! Law: what is answered is so for every admissible value. `false` says nothing.
+//! Law: `true` means that the claim holds for every admissible value; `false` means that no proof
+//! was found.
 
 use smallvec::SmallVec;
 
@@ -21,10 +23,10 @@ use super::polynomial::{Atom, MadeAtom, Monomial, Operation, Term, Terms};
 
 pub(crate) use crate::ground::bounds::Bounds;
 
-/// How many eliminations one question may take.
+/// The most eliminations for one question.
 const MAX_STEPS: u32 = 200;
 
-/// Whether the facts show that an expression is not negative.
+/// Whether the facts prove that an expression is not negative.
 pub(crate) fn not_negative(p: &Expr) -> bool {
     shown(p, &mut { MAX_STEPS })
 }
@@ -42,7 +44,7 @@ fn shown(p: &Expr, left: &mut u32) -> bool {
     by_atom(p, &atom, left).unwrap_or(false)
 }
 
-/// The same by elimination of `atom`; `None` if a number is not representable.
+/// The same by elimination of `atom`; None if a number is not representable.
 fn by_atom(p: &Expr, atom: &Atom, left: &mut u32) -> Option<bool> {
     let parts = coefficients(p, atom)?;
     let [rest, slope] = parts.as_slice() else { return above_least(&parts, atom.bounds(), left) };
@@ -73,10 +75,10 @@ fn by_atom(p: &Expr, atom: &Atom, left: &mut u32) -> Option<bool> {
     }
 }
 
-/// `rest + slope * floor(n/d)` at the ends of the quotient.
+/// Whether `rest + slope * floor(n/d)` is not negative at the ends of the quotient.
 fn quotient_ends(made: &MadeAtom, rest: &Expr, slope: &Expr, left: &mut u32) -> Option<bool> {
     let (n, d) = (&made.left, &made.right);
-    // d times the value, where d times the quotient is `end`.
+    // d times the value of the expression, for a quotient whose product with d is `end`.
     let at = |end: &Expr| rest.times_expr(d)?.plus_expr(&slope.times_expr(end)?);
     let at_number = |end: Option<i64>| rest.plus_expr(&slope.times_expr(&Expr::known(end?))?);
     let lower = |left: &mut u32| {
@@ -98,13 +100,13 @@ fn quotient_ends(made: &MadeAtom, rest: &Expr, slope: &Expr, left: &mut u32) -> 
     Some(lower(left) && upper(left))
 }
 
-/// The polynomial with these coefficients, for an atom about whose value only the bounds are used:
-/// all coefficients about the least value are not negative.
+/// Whether a polynomial in an atom, of which only the bounds are used, is not negative: all
+/// coefficients of its expansion about the least value must not be negative.
 fn above_least(parts: &[Expr], bounds: Bounds, left: &mut u32) -> Option<bool> {
     let Some(least) = bounds.least() else { return Some(false) };
     let least = Expr::known(least);
     let mut parts: SmallVec<[Expr; 4]> = parts.iter().cloned().collect();
-    // Division by (x - least), once for each coefficient.
+    // Synthetic division by (x - least), once for each coefficient.
     for first in 0..parts.len() {
         for place in (first..parts.len().saturating_sub(1)).rev() {
             let above = parts.get(place + 1)?.times_expr(&least)?;
@@ -118,7 +120,7 @@ fn above_least(parts: &[Expr], bounds: Bounds, left: &mut u32) -> Option<bool> {
     Some(true)
 }
 
-/// The coefficients of an expression read as a polynomial in one atom, from that of power 0 on.
+/// The coefficients of an expression as a polynomial in one atom, starting with power 0.
 fn coefficients(p: &Expr, atom: &Atom) -> Option<SmallVec<[Expr; 4]>> {
     let mut parts: SmallVec<[Terms; 4]> = SmallVec::new();
     for term in p.terms().iter() {
@@ -126,7 +128,7 @@ fn coefficients(p: &Expr, atom: &Atom) -> Option<SmallVec<[Expr; 4]>> {
         while parts.len() <= power {
             parts.push(Terms::new());
         }
-        // Taking away the same power keeps the order of terms.
+        // Removing the same power from all terms keeps their order.
         let monomial: Monomial = term.monomial.iter().filter(|own| *own != atom).cloned().collect();
         parts.get_mut(power)?.push(Term { monomial, coefficient: term.coefficient });
     }

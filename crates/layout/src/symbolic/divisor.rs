@@ -1,12 +1,12 @@
 //! Divisors that two expressions share.
 //!
 //! Law: the *greatest common divisor* is that of the values, for every admissible choice of the
-//! parameters, or it is not given; a *shared divisor* divides both values, and is as great as is
-//! seen.
+//! parameters, or None; a *shared divisor* divides both values, and is as great as can be proved
+//! easily.
 //!
-//! A common factor comes out in front, `gcd(g*a, g*b) = g * gcd(a, b)`, and then Euclid's steps are
-//! taken with quotients of polynomials, `gcd(a, b) = gcd(b, a - q*b)`, until one number divides the
-//! other. Where a remainder is a number `c`, what `c` leaves of the coefficients decides.
+//! A common factor is extracted, `gcd(g*a, g*b) = g * gcd(a, b)`. Then Euclid's algorithm is
+//! applied with quotients of polynomials, `gcd(a, b) = gcd(b, a - q*b)`, until one divides the
+//! other. If a remainder is a number `c`, the coefficients modulo `c` decide.
 
 use core::cmp::Ordering;
 
@@ -15,7 +15,7 @@ use super::polynomial::{self, Monomial, Term};
 use super::quotient::at_least;
 use crate::value::number::{Extent, gcd};
 
-/// How many of Euclid's steps are taken.
+/// The most steps of Euclid's algorithm.
 const MAX_STEPS: usize = 8;
 
 /// The greatest product of a number and atoms that divides every term of both, with a positive
@@ -47,13 +47,13 @@ fn of_term(term: Term) -> Expr {
     Expr::from_terms(core::iter::once(term).collect())
 }
 
-/// The terms without a common divisor.
+/// Divides every term by a common factor.
 fn without(expr: &Expr, factor: &Term) -> Option<Expr> {
     let (quotient, rest) = polynomial::divide(&expr.terms(), core::slice::from_ref(factor))?;
     rest.is_empty().then(|| Expr::from_terms(quotient))
 }
 
-/// The greatest common divisor of a number and an expression, where the coefficients decide it.
+/// The greatest common divisor of a number and an expression, if the coefficients determine it.
 fn with_number(number: i64, expr: &Expr) -> Option<Expr> {
     if number == 1 {
         return Some(Expr::known(1));
@@ -87,7 +87,7 @@ fn positive(expr: &Expr) -> bool {
     at_least(expr, 1)
 }
 
-/// The greatest common divisor, of two positive expressions or one of them 0.
+/// The greatest common divisor of two positive expressions; one of them may be 0.
 pub(super) fn greatest(a: &Expr, b: &Expr) -> Option<Expr> {
     let (mut a, mut b, mut factor) = (a.clone(), b.clone(), Expr::known(1));
     for _ in 0..MAX_STEPS {
@@ -119,7 +119,7 @@ pub(super) fn greatest(a: &Expr, b: &Expr) -> Option<Expr> {
     None
 }
 
-/// A divisor of both, positive; 1 where no other is seen.
+/// A positive divisor of both; 1 if no other is found.
 pub(super) fn shared(a: &Expr, b: &Expr) -> Expr {
     if let Some(greatest) = greatest(a, b).filter(positive) {
         return greatest;

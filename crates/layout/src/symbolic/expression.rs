@@ -1,10 +1,10 @@
-//! A number that is known now or at launch.
+//! Expressions: numbers that are known now or become known at launch.
 //!
 //! Law: an expression has a value for every admissible choice of its parameters, and arithmetic on
-//! expressions is arithmetic on the values. Equal polynomials are equal expressions. What is proved
-//! or refuted is so for every admissible value.
+//! expressions is arithmetic on the values. Equal polynomials are equal expressions. A proof or
+//! refutation holds for every admissible value.
 //!
-//! A number that is known is kept as such: its arithmetic costs what that of `i64` does and
+//! A known number is stored as an integer: its arithmetic costs as much as that of `i64`, and
 //! allocates nothing. Every other expression is a shared polynomial ([`super::polynomial`]).
 
 use alloc::sync::Arc;
@@ -55,7 +55,7 @@ impl From<i64> for Expr {
 }
 
 impl From<Parameter> for Expr {
-    /// The value of the parameter; the number itself where the facts leave only one.
+    /// The value of the parameter; a known number if the facts admit only one value.
     fn from(parameter: Parameter) -> Expr {
         let facts = parameter.facts();
         if let (Some(least), Some(greatest)) = (facts.least(), facts.greatest())
@@ -67,7 +67,7 @@ impl From<Parameter> for Expr {
     }
 }
 
-/// The terms of an expression, by reference where they exist.
+/// The terms of an expression, by reference if they are stored.
 pub(crate) enum TermsOf<'a> {
     Own(Option<Term>),
     Shared(&'a [Term]),
@@ -99,7 +99,7 @@ impl Expr {
         Expr::from_terms(terms)
     }
 
-    /// The sum of terms that are in order.
+    /// The sum of terms that are sorted.
     pub(crate) fn from_terms(terms: Terms) -> Expr {
         match terms.as_slice() {
             [] => Expr(Known(0)),
@@ -108,7 +108,7 @@ impl Expr {
         }
     }
 
-    /// The terms, the greatest monomial first; none for 0.
+    /// The terms, the greatest monomial first; empty for 0.
     pub(crate) fn terms(&self) -> TermsOf<'_> {
         match &self.0 {
             Known(0) => TermsOf::Own(None),
@@ -125,8 +125,7 @@ impl Expr {
         }
     }
 
-    /// A number that no admissible value is below, and one that none is above, where the facts give
-    /// such a bound.
+    /// A lower and an upper bound of all admissible values, as far as the facts imply them.
     ///
     /// ```
     /// use tilewright_layout::symbolic::Expr;
@@ -182,7 +181,7 @@ impl Expr {
         }
     }
 
-    /// Whether the difference `self - other` is shown to be at least `by`.
+    /// Whether the difference `self - other` is proved to be at least `by`.
     fn exceeds(&self, other: &Expr, by: i64) -> bool {
         let (own, others) = (self.bounds(), other.bounds());
         if let (Some(least), Some(greatest)) = (own.least(), others.greatest())
@@ -204,7 +203,7 @@ impl Expr {
         if own.least > others.greatest {
             return Truth::Refuted;
         }
-        // The bounds of the difference mostly answer, and cost less than the difference.
+        // The bounds of the difference usually decide, and cost less than the difference.
         let Some(bounds) = polynomial::bounds_of_difference(&other.terms(), &self.terms()) else { return Truth::Open };
         if bounds.least >= 1 {
             return Truth::Proved;
@@ -232,7 +231,8 @@ impl Expr {
             return Truth::Refuted;
         }
         let Some(difference) = self.minus_expr(other) else { return Truth::Open };
-        // A difference whose last term alone is not divisible is not 0.
+        // If all terms of a difference but the last are divisible by a number, and the last is not,
+        // the difference is not 0.
         if quotient::indivisible(&difference) || self.exceeds(other, 1) || other.exceeds(self, 1) {
             return Truth::Refuted;
         }

@@ -1,12 +1,12 @@
 //! An expression as a tree of operations, and its text.
 //!
 //! Law: the tree has the value of the expression for every admissible choice of the parameters, and
-//! the text reads back as the same expression where the parameters are declared as they are
+//! the text parses to the same expression if the parameters are declared with the same facts
 //! ([`super::Declarations`]).
 //!
-//! The canonical form has no remainders and rounds down only; here they are found again:
-//! `n - d*floor(n/d)` is `n % d`, `floor((n+7)/8)` is `ceil(n/8)`, and a multiple of the unit of a
-//! parameter is a part of it, `M/128`.
+//! The canonical form has no remainders and only quotients rounded down. This module recovers the
+//! other operations: `n - d*floor(n/d)` is `n % d`, `floor((n+7)/8)` is `ceil(n/8)`, and a multiple
+//! of the unit of a parameter is a quotient of it, `M/128`.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -18,7 +18,7 @@ use super::polynomial::{self, Atom, MadeAtom, Operation, Term};
 use super::quotient;
 use crate::value::number::gcd;
 
-/// An expression as a tree of operations: what a generator of code walks.
+/// An expression as a tree of operations, for code generators.
 ///
 /// Sums have at least two terms and products at least two factors; a coefficient is the first
 /// factor of its product. Divisors are positive.
@@ -43,15 +43,15 @@ pub enum Node {
 /// How a quotient is rounded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Rounding {
-    /// Not at all: it comes out even for every admissible value.
+    /// Exact: the quotient is an integer for every admissible value.
     Exact,
-    /// Down, where the dividend is never negative: what `/` gives in every language.
+    /// Down, of a dividend that is never negative: the result of `/` in every language.
     Plain,
-    /// Up, where the dividend is never negative.
+    /// Up, of a dividend that is never negative.
     Up,
-    /// Down, where the dividend may be negative.
+    /// Down, of a dividend that may be negative.
     Down,
-    /// Toward zero, where the dividend may be negative.
+    /// Toward zero, of a dividend that may be negative.
     TowardZero,
 }
 
@@ -85,7 +85,7 @@ impl Expr {
         };
         let mut nodes: Vec<Node> = Vec::new();
         for term in moving {
-            // A quotient that is rounded up and then one too large takes its one from the constant.
+            // If a quotient that is rounded up is one too large, the constant is reduced by one.
             let less = constant.checked_sub(term.coefficient);
             nodes.push(match term.monomial.as_slice() {
                 [Atom::Made(made)] => match (rounded_up(made), less) {
@@ -116,7 +116,7 @@ fn divided(expr: &Expr) -> impl Iterator<Item = Atom> {
     atoms.into_iter().filter(|atom| matches!(atom, Atom::Made(made) if made.operation != Operation::Minimum))
 }
 
-/// `expr = factor * (n - d * quotient) + others`, if that is not longer.
+/// Writes `expr = factor * (n - d * quotient) + others`, if that is not longer.
 fn remainder_in(expr: &Expr, atom: &Atom, made: &MadeAtom) -> Option<(Expr, Expr)> {
     let one = core::iter::once(atom.clone()).collect();
     let mut slope = Vec::new();
@@ -149,7 +149,7 @@ fn remainder_in(expr: &Expr, atom: &Atom, made: &MadeAtom) -> Option<(Expr, Expr
     best
 }
 
-/// How a quotient that is rounded down, or toward zero, is rounded as far as its dividend shows.
+/// The most specific rounding of a quotient that the facts about its dividend allow.
 fn rounding(made: &MadeAtom) -> Rounding {
     match made.operation {
         _ if quotient::at_least(&made.left, 0) => Rounding::Plain,
@@ -162,7 +162,7 @@ fn remainder_node(made: &MadeAtom) -> Node {
     Node::Remainder(Box::new(made.left.node()), Box::new(made.right.node()), rounding(made))
 }
 
-/// A quotient as one that is rounded up, and whether that is one more.
+/// A quotient as one that is rounded up, and whether that is greater by one.
 fn rounded_up(made: &MadeAtom) -> Option<(Node, bool)> {
     if made.operation != Operation::Floor {
         return None;
@@ -180,11 +180,10 @@ fn rounded_up(made: &MadeAtom) -> Option<(Node, bool)> {
     Some((Node::Quotient(Box::new(dividend.node()), Box::new(made.right.node()), Rounding::Up), above))
 }
 
-/// A term, with a further factor.
+/// The node of a term, with an additional factor.
 fn term_node(term: &Term, factor: Option<Node>) -> Node {
     let coefficient = term.coefficient;
-    // Read from the left, the coefficient is multiplied by the units of all parameters before it is
-    // divided by them.
+    // The coefficient is multiplied by the units of all parameters, and divided afterwards.
     let units = |atom: &Atom| if let Atom::Unit(parameter) = atom { parameter.facts().divisor() } else { 1 };
     let units = term.monomial.iter().try_fold(1_i64, |product, atom| product.checked_mul(units(atom)));
     let divisor = units.filter(|units| (coefficient / common(coefficient, *units)).checked_mul(*units).is_some());
@@ -216,12 +215,12 @@ fn term_node(term: &Term, factor: Option<Node>) -> Node {
     product_node(coefficient, factors, divisor.unwrap_or(1))
 }
 
-/// The common divisor.
+/// The greatest common divisor of a coefficient and a divisor.
 fn common(coefficient: i64, divisor: i64) -> i64 {
     i64::try_from(gcd(coefficient, divisor)).unwrap_or(1).max(1)
 }
 
-/// `coefficient * factors / divisor`, which is divisible.
+/// The node of `coefficient * factors / divisor`, which is exact.
 fn product_node(coefficient: i64, mut factors: Vec<Node>, divisor: i64) -> Node {
     let common = common(coefficient, divisor);
     let (coefficient, divisor) = (coefficient / common, divisor / common);
@@ -239,7 +238,7 @@ fn product_node(coefficient: i64, mut factors: Vec<Node>, divisor: i64) -> Node 
 }
 
 impl Node {
-    /// Writes a term with its sign apart.
+    /// Writes a term with its sign separated.
     fn write_term(&self, f: &mut fmt::Formatter<'_>, first: bool) -> fmt::Result {
         let negative = self.coefficient() < 0;
         match (negative, first) {
@@ -266,7 +265,7 @@ impl Node {
             Node::Product(factors) => {
                 let mut after = false;
                 for (place, factor) in factors.iter().enumerate() {
-                    // The coefficient -1 is the sign alone.
+                    // The coefficient -1 is written as the sign alone.
                     if place == 0 && *factor == Node::Integer(-1) {
                         continue;
                     }
@@ -287,7 +286,7 @@ impl Node {
         }
     }
 
-    /// A multiplicand: operators of lower precedence are written as calls.
+    /// Writes a factor; operators of lower precedence are written as calls.
     fn write_factor(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Node::Integer(value) => write!(f, "{}", value.unsigned_abs()),
@@ -312,7 +311,7 @@ impl Node {
         }
     }
 
-    /// Alone, without a sign.
+    /// Writes a whole expression without a sign.
     fn write_whole(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Node::Parameter(parameter) => write!(f, "{parameter}"),
@@ -333,7 +332,7 @@ impl Node {
         matches!(self, Node::Parameter(_))
     }
 
-    /// A dividend within a call.
+    /// Writes a dividend within a call.
     fn write_inside(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Node::Sum(_) => write!(f, "({self})"),
@@ -341,7 +340,7 @@ impl Node {
         }
     }
 
-    /// A divisor after `/`.
+    /// Writes a divisor after `/`.
     fn write_last(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Node::Integer(_) | Node::Parameter(_) => write!(f, "{self}"),

@@ -1,12 +1,12 @@
-//! Answers where some extents may be taken to be at least 2.
+//! Proofs under the assumption that some extents are at least 2.
 //!
 //! Law: the result holds for every allowed value at which each of `many` is at least 2; nothing is
 //! claimed for the others.
 //!
-//! An extent that may be 1 often stands in the way: 1 divided by `M` is 0, except where `M` is 1.
-//! Within a mode of `M` positions that exception does not matter. Where an extent is a parameter,
-//! or a quotient of one, "at least 2" is a fact about the parameter; so the question is asked again
-//! with a parameter that has it, and the answer is read with the old one.
+//! An extent that may be 1 often prevents a proof: 1 divided by `M` is 0, unless `M` is 1. Within a
+//! mode of `M` positions that exception does not matter. If an extent is a parameter, or a quotient
+//! of one, "at least 2" is a fact about the parameter. So the question is answered for a parameter
+//! with this fact, and the original parameter replaces it in the answer.
 
 use smallvec::SmallVec;
 
@@ -17,7 +17,7 @@ use super::polynomial::{Atom, Operation};
 use super::values::rebuilt;
 use crate::value::number::{Extent, Stride, Truth};
 
-/// A parameter, and the same with a greater least value.
+/// A parameter, and the same parameter with a greater least value.
 struct Raised {
     from: Parameter,
     to: Parameter,
@@ -25,7 +25,7 @@ struct Raised {
 
 type Replaced = SmallVec<[Raised; 2]>;
 
-/// The facts about parameters if every expression is at least 2.
+/// The parameters with the facts that follow if every expression is at least 2.
 fn raised(many: &[&Expr]) -> Replaced {
     let mut all = Replaced::new();
     for expr in many {
@@ -40,8 +40,8 @@ fn raised(many: &[&Expr]) -> Replaced {
     all
 }
 
-/// The parameter of an expression, and the least unit with which it reaches `value`, if it is
-/// linear in one parameter or a quotient of such an expression.
+/// The parameter of an expression and the least value, in its unit, at which the expression reaches
+/// `value`, if it is linear in one parameter or a quotient of such an expression.
 fn least_unit(expr: &Expr, value: i64) -> Option<(Parameter, i64)> {
     if expr.bounds().least >= value {
         return None;
@@ -82,7 +82,7 @@ fn weaker(expr: &Expr, all: &Replaced) -> Option<Expr> {
     read_with(expr, |parameter| all.iter().find(|raised| raised.to == *parameter).map(|raised| raised.from.clone()))
 }
 
-/// How many of the atoms of an expression are not parameters.
+/// The number of atoms of an expression that are not parameters.
 fn composite_atoms(expr: &Expr) -> usize {
     expr.terms().iter().flat_map(|term| &term.monomial).filter(|atom| atom.height() > 0).count()
 }
@@ -123,8 +123,8 @@ pub(super) fn less(a: &Expr, b: &Expr, many: &[&Expr]) -> Truth {
     if answer == Truth::Open { less_by_product(a, b, many) } else { answer }
 }
 
-/// The same where an extent is a product, which says nothing about one parameter: `b - a` is at
-/// least 1 if it is at least `many - 1`, and at most 0 if it is at most `2 - many`.
+/// The same for an extent that is a product, which implies nothing about a single parameter: `b -
+/// a` is at least 1 if it is at least `many - 1`, and at most 0 if it is at most `2 - many`.
 fn less_by_product(a: &Expr, b: &Expr, many: &[&Expr]) -> Truth {
     for product in many.iter().filter(|expr| expr.bounds().least < 2) {
         let above = || b.minus(a)?.minus(product)?.plus(&Expr::one());

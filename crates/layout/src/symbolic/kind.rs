@@ -1,7 +1,7 @@
 //! Numbers known at launch as a kind of stride and of extent.
 //!
-//! Law: this is the generic algebra on answers that may be open; where both numbers are known, it
-//! is that of integers.
+//! Law: this is the generic algebra with answers that may be open; for known numbers it is the
+//! algebra of integers.
 
 use super::{Expr, given, predicate, question, quotient};
 use crate::algebra::compose::compose_integers;
@@ -62,7 +62,7 @@ impl ExtentKind for Expr {
         match self.less(end) {
             Truth::Proved => Some(Expr::zero()),
             Truth::Refuted => Some(Expr::one()),
-            // Between 0 and the end, and at the end from there on.
+            // The number is clamped to the range from 0 to the end, so that the quotient is 0 or 1.
             Truth::Open => quotient::floor(&self.minimum(end)?.maximum(&Expr::zero())?, end),
         }
     }

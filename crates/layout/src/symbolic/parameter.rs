@@ -1,4 +1,4 @@
-//! Facts and names that may be refused.
+//! Constructors of facts and parameters, which may refuse.
 
 pub(super) use crate::ground::parameter::WIDTHS;
 pub use crate::ground::parameter::{Facts, Parameter};
@@ -6,9 +6,9 @@ use crate::refusal::error::{Fits, LayoutError};
 use crate::value::number::lcm;
 
 impl Facts {
-    /// Also a multiple of `divisor`.
+    /// Adds the fact that the value is a multiple of `divisor`.
     ///
-    /// Errors: `divisor` is not positive; no value is left ([`LayoutError::Argument`]).
+    /// Errors: `divisor` is not positive; no value has all facts ([`LayoutError::Argument`]).
     pub fn multiple_of(self, divisor: i64) -> Result<Facts, LayoutError> {
         if divisor <= 0 {
             return Err(refused("div", divisor, "positive"));
@@ -17,16 +17,16 @@ impl Facts {
         Facts { divisor, ..self }.settled("div", divisor)
     }
 
-    /// With the additional bound `least`.
+    /// Adds the fact that the value is at least `least`.
     ///
-    /// Errors: no value is left ([`LayoutError::Argument`]).
+    /// Errors: no value has all facts ([`LayoutError::Argument`]).
     pub fn at_least(self, least: i64) -> Result<Facts, LayoutError> {
         Facts { least: self.least.max(least), ..self }.settled("min", least)
     }
 
-    /// Also at most `greatest`.
+    /// Adds the fact that the value is at most `greatest`.
     ///
-    /// Errors: no value is left ([`LayoutError::Argument`]).
+    /// Errors: no value has all facts ([`LayoutError::Argument`]).
     pub fn at_most(self, greatest: i64) -> Result<Facts, LayoutError> {
         Facts { greatest: self.greatest.min(greatest), ..self }.settled("max", greatest)
     }
@@ -38,7 +38,7 @@ impl Facts {
         self.at_least(other.least)?.at_most(other.greatest)?.multiple_of(other.divisor)
     }
 
-    /// Moves the bounds to the multiples next to them.
+    /// Rounds the bounds inward to multiples of the divisor.
     fn settled(mut self, what: &'static str, value: i64) -> Result<Facts, LayoutError> {
         let divisor = self.divisor;
         if let Some(least) = self.least() {

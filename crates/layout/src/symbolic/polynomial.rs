@@ -6,7 +6,7 @@
 //! division of polynomials terminate.
 //!
 //! A parameter `M` that is a multiple of 128 is the monomial `128 * m` of the atom `m = M/128`. So
-//! whether 128 divides is seen from coefficients.
+//! the coefficients show whether 128 divides an expression.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -18,7 +18,7 @@ use super::bounds::Bounds;
 use super::expression::Expr;
 use super::parameter::Parameter;
 
-/// A number that the canonical form does not look into.
+/// An atom: a number that the canonical form does not decompose.
 ///
 /// Atoms are ordered by nesting depth, so the last one of a list is contained in none of the
 /// others.
@@ -26,7 +26,7 @@ use super::parameter::Parameter;
 pub(crate) enum Atom {
     /// A parameter, divided by its known divisor.
     Unit(Parameter),
-    /// A quotient or a minimum.
+    /// A quotient or a minimum of expressions.
     Made(Arc<MadeAtom>),
 }
 
@@ -55,7 +55,7 @@ impl PartialOrd for Atom {
 /// An atom made from two expressions.
 #[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct MadeAtom {
-    /// One more than that of anything inside.
+    /// The nesting depth: one more than the greatest depth inside.
     pub(crate) height: u32,
     pub(crate) operation: Operation,
     pub(crate) left: Expr,
@@ -72,10 +72,10 @@ pub(crate) enum Operation {
     Minimum,
 }
 
-/// How deeply quotients and minima may nest.
+/// The greatest nesting depth of quotients and minima.
 pub(crate) const MAX_HEIGHT: u32 = 32;
 
-/// The most terms of an expression; the refusal that says so names the number.
+/// The most terms of an expression; the error message has this number.
 pub(crate) const MAX_TERMS: usize = 256;
 
 /// The most atoms of a product.
@@ -97,7 +97,7 @@ impl Atom {
     }
 }
 
-/// The atoms of a product, in order, as often as they occur.
+/// The atoms of a product, sorted, each as often as it occurs.
 pub(crate) type Monomial = SmallVec<[Atom; 2]>;
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -108,7 +108,7 @@ pub(crate) struct Term {
 
 pub(crate) type Terms = SmallVec<[Term; 2]>;
 
-/// Terms in order, at least one of them with an atom, and the bounds that they show.
+/// Sorted terms, at least one of them with an atom, and their bounds.
 #[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Polynomial {
     pub(crate) terms: Terms,
@@ -135,7 +135,7 @@ fn bounds(monomial: &Monomial, coefficient: i64) -> Bounds {
     monomial.iter().fold(Bounds::exactly(coefficient), |product, atom| product.times(atom.bounds()))
 }
 
-/// A clone, which for a single atom is its clone.
+/// A clone; a monomial of one atom clones just the atom.
 #[inline]
 fn cloned(monomial: &Monomial) -> Monomial {
     match monomial.as_slice() {
@@ -149,7 +149,7 @@ fn cloned(monomial: &Monomial) -> Monomial {
     }
 }
 
-/// The order of monomials, the greater one first in a list of terms.
+/// The order of monomials; in a list of terms the greater one is first.
 pub(crate) fn order(a: &Monomial, b: &Monomial) -> Ordering {
     a.len().cmp(&b.len()).then_with(|| b.as_slice().cmp(a.as_slice()))
 }
@@ -164,7 +164,7 @@ pub(crate) fn product(a: &Monomial, b: &Monomial) -> Option<Monomial> {
     Some(atoms)
 }
 
-/// The monomial by which `divisor` must be multiplied to give `monomial`.
+/// The monomial whose product with `divisor` is `monomial`; None if there is none.
 pub(crate) fn cofactor(monomial: &Monomial, divisor: &Monomial) -> Option<Monomial> {
     if divisor.is_empty() {
         return Some(cloned(monomial));
@@ -174,8 +174,8 @@ pub(crate) fn cofactor(monomial: &Monomial, divisor: &Monomial) -> Option<Monomi
     wanted.peek().is_none().then_some(rest)
 }
 
-/// Passes on the terms of `a + factor * b`, in order; `None` where a coefficient is not
-/// representable, or `each` says so.
+/// Passes on the terms of `a + factor * b`, sorted; None if a coefficient is not representable, or
+/// if `each` returns None.
 #[inline(always)]
 fn each_of_sum(
     mut a: &[Term],
@@ -215,7 +215,7 @@ fn each_of_sum(
     }
 }
 
-/// `a + factor * b`, in order.
+/// The terms of `a + factor * b`, sorted.
 pub(crate) fn add(a: &[Term], b: &[Term], factor: i64) -> Option<Terms> {
     let mut sum = Terms::new();
     each_of_sum(a, b, factor, |monomial, coefficient| {
@@ -225,7 +225,7 @@ pub(crate) fn add(a: &[Term], b: &[Term], factor: i64) -> Option<Terms> {
     (sum.len() <= MAX_TERMS).then_some(sum)
 }
 
-/// The bounds of `a - b`, without the difference itself.
+/// The bounds of `a - b`, computed without the difference.
 pub(crate) fn bounds_of_difference(a: &[Term], b: &[Term]) -> Option<Bounds> {
     let mut sum = Bounds::exactly(0);
     each_of_sum(a, b, -1, |monomial, coefficient| {
@@ -235,7 +235,7 @@ pub(crate) fn bounds_of_difference(a: &[Term], b: &[Term]) -> Option<Bounds> {
     Some(sum)
 }
 
-/// `factor * terms + constant`, in order, for a factor other than 0.
+/// The terms of `factor * terms + constant`, sorted, for a nonzero factor.
 pub(crate) fn affine(terms: &[Term], factor: i64, constant: i64) -> Option<Terms> {
     let mut sum = Terms::new();
     let mut constant = constant;
@@ -254,9 +254,9 @@ pub(crate) fn affine(terms: &[Term], factor: i64, constant: i64) -> Option<Terms
     (sum.len() <= MAX_TERMS).then_some(sum)
 }
 
-/// The product of a term and a sum, in order.
+/// The terms of the product of a term and a sum, sorted.
 pub(crate) fn scale(terms: &[Term], by: &Term) -> Option<Terms> {
-    // The order of monomials is kept by multiplication.
+    // Multiplication preserves the order of monomials.
     terms
         .iter()
         .map(|term| {
@@ -268,7 +268,7 @@ pub(crate) fn scale(terms: &[Term], by: &Term) -> Option<Terms> {
         .collect()
 }
 
-/// The product of two sums, in order.
+/// The terms of the product of two sums, sorted.
 pub(crate) fn multiply(a: &[Term], b: &[Term]) -> Option<Terms> {
     if let [only] = a {
         return scale(b, only);
@@ -286,7 +286,7 @@ pub(crate) fn multiply(a: &[Term], b: &[Term]) -> Option<Terms> {
     gathered(all)
 }
 
-/// The sum of terms in any order.
+/// The sum of terms that are in any order.
 pub(crate) fn gathered(mut all: Vec<Term>) -> Option<Terms> {
     all.sort_by(|a, b| order(&b.monomial, &a.monomial));
     let mut sum = Terms::new();
@@ -344,7 +344,7 @@ pub(crate) fn divide(n: &[Term], d: &[Term]) -> Option<(Terms, Terms)> {
                 let step = Term { monomial, coefficient: whole };
                 rest = add(&rest, &scale(d, &step)?, -1)?;
                 quotient.push(step);
-                // The rest of the leading term is smaller than the divisor's and remains.
+                // The rest of the leading term is less than the divisor and remains.
                 if let Some(part) = rest.first()
                     && part.monomial == first.monomial
                 {

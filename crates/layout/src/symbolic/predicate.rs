@@ -1,20 +1,20 @@
 //! Predicates of layouts of expressions.
 //!
-//! Law: an answer is that of [the predicates of numbers](crate::Layout) for every allowed value; if
-//! it is not the same for all of them, or no proof is found, the question is refused with a fact
-//! that would decide it.
+//! Law: an answer is that of [the predicates of numbers](crate::Layout) for every admissible value.
+//! If it is not the same for all values, or no proof is found, the error has a fact that would
+//! decide it.
 //!
 //! The criteria are those of numbers (`predicate.rs`), with the modes `s_k:d_k` sorted by the
-//! magnitudes of their strides and `r_k` the reach of those before: an interval where
-//! `d_k <= r_k + 1`, distinct where `d_k > r_k`, a bijection where `d_k` is the product of the
-//! extents before. A mode of one position adds nothing to the reach, and its stride is not asked
-//! for: so a criterion is asked of the values at which its mode has several. If it fails for all of
-//! these, the predicate is false where the mode surely has several.
+//! magnitudes of their strides and `r_k` the reach of those before: an interval where `d_k <= r_k +
+//! 1`, distinct where `d_k > r_k`, a bijection where `d_k` is the product of the extents before. A
+//! mode of one position adds nothing to the reach, and its stride does not matter. So a criterion
+//! is tested only for the values at which its mode has several positions. If it fails for all of
+//! these, and the mode certainly has several positions, the predicate is false.
 //!
 //! That values are *not* distinct is proved by a collision: a stride that is `q` times another one,
 //! of a mode of more than `q` positions; or by counting: more coordinates than there are multiples
-//! of a common stride within reach. That they are *not* an interval is sure where no stride is 1.
-//! Neither needs the order of the strides.
+//! of a common stride within reach. That they are *not* an interval is certain if no stride is 1.
+//! Neither proof needs the order of the strides.
 
 use smallvec::SmallVec;
 
@@ -30,8 +30,8 @@ use crate::value::tree::Tree;
 
 type SymbolicModes = SmallVec<[MovingMode<Expr>; 8]>;
 
-/// An answer in the making: false as soon as one thing fails for every value, open where one may
-/// fail.
+/// An answer that is being computed: false as soon as one criterion fails for every value, open if
+/// one may fail.
 struct PartialAnswer {
     op: &'static str,
     open: Option<LayoutError>,
@@ -48,8 +48,8 @@ impl PartialAnswer {
         }
     }
 
-    /// Takes a criterion of a mode with `extent` positions, asked of the values at which these are
-    /// several; whether the predicate is false.
+    /// Adds a criterion of a mode with `extent` positions, tested for the values at which there are
+    /// several. Returns whether the predicate is false.
     fn refutes(&mut self, holds: Truth, extent: &Expr, (condition, left, right): (Condition, &Expr, &Expr)) -> bool {
         match holds {
             Truth::Proved => false,
@@ -61,7 +61,7 @@ impl PartialAnswer {
         }
     }
 
-    /// Takes the failure of a mode where it has several positions; whether it always has.
+    /// Adds the failure of a mode in case it has several positions. Returns whether it always has.
     fn fails(&mut self, extent: &Expr) -> bool {
         let several = Expr::one().less(extent);
         if several == Truth::Open {
@@ -70,7 +70,7 @@ impl PartialAnswer {
         several.proved()
     }
 
-    /// The answer where nothing has failed for every value.
+    /// The answer if no criterion has failed for every value.
     fn answer(self) -> Result<bool, LayoutError> {
         self.open.map_or(Ok(true), Err)
     }
@@ -85,19 +85,19 @@ fn not(truth: Truth) -> Truth {
     }
 }
 
-/// The layout of numbers, where all are known.
+/// The layout of integers if all numbers are known.
 fn numbers(layout: &Layout<Expr>) -> Option<Layout> {
     let leaf = |leaf: &Leaf<Expr>| Some(Leaf { extent: leaf.extent.known()?, stride: leaf.stride.known()? });
     Layout::from_tree(layout.tree().try_map(|own| leaf(own).ok_or(())).ok()?).ok()
 }
 
-/// `stride * (extent - 1)`, added to what is reached.
+/// The reach `before` plus `stride * (extent - 1)`.
 fn reached(op: &'static str, before: &Expr, extent: &Expr, stride: &Expr) -> Result<Expr, LayoutError> {
     let reach = extent.minus(&Expr::one()).and_then(|last| stride.times(&last)).and_then(|own| before.plus(&own));
     reach.fits_as::<Expr>(op)
 }
 
-/// Whether two numbers are equal where `extent` is at least 2.
+/// Whether two numbers are equal, assuming that `extent` is at least 2.
 fn same_given(a: &Expr, b: &Expr, extent: &Expr) -> Truth {
     match a.same(b) {
         Truth::Open => match (a.less_given(b, &[extent]), b.less_given(a, &[extent])) {
@@ -109,8 +109,8 @@ fn same_given(a: &Expr, b: &Expr, extent: &Expr) -> Truth {
     }
 }
 
-/// Takes the modes that step down, which `op` must not have; whether the predicate is false for
-/// one.
+/// Adds the criterion of `op` that no mode has a negative stride. Returns whether the predicate is
+/// false.
 fn steps_down(verdict: &mut PartialAnswer, layout: &Layout<Expr>) -> bool {
     layout.leaves().iter().filter(|leaf| !leaf.extent.is_one().proved()).any(|leaf| {
         let forward = not(leaf.stride.less(&Expr::zero()));
@@ -118,7 +118,7 @@ fn steps_down(verdict: &mut PartialAnswer, layout: &Layout<Expr>) -> bool {
     })
 }
 
-/// Whether a layout surely has several values, and none next to 0.
+/// Whether a layout certainly has several values, and none next to 0.
 fn sparse(layout: &Layout<Expr>) -> bool {
     let one = Expr::one();
     let longer = |stride: &Expr| one.less(stride).proved() || stride.less(&Expr::known(-1)).proved();
@@ -145,7 +145,7 @@ fn interval(mut verdict: PartialAnswer, layout: &Layout<Expr>) -> Result<bool, L
     verdict.answer()
 }
 
-/// [`Layout::is_injective`] of expressions.
+/// [`Layout::is_injective`] for expressions.
 pub(super) fn injective(layout: &Layout<Expr>) -> Result<bool, LayoutError> {
     const OP: &str = "is_injective";
     if let Some(numbers) = numbers(layout) {
@@ -169,7 +169,7 @@ pub(super) fn injective(layout: &Layout<Expr>) -> Result<bool, LayoutError> {
     for (extent, stride, _) in &modes {
         match (reach.less_given(stride, &[extent]), Expr::one().less(extent)) {
             (Truth::Proved, _) => {}
-            // They may be distinct all the same, unless a collision is found.
+            // The values may still be distinct, unless a collision is found.
             (Truth::Refuted, Truth::Open) => verdict.ask(Condition::Less, &Expr::one(), extent),
             _ => verdict.ask(Condition::Less, &reach, stride),
         }
@@ -205,7 +205,7 @@ fn scaled(modes: &[MovingMode<Expr>]) -> Option<Layout> {
     Layout::from_tree(Tree::flat(modes.iter().map(leaf).collect::<Option<SmallVec<[Leaf; 8]>>>()?).ok()?).ok()
 }
 
-/// Whether one step of a mode is seen to be several of another one, whatever the parameters are.
+/// Whether one step of a mode certainly equals several steps of another one.
 fn meet(layout: &Layout<Expr>) -> bool {
     let moving = |leaf: &&Leaf<Expr>| !leaf.stride.is_zero().proved();
     let leaves: SmallVec<[(&Expr, Expr); 8]> = layout
@@ -223,7 +223,8 @@ fn meet(layout: &Layout<Expr>) -> bool {
     })
 }
 
-/// Whether there are more coordinates than multiples of the least stride within reach.
+/// Whether there are more coordinates than multiples of the least stride within reach; None if not
+/// known.
 fn crowded(modes: &[MovingMode<Expr>], reach: &Expr) -> Option<bool> {
     let (_, unit, _) = modes.first()?;
     if !modes.iter().all(|(_, stride, _)| unit.divides(stride).proved()) {
@@ -292,7 +293,7 @@ impl Layout<Expr> {
         verdict.answer()
     }
 
-    /// The same as [`Layout::is_bijective`]: the memory has no hole and no sharing, for every
+    /// The same as [`Layout::is_bijective`]: no offset is missing and none is shared, for every
     /// admissible value.
     pub fn is_compact(&self) -> Result<bool, LayoutError> {
         self.is_bijective()
@@ -373,7 +374,7 @@ impl Layout<Expr> {
         verdict.answer()
     }
 
-    /// The sorted modes; the question that is open already, where their order is not known.
+    /// The sorted modes; the open question if their order is not known.
     fn asked(&self, verdict: &mut PartialAnswer) -> Result<SymbolicModes, LayoutError> {
         by_stride(verdict.op, self).map_err(|error| verdict.open.take().unwrap_or(error))
     }

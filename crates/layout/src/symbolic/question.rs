@@ -1,7 +1,7 @@
-//! The fact that would decide a question.
+//! The fact that would settle an open condition.
 //!
-//! Law: with the declaration that is named, the condition holds for every value that is still
-//! admitted, and there are some.
+//! Law: with the suggested declaration, the condition holds for every admissible value, and there
+//! is at least one.
 
 use alloc::vec::Vec;
 
@@ -29,7 +29,7 @@ pub(super) fn question(condition: Condition, left: &Expr, right: &Expr) -> Quest
     Question { parameters, declaration, ..Question::plain(condition, left, right) }
 }
 
-/// A parameter with a divisor, by which a number divides an expression.
+/// A parameter with a divisor that makes a number divide an expression.
 fn multiple(divisor: &Expr, expr: &Expr) -> Option<Parameter> {
     let divisor = divisor.known().filter(|divisor| *divisor > 0)?;
     let (_, rest) = polynomial::divide(&expr.terms(), &[Term::constant(divisor)])?;
@@ -48,7 +48,7 @@ fn multiple(divisor: &Expr, expr: &Expr) -> Option<Parameter> {
     Some(parameter.with_facts(facts.multiple_of(facts.divisor().checked_mul(factor)?).ok()?))
 }
 
-/// A parameter with a bound, with which an expression is not negative.
+/// A parameter with a bound that makes an expression not negative.
 fn bound(expr: &Expr) -> Option<Parameter> {
     let terms = expr.terms();
     terms.iter().enumerate().find_map(|(place, term)| {
@@ -63,7 +63,7 @@ fn bound(expr: &Expr) -> Option<Parameter> {
             }
             _ => return None,
         };
-        // The bounds of what is left must not hide the same parameter.
+        // The bounds of the rest must not depend on the same parameter.
         if rest.parameters().contains(parameter) {
             return None;
         }
@@ -88,7 +88,7 @@ fn quotient_bound(made: &MadeAtom, least: i64, coefficient: i64) -> Option<Param
     let up = missing.checked_add(coefficient - 1)? / coefficient;
     let divisor = made.right.known().filter(|divisor| *divisor > 0)?;
     match made.operation {
-        // Both roundings give a positive number if the dividend is at least this many times the
+        // Both roundings give a positive number if the dividend is at least this multiple of the
         // divisor.
         Operation::Floor | Operation::Truncated => bound(&made.left.minus(&Expr::from(up.checked_mul(divisor)?))?),
         Operation::Minimum => None,

@@ -1,16 +1,16 @@
 //! Division of expressions.
 //!
 //! Law: `floor(n/d) * d <= n < (floor(n/d) + 1) * d` for a positive `d`; and a quotient that is a
-//! polynomial is found as one. What is left becomes an atom in a canonical form, so that equal
-//! quotients are mostly equal atoms:
+//! polynomial is returned as one. The rest becomes an atom in a canonical form, so that equal
+//! quotients are usually equal atoms:
 //!
-//! * multiples of the divisor come out in front: `floor((d*a + b)/d) = a + floor(b/d)`;
+//! * multiples of the divisor are extracted: `floor((d*a + b)/d) = a + floor(b/d)`;
 //! * a quotient within its bounds is a number: `0 <= b < d` gives 0;
 //! * common factors cancel: `floor((x*a + c)/(x*e)) = floor(a/e)` for `0 <= c < x`;
-//! * quotients of quotients are one: `floor((floor(a/b) + e)/c) = floor((a + b*e)/(b*c))`.
+//! * nested quotients are combined: `floor((floor(a/b) + e)/c) = floor((a + b*e)/(b*c))`.
 //!
-//! There are no atoms for remainders: the remainder is `n - d*floor(n/d)`, so quotient and
-//! remainder always add up.
+//! There are no atoms for remainders: the remainder is `n - d*floor(n/d)`, so the law of quotient
+//! and remainder always holds.
 
 use alloc::sync::Arc;
 
@@ -19,7 +19,7 @@ use super::expression::Expr;
 use super::polynomial::{self, Atom, MAX_HEIGHT, MadeAtom, Monomial, Operation, Term};
 use crate::value::number::{Truth, gcd};
 
-/// How often a quotient is rewritten before it stays as it is.
+/// The most rewrites of a quotient.
 const MAX_REWRITES: usize = 24;
 
 pub(super) fn at_least(n: &Expr, least: i64) -> bool {
@@ -31,8 +31,8 @@ fn less(a: &Expr, b: &Expr) -> bool {
     b.minus_expr(a).is_some_and(|room| at_least(&room, 1))
 }
 
-/// `n = d * quotient + rest` with as little left as polynomials allow; `rest = n` where the leading
-/// coefficient of `d` is negative.
+/// Divides polynomials: `n = d * quotient + rest` with the smallest rest that polynomials allow;
+/// `rest = n` if the leading coefficient of `d` is negative.
 fn split(n: &Expr, d: &Expr) -> Option<(Expr, Expr)> {
     if d.terms().first().is_none_or(|lead| lead.coefficient < 0) {
         return Some((Expr::known(0), n.clone()));
@@ -41,7 +41,7 @@ fn split(n: &Expr, d: &Expr) -> Option<(Expr, Expr)> {
     Some((Expr::from_terms(quotient), Expr::from_terms(rest)))
 }
 
-/// The quotient rounded down, of any number by a positive one.
+/// The quotient by a positive number, rounded down.
 pub(crate) fn floor(n: &Expr, d: &Expr) -> Option<Expr> {
     let (mut n, mut d, mut whole) = (n.clone(), d.clone(), Expr::known(0));
     for _ in 0..MAX_REWRITES {
@@ -61,7 +61,7 @@ pub(crate) fn floor(n: &Expr, d: &Expr) -> Option<Expr> {
     whole.plus_expr(&atom(Operation::Floor, n, d)?)
 }
 
-/// The quotient of a rest, where it is the same number for every value.
+/// The quotient of a rest, if it is the same number for every value.
 fn within_bounds(rest: &Expr, d: &Expr) -> Option<i64> {
     if *rest == Expr::known(0) {
         return Some(0);
@@ -77,7 +77,7 @@ fn within_bounds(rest: &Expr, d: &Expr) -> Option<i64> {
     (at_least(&above, 0) && less(rest, &Expr::known(0))).then_some(-1)
 }
 
-/// The same quotient without a common divisor of divisor and dividend.
+/// Cancels a common divisor of divisor and dividend.
 fn cancelled(n: &Expr, d: &Expr) -> Option<(Expr, Expr)> {
     let (dividend, divisor) = (n.terms(), d.terms());
     let moving = || dividend.iter().filter(|term| !term.monomial.is_empty());
@@ -118,7 +118,7 @@ fn cancelled(n: &Expr, d: &Expr) -> Option<(Expr, Expr)> {
         if at_least(&c, 0) && less(&c, &factor) {
             return Some((a, e));
         }
-        // The rest may be counted from one multiple of the divisor less.
+        // The rest may also be counted from the previous multiple of the divisor.
         let above = c.plus_expr(&factor)?;
         if at_least(&above, 0) && less(&above, &factor) {
             return Some((a.minus_expr(&Expr::known(1))?, e));
@@ -128,7 +128,7 @@ fn cancelled(n: &Expr, d: &Expr) -> Option<(Expr, Expr)> {
 }
 
 fn common_part(a: i64, b: i64) -> i64 {
-    // A common part of 2^63 is not used.
+    // A common divisor of 2^63 is not used.
     i64::try_from(gcd(a, b)).unwrap_or(1)
 }
 
@@ -136,7 +136,7 @@ fn count(monomial: &Monomial, atom: &Atom) -> usize {
     monomial.iter().filter(|own| *own == atom).count()
 }
 
-/// The quotient of a sum with a quotient in it, as one quotient.
+/// Combines a quotient of a sum that contains a quotient into one quotient.
 fn flattened(n: &Expr, d: &Expr) -> Option<(Expr, Expr)> {
     let terms = n.terms();
     let (inner, made) = terms
@@ -164,8 +164,8 @@ pub(crate) fn atom(operation: Operation, left: Expr, right: Expr) -> Option<Expr
     let bounds = match operation {
         Operation::Floor => own.floor(other),
         Operation::Truncated => {
-            // Toward zero: at least the floor for nonpositive, at most the floor for nonnegative
-            // numbers.
+            // Rounding toward zero is at least the floor for nonpositive numbers, and at most the
+            // floor for nonnegative ones.
             let magnitude = |end: i64| if end == i64::MIN { i64::MAX } else { end.abs() };
             let (below, above) = (magnitude(own.least.min(0)), own.greatest.max(0));
             let down = Bounds { least: 0, greatest: below }.floor(other).greatest;
@@ -177,7 +177,7 @@ pub(crate) fn atom(operation: Operation, left: Expr, right: Expr) -> Option<Expr
     Some(Expr::of_atom(Atom::Made(Arc::new(MadeAtom { height, operation, left, right, bounds })), 1))
 }
 
-/// The quotient rounded up, by a positive number.
+/// The quotient by a positive number, rounded up.
 pub(crate) fn ceil(n: &Expr, d: &Expr) -> Option<Expr> {
     positive(d)?;
     let (multiple, rest) = split(n, d)?;
@@ -191,7 +191,7 @@ fn positive(d: &Expr) -> Option<()> {
     at_least(d, 1).then_some(())
 }
 
-/// Quotient and remainder, toward zero.
+/// Quotient and remainder, rounded toward zero.
 #[inline(never)]
 pub(crate) fn truncated(n: &Expr, d: &Expr) -> Option<(Expr, Expr)> {
     let (dividend, divisor) = (n.bounds(), d.bounds());
@@ -207,7 +207,7 @@ pub(crate) fn truncated(n: &Expr, d: &Expr) -> Option<(Expr, Expr)> {
     Some((quotient, remainder))
 }
 
-/// The quotient toward zero, where polynomials leave a rest.
+/// The quotient rounded toward zero, if the division of polynomials leaves a rest.
 fn inexact(n: &Expr, d: &Expr) -> Option<Expr> {
     positive(d)?;
     if at_least(n, 0) {
@@ -233,12 +233,12 @@ pub(crate) fn divides(d: &Expr, n: &Expr) -> Truth {
     if at_least(&rest, 1) && less(&rest, d) {
         return Truth::Refuted;
     }
-    // The rest modulo what divides the divisor and all of the rest but its last term.
+    // The rest modulo a number that divides the divisor and all terms of the rest but the last.
     let content = d.terms().iter().fold(0, |common, term| common_part(common, term.coefficient));
     if leaves(&rest, content) { Truth::Refuted } else { Truth::Open }
 }
 
-/// Whether an expression cannot be 0, for what divides all but its last term does not divide that.
+/// Whether an expression cannot be 0, because a number divides all of its terms but the last.
 pub(crate) fn indivisible(p: &Expr) -> bool {
     leaves(p, 0)
 }

@@ -1,7 +1,7 @@
-//! Structures of expressions: trees, coordinates, layouts, tilers, and maps after one another.
+//! Substitution in structures of expressions: trees, coordinates, layouts, tilers and composed
+//! layouts.
 //!
-//! Law: numbers in place of parameters are put into each part, and what is made of the parts is
-//! made of what they become.
+//! Law: substitution in a structure is substitution in each of its parts.
 
 use alloc::vec::Vec;
 
@@ -55,7 +55,7 @@ impl Symbolic for Slot<Expr> {
     }
 }
 
-/// A step with the paths of another one, and each scale replaced by a function of it.
+/// A step with the same paths, with a function applied to each scale.
 fn rescaled<N: Extent>(
     step: &Coordinate<Expr>,
     scale: impl Fn(&Expr) -> Result<N, LayoutError>,
@@ -89,7 +89,8 @@ where
     type Numbers = Layout<D::Numbers>;
 
     fn visit(&self, each: &mut dyn FnMut(&Expr)) {
-        // The text has all extents first, and facts belong to the first occurrence.
+        // In the text all extents come first, and facts are printed at the first occurrence of a
+        // name.
         self.leaves().iter().for_each(|leaf| each(&leaf.extent));
         self.leaves().iter().for_each(|leaf| leaf.stride.visit(each));
     }

@@ -1,11 +1,11 @@
-//! Reading expressions, and trees, layouts and tilers of them.
+//! Parsing of expressions, and of trees, layouts and tilers of them.
 //!
-//! The grammar is in `text/grammar.rs`. In a tree a leaf does not begin with a parenthesis: that
-//! opens a tuple. `mod(a,b)` is what `floor(a/b)` leaves, `rem(a,b)` what `a/b` does.
+//! The grammar is in `text/grammar.rs`. In a tree, a parenthesis at the start of a leaf opens a
+//! tuple. `mod(a,b)` is the remainder of `floor(a/b)`, `rem(a,b)` that of `a/b`.
 //!
-//! A name is positive unless its facts say `int` or give a `min`. So is `?`, except in a stride,
-//! where it is any integer: a stride that is not known has no sign either. The facts of a name hold
-//! throughout the text that declares them, wherever they stand.
+//! A name is positive unless its facts include `int` or a `min`. So is `?`, except in a stride,
+//! where it is any integer, because the sign of an unknown stride is unknown, too. The facts of a
+//! name apply to the whole text that contains them, whatever their position.
 
 mod grammar;
 
@@ -25,9 +25,9 @@ use crate::value::layout::Layout;
 use crate::value::profile::Profile;
 use crate::value::tree::Tree;
 
-/// The names that a text or a program uses, and what is known about each.
+/// The names in a text or a program, and the facts about each.
 ///
-/// Facts that are given in several places hold together.
+/// All facts about a name hold, wherever they are declared.
 ///
 /// ```
 /// use tilewright_layout::symbolic::Declarations;
@@ -44,14 +44,14 @@ pub struct Declarations {
 }
 
 impl Declarations {
-    /// No names.
+    /// An empty set of names.
     pub fn new() -> Declarations {
         Declarations::default()
     }
 
-    /// Declares a name, or adds to what is known of it.
+    /// Declares a name, or adds facts to it.
     ///
-    /// Errors: the name is not one; no value has all its facts ([`LayoutError::Argument`]).
+    /// Errors: the name is not valid; no value has all its facts ([`LayoutError::Argument`]).
     pub fn declare(&mut self, name: &str, facts: Facts) -> Result<(), LayoutError> {
         let facts = match self.names.get(name) {
             Some(before) => before.facts().and(facts)?,
@@ -61,7 +61,7 @@ impl Declarations {
         Ok(())
     }
 
-    /// Declares every name that stands with facts in a text: `M{div=128}`. The text need not be a
+    /// Declares every name that has facts in a text, such as `M{div=128}`. The text need not be a
     /// value.
     ///
     /// Errors: the facts of a name cannot be read ([`LayoutError::Syntax`]); as
@@ -85,9 +85,9 @@ impl Declarations {
         Ok(())
     }
 
-    /// The parameter of a name: as declared, otherwise positive.
+    /// The parameter with this name: as declared, or positive if it is not declared.
     ///
-    /// Errors: the name is not one.
+    /// Errors: the name is not valid.
     pub fn parameter(&self, name: &str) -> Result<Parameter, LayoutError> {
         match self.names.get(name) {
             Some(parameter) => Ok(parameter.clone()),
@@ -95,7 +95,7 @@ impl Declarations {
         }
     }
 
-    /// Reads an expression.
+    /// Parses an expression.
     pub fn expr(&self, text: &str) -> Result<Expr, LayoutError> {
         let mut cursor = Cursor::new(text);
         let expr = cursor.sum(self, Facts::positive(), 0)?;
@@ -103,7 +103,7 @@ impl Declarations {
         Ok(expr)
     }
 
-    /// Reads a tree of expressions in which a `?` is positive.
+    /// Parses a tree of expressions in which a `?` is positive.
     pub fn tree(&self, text: &str) -> Result<Tree<Expr>, LayoutError> {
         let mut cursor = Cursor::new(text);
         let tree = self.subtree(&mut cursor, Facts::positive())?;
@@ -116,7 +116,7 @@ impl Declarations {
         Ok(Tree::from_parts(Profile::from_nodes(nodes), leaves))
     }
 
-    /// Reads a coordinate. A `?` in it is any integer.
+    /// Parses a coordinate. A `?` in it is any integer.
     pub fn coord(&self, text: &str) -> Result<Coord<Expr>, LayoutError> {
         let mut cursor = Cursor::new(text);
         let (nodes, leaves) = cursor.tree_of(|cursor| match cursor.underscore() {
@@ -127,7 +127,7 @@ impl Declarations {
         Ok(Tree::from_parts(Profile::from_nodes(nodes), leaves))
     }
 
-    /// Reads a layout; the strides default to compact, first mode fastest.
+    /// Parses a layout; the strides default to compact, first mode fastest.
     pub fn layout(&self, text: &str) -> Result<Layout<Expr>, LayoutError> {
         let mut cursor = Cursor::new(text);
         let shape = self.subtree(&mut cursor, Facts::positive())?;
@@ -140,7 +140,7 @@ impl Declarations {
         Layout::new(&shape, &stride)
     }
 
-    /// Reads a layout of coordinates: strides such as `1@0` or `M@1`.
+    /// Parses a layout of coordinates: strides such as `1@0` or `M@1`.
     ///
     /// ```
     /// use tilewright_layout::symbolic::Declarations;
@@ -157,7 +157,7 @@ impl Declarations {
         Layout::new(&shape, &stride)
     }
 
-    /// Reads a tuple of coordinate steps.
+    /// Parses a tuple of coordinate steps.
     pub fn coordinate_steps(&self, text: &str) -> Result<Tree<Coordinate<Expr>>, LayoutError> {
         let mut cursor = Cursor::new(text);
         let steps = self.steps(&mut cursor)?;
@@ -170,7 +170,7 @@ impl Declarations {
         Ok(Tree::from_parts(Profile::from_nodes(nodes), leaves))
     }
 
-    /// Reads a tiler.
+    /// Parses a tiler.
     pub fn tiler(&self, text: &str) -> Result<Tiler<Expr>, LayoutError> {
         read_tiler(text, &|value, strides| match strides {
             true => self.layout(value).map(Tiler::Layout),
@@ -183,14 +183,14 @@ fn overflow() -> LayoutError {
     LayoutError::overflow("parse")
 }
 
-/// Reads a text whose own facts are all that is known.
+/// Parses a text with only the facts that it declares itself.
 fn read<T>(text: &str, read: impl FnOnce(&Declarations, &str) -> Result<T, LayoutError>) -> Result<T, LayoutError> {
     let mut names = Declarations::new();
     names.gather(text)?;
     read(&names, text)
 }
 
-/// Texts read by themselves: each kind by its method of [`Declarations`].
+/// Texts that are parsed alone: each type by its method of [`Declarations`].
 macro_rules! read_alone {
     ($($kind:ty, $method:ident;)*) => {
         $(
@@ -216,13 +216,13 @@ read_alone! {
 impl FromStr for Facts {
     type Err = LayoutError;
 
-    /// Reads `div=128,max=4096`: positive, unless `int` or a `min` is among them.
+    /// Parses `div=128,max=4096`. The value is positive unless `int` or a `min` is among the facts.
     fn from_str(text: &str) -> Result<Facts, LayoutError> {
         Cursor::new(text).facts_until(Facts::positive(), None)
     }
 }
 
-/// A text in which the first occurrence of each name has its facts.
+/// Adds the facts of each name at its first occurrence in a text.
 pub(super) fn with_facts(text: &str, parameters: &[Parameter]) -> String {
     let mut out = String::new();
     let mut missing: Vec<&Parameter> = parameters.iter().collect();
@@ -230,14 +230,14 @@ pub(super) fn with_facts(text: &str, parameters: &[Parameter]) -> String {
     while let Some(first) = rest.chars().next() {
         let word = |byte: char| byte.is_ascii_alphanumeric() || byte == '_';
         let length = match first {
-            // What is in braces is not a name.
+            // Text in braces is not a name.
             '{' => rest.find('}').map_or(rest.len(), |end| end + 1),
             first if word(first) => rest.find(|byte| !word(byte)).unwrap_or(rest.len()),
             first => first.len_utf8(),
         };
         let (token, after) = rest.split_at(length);
         match missing.iter().position(|parameter| parameter.name() == Some(token)) {
-            // What goes on with a bracket is a function or a swizzle.
+            // A word before a bracket is a function or a swizzle.
             Some(place) if !after.starts_with(['(', '<']) => {
                 out.push_str(&alloc::format!("{:#}", missing.swap_remove(place)))
             }

@@ -1,7 +1,7 @@
-//! Numbers in place of parameters.
+//! Substitution of numbers for parameters.
 //!
-//! Law: a value for each parameter turns an expression into its value, and whatever is made of
-//! expressions into the same of numbers. A value that the facts of a parameter do not admit is
+//! Law: given a value for each parameter, an expression becomes its value, and a structure of
+//! expressions the same structure of numbers. A value that the facts of a parameter do not admit is
 //! refused.
 
 use alloc::string::{String, ToString};
@@ -47,22 +47,22 @@ enum Key {
 }
 
 impl Values {
-    /// No values.
+    /// An empty set of values.
     pub fn new() -> Values {
         Values::default()
     }
 
-    /// Gives a value to every parameter of this name.
+    /// Sets the value of every parameter with this name.
     pub fn set_named(&mut self, name: &str, value: i64) {
         self.given.push((Key::Name(name.to_string()), value));
     }
 
-    /// Gives a value to a parameter, and to all of its name.
+    /// Sets the value of a parameter and of all parameters with its name.
     pub fn set(&mut self, parameter: &Parameter, value: i64) {
         self.given.push((Key::Parameter(parameter.clone()), value));
     }
 
-    /// The value that was given last.
+    /// The value that was set last.
     pub fn get(&self, parameter: &Parameter) -> Option<i64> {
         let names = |key: &Key| match key {
             Key::Name(name) => parameter.name() == Some(name),
@@ -72,22 +72,22 @@ impl Values {
     }
 }
 
-/// What is made of expressions: [`Expr`], and trees, coordinates, layouts, tilers and composed
-/// layouts of them.
+/// Structures of expressions: [`Expr`], and trees, coordinates, layouts, tilers and composed
+/// layouts of expressions.
 pub trait Symbolic: Sized + Display {
-    /// The same of numbers.
+    /// The same structure with integers.
     type Numbers;
 
-    /// Passes on every expression in it.
+    /// Calls `each` with every expression in it.
     fn visit(&self, each: &mut dyn FnMut(&Expr));
 
-    /// The same with each parameter that has a value replaced by it.
+    /// Replaces each parameter that has a value by this value.
     ///
     /// Errors: a value that the facts of its parameter do not admit ([`LayoutError::Argument`]); a
     /// number is not representable.
     fn substitute(&self, values: &Values) -> Result<Self, LayoutError>;
 
-    /// The same with numbers alone.
+    /// Replaces all parameters by their values.
     ///
     /// Errors: as [`Symbolic::substitute`]; a parameter has no value ([`LayoutError::Argument`]).
     fn numbers(&self, values: &Values) -> Result<Self::Numbers, LayoutError>;
@@ -101,7 +101,7 @@ pub trait Symbolic: Sized + Display {
         found
     }
 
-    /// The text with the facts of each name where it first occurs, which reads back by itself.
+    /// The text with the facts of each name at its first occurrence, which can be parsed alone.
     ///
     /// ```
     /// use tilewright_layout::Layout;
@@ -128,7 +128,7 @@ fn gather(expr: &Expr, found: &mut Vec<Parameter>) {
     }
 }
 
-/// An expression with every unit of a parameter replaced by what `unit` gives.
+/// Replaces every unit of a parameter in an expression by the result of `unit`.
 pub(super) fn rebuilt(
     expr: &Expr,
     unit: &mut dyn FnMut(&Parameter) -> Result<Option<Expr>, LayoutError>,
@@ -194,7 +194,7 @@ impl From<&Coordinate> for Coordinate<Expr> {
 }
 
 impl From<&Layout> for Layout<Expr> {
-    /// The same layout, as one of expressions.
+    /// The same layout with expressions as numbers.
     fn from(layout: &Layout) -> Layout<Expr> {
         let leaf = |leaf: &Leaf| Leaf { extent: Expr::known(leaf.extent), stride: Expr::known(leaf.stride) };
         Layout::from_valid(layout.tree().map(leaf))

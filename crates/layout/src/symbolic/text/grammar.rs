@@ -19,11 +19,11 @@ use crate::symbolic::quotient;
 use crate::text::reading::Cursor;
 use crate::value::number::{Extent, Stride};
 
-/// How deeply an expression may nest.
+/// The greatest nesting depth of an expression.
 const MAX_NESTING: usize = 32;
 
 impl<'a> Cursor<'a> {
-    /// Letters, digits and `_`, which may be none.
+    /// A run of letters, digits and `_`, possibly empty.
     pub(super) fn word(&mut self) -> &'a str {
         self.peek();
         let rest = self.text.get(self.at..).unwrap_or_default();
@@ -36,7 +36,7 @@ impl<'a> Cursor<'a> {
         self.word()
     }
 
-    /// `_` alone, which is not the beginning of a number.
+    /// Whether `_` comes next and is not the beginning of a number.
     pub(super) fn underscore(&mut self) -> bool {
         let found = self.peek() == Some(b'_') && !self.text.get(self.at + 1).is_some_and(u8::is_ascii_digit);
         self.at += usize::from(found);
@@ -47,7 +47,7 @@ impl<'a> Cursor<'a> {
         if self.eat(byte) { Ok(()) } else { self.fail(expected) }
     }
 
-    /// `{div=8,min=16}`, for a parameter that is otherwise as `unknown` says.
+    /// Parses `{div=8,min=16}`; `unknown` has the facts that hold otherwise.
     pub(in crate::symbolic) fn facts(&mut self, unknown: Facts) -> Result<Facts, LayoutError> {
         self.expect(b'{', "'{'")?;
         self.facts_until(unknown, Some(b'}'))
@@ -92,7 +92,7 @@ impl<'a> Cursor<'a> {
         if bounded { Ok(facts) } else { facts.and(unknown) }
     }
 
-    /// An expression. A `?` in it is as `unknown` says.
+    /// Parses an expression. A `?` in it has the facts `unknown`.
     pub(in crate::symbolic) fn sum(
         &mut self,
         names: &Declarations,
@@ -116,7 +116,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A sum of steps along modes: an expression and a path each. A `?` in one is any integer.
+    /// Parses a sum of steps along modes, each an expression and a path. A `?` in it is any
+    /// integer.
     pub(super) fn step_sum(&mut self, names: &Declarations) -> Result<Coordinate<Expr>, LayoutError> {
         let mut sum = Coordinate::zero();
         let mut negative = self.eat(b'-');
@@ -160,7 +161,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Quotient and remainder; the divisor stands at byte `at`.
+    /// Quotient and remainder; the divisor is at byte `at`.
     fn quotient(&mut self, dividend: &Expr, divisor: &Expr, at: usize) -> Result<(Expr, Expr), LayoutError> {
         if !Expr::zero().less(divisor).proved() {
             self.at = at;
@@ -216,7 +217,7 @@ impl<'a> Cursor<'a> {
         self.expect(b'(', "'('")?;
         let result = match name {
             "floor" | "ceil" | "trunc" => {
-                // The last division of the operand is the one that is rounded.
+                // The rounding applies to the last division of the operand.
                 let negative = self.eat(b'-');
                 let mut dividend = self.factor(negative, names, unknown, depth + 1)?;
                 let mut divisor: Option<(Expr, usize)> = None;
@@ -271,9 +272,9 @@ impl<'a> Cursor<'a> {
         result.ok_or_else(overflow)
     }
 
-    /// An integer after its sign.
+    /// An integer, after its sign was read.
     fn signed_integer(&mut self, negative: bool) -> Result<i64, LayoutError> {
-        // The sign belongs to the digits where it stands before them, for the least number has no
+        // A sign directly before the digits belongs to the number, because the least number has no
         // opposite.
         if negative && self.text.get(self.at.wrapping_sub(1)) == Some(&b'-') {
             self.at -= 1;
