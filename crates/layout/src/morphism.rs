@@ -32,8 +32,8 @@
 //! use tilewright_layout::morphism::{TupleMorphism, standard_representation};
 //!
 //! # fn main() -> Result<(), tilewright_layout::morphism::MorphismError> {
-//! // Four columns of five, each column padded to 64: between the axes that are walked along lies
-//! // one that is not.
+//! // Four columns of five, each column padded to 64: between the two axes along which modes step
+//! // is one without a mode.
 //! let layout: Layout = "(4,5):(1,64)".parse()?;
 //! let f = standard_representation(&layout)?;
 //! assert_eq!(f.to_string(), "(4,5) -> (4,16,5) : (1,3)");

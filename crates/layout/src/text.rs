@@ -1,6 +1,6 @@
-//! Text of values, both ways.
+//! Printing and parsing of values.
 //!
-//! Law: what is printed reads back as the same value.
+//! Law: the printed text parses to the same value.
 
 pub(crate) mod print;
 pub(crate) mod reading;

@@ -1,12 +1,12 @@
-//! Tiling: layouts divided into tiles, and multiplied to blocks.
+//! Tiling: division of layouts into tiles, and products of blocks.
 //!
-//! Law: `A` divided by `T` is `A o (T, C)`, where `C` runs over the copies of `T` that fill `A`; a
-//! product is `(A, A* o B)`, where `A*` runs over copies of `A` that are disjoint. The forms of
-//! both are regroupings of modes.
+//! Law: `A` divided by `T` is `A o (T, C)`, where `C` runs over the copies of `T` that cover `A`; a
+//! product is `(A, A* o B)`, where `A*` runs over disjoint copies of `A`. The forms of both differ
+//! only in the grouping of modes.
 //!
-//! * `tiler`: what a layout may be tiled by
+//! * `tiler`: tilers
 //! * `form`, `divide`, `product`: the forms, and the two operations
-//! * `index`: indices as what stands inside a composition
+//! * `index`: layouts of indices as inner layouts and as tiles
 //! * `thread_value`: layouts of threads and their values
 
 pub(crate) mod divide;

@@ -1,17 +1,17 @@
 //! Values: numbers, nested tuples of them, and layouts.
 //!
 //! Law: a nested tuple is the flat list of its leaves and its profile, and a layout is a nested
-//! tuple of (extent, stride) leaves. What is checked when a value is made holds ever after, so that
-//! code that has a value never checks it again.
+//! tuple of (extent, stride) leaves. The constructors check the invariants of a value, and every
+//! operation keeps them, so no other code checks them again.
 //!
-//! * `number`: the arithmetic that the algebra is written against
-//! * `kind`: what the algebra asks of a kind of numbers besides, which the rooms of the kinds
-//!   answer
+//! * `number`: the arithmetic that the algebra needs
+//! * `kind`: further operations that the algebra needs, which each type of number implements
 //! * `profile`, `tree`: nesting, and nested tuples
 //! * `shape`, `division`, `compare`: arithmetic and order of shapes
 //! * `coord`, `coord_macro`: coordinates, and indices
-//! * `layout`, `evaluator`, `pieces`: layouts, many values of one, and layouts from pieces of modes
-//! * `pairs`: two trees that are written at once, a pair of modes at a time
+//! * `layout`, `evaluator`, `pieces`: layouts, their evaluation at many indices, and layouts with
+//!   split leaves
+//! * `pairs`: two trees that are written at the same time, in pairs of modes
 
 pub(crate) mod compare;
 pub(crate) mod coord;

@@ -1,24 +1,24 @@
-//! Questions that a verifier asks, with answers that say why.
+//! Checks for verifiers, with answers that include a reason.
 //!
-//! Law: the answer is a [`Verdict`]. It holds, with what that establishes; or it fails, with the
-//! first place at which it does, the mode and the numbers; or it is not decided, with the refusal
-//! of the algebra that stands in the way (a search that reached its limit, a number beyond 64 bits,
-//! a fact about an extent that is not known). Printed, it is the sentence of a diagnostic.
+//! Law: the answer is a [`Verdict`]. It holds, with the established result; or it fails, with the
+//! first position of the failure, the mode and the numbers; or it is not decided, with the error of
+//! the algebra (a search that reached its limit, a number beyond 64 bits, a fact about an extent
+//! that is not known). It prints as the sentence of a diagnostic.
 //!
 //! | question | function |
 //! |---|---|
-//! | do shape and stride nest alike? | [`congruent`] |
+//! | do shape and stride have the same nesting? | [`congruent`] |
 //! | does a coordinate fit a shape? | [`weakly_congruent`] |
-//! | does a path lead to a mode? | [`mode_at`] |
+//! | is there a mode at a path? | [`mode_at`] |
 //! | does a shape divide cleanly by a tiler, rounded up, down or not at all? | [`divides`] |
 //! | does the inner image fit the outer domain? | [`fits`]; [`fits_shape`] for values that are coordinates |
-//! | are two layouts one function? | [`equal`], [`equal_composed`] |
+//! | are two layouts the same function? | [`equal`], [`equal_composed`] |
 //! | are they, apart from broadcasts? | [`equal_without_broadcast`], [`equal_composed_without_broadcast`] |
-//! | are they, through the same swizzle? | [`identical_composed`] |
+//! | are they, with the same swizzle? | [`identical_composed`] |
 //! | do different coordinates have different offsets? | [`injective`] |
 //! | is a declared type the one that was inferred? | [`result_type`] |
 //!
-//! The algebra decides; what is here finds the place to point at.
+//! The algebra decides; this module finds the position for the message.
 //!
 //! ```
 //! use tilewright_layout::verify::{self, Remainder};
@@ -61,26 +61,26 @@ pub use equality::{
 pub use injectivity::{Injective, SharedOffset, injective};
 pub use types::{Mismatch, result_type};
 
-/// The answer to a question: that it holds, with `H`, or that it fails, with `F`, or why it is not
-/// decided.
+/// The answer to a question: it holds, with result `H`; or it fails, with evidence `F`; or it is
+/// not decided, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
 pub enum Verdict<H, F> {
-    /// It holds; this is what was established.
+    /// It holds, with the established result.
     Holds(H),
-    /// It fails; this is where and why.
+    /// It fails, with position and reason.
     Fails(F),
-    /// It is not known; this is what would have to be.
+    /// It is not decided, with the missing fact or the limit.
     Undecided(LayoutError),
 }
 
 impl<H, F> Verdict<H, F> {
-    /// Whether it was shown to hold.
+    /// Whether it was proved to hold.
     pub fn holds(&self) -> bool {
         matches!(self, Verdict::Holds(_))
     }
 
-    /// Whether it was shown to fail.
+    /// Whether it was proved to fail.
     pub fn fails(&self) -> bool {
         matches!(self, Verdict::Fails(_))
     }
@@ -94,7 +94,7 @@ impl<H, F> Verdict<H, F> {
         }
     }
 
-    /// Where and why it fails, where it does.
+    /// The position and reason of a failure; None if it does not fail.
     pub fn failure(self) -> Option<F> {
         match self {
             Verdict::Fails(fails) => Some(fails),
@@ -113,7 +113,7 @@ impl<H: fmt::Display, F: fmt::Display> fmt::Display for Verdict<H, F> {
     }
 }
 
-/// What a question that may be undecided returns on the way.
+/// The intermediate result of a question that may be undecided.
 type Decided<H, F> = Result<Result<H, F>, LayoutError>;
 
 impl<H, F> From<Decided<H, F>> for Verdict<H, F> {
@@ -147,7 +147,7 @@ impl<N: fmt::Display> fmt::Display for At<'_, N> {
     }
 }
 
-/// The refusal of a question that needs a fact.
+/// The error of a question that needs a fact.
 fn open(op: &'static str, fact: impl fmt::Display) -> LayoutError {
     LayoutError::unknown(op, &fact)
 }

@@ -80,7 +80,7 @@ fn window(text: &Text, at: usize) -> Range<usize> {
     first..end
 }
 
-/// The layouts that the readers find in the [`window`] of a position.
+/// The layouts that the readers find in the window of a position.
 fn around(text: &Text, at: usize) -> Vec<Item> {
     document_within(text.as_str(), window(text, at), &Options::default()).items
 }

@@ -45,8 +45,8 @@ const OP: &str = "compose_by_refinement";
 /// let composite = compose_by_refinement(&layout("(12,3,6):(1,72,12)"), &layout("(6,6):(1,6)")).unwrap();
 /// assert_eq!(composite.to_string(), "(6,(2,3)):(1,(6,72))");
 ///
-/// // The inner layout takes every third of 8 positions: 3 and 8 have no mutual refinement, although the
-/// // composite is 2:3.
+/// // The inner layout takes every third of 8 positions: 3 and 8 have no mutual refinement,
+/// // although the composite is 2:3.
 /// let refusal = compose_by_refinement(&layout("8:1"), &layout("2:3")).unwrap_err();
 /// assert_eq!(refusal.code(), "E0711");
 /// ```

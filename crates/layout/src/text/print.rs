@@ -1,10 +1,10 @@
-//! Writing trees and layouts.
+//! Printing of trees and layouts.
 //!
-//! Law: what is printed reads back as the same value, without spaces and with every pair of
-//! parentheses that the value has.
+//! Law: the printed text parses to the same value. It has no spaces, and every pair of parentheses
+//! of the value.
 //!
-//! Text is gathered in a buffer on the stack and handed on in one piece: a formatter call for every
-//! bracket and number would cost ten times as much as the digits.
+//! Text is collected in a buffer on the stack and passed to the formatter in one piece. A formatter
+//! call for every bracket and number would cost ten times as much as the digits.
 
 use alloc::vec::Vec;
 use core::fmt::{self, Write};
@@ -17,14 +17,14 @@ use crate::value::layout::Layout;
 use crate::value::number::Stride;
 use crate::value::profile::{LEAF, ProfileRef};
 
-/// How much text is gathered before it is handed on.
+/// The size of the buffer, in bytes.
 const BUFFER: usize = 256;
 
-/// The most that is written between two looks at the room left: an integer, and the marks on both
-/// sides of it.
+/// The most text that is written between two checks of the free space, in bytes: an integer, and
+/// the marks on both sides of it.
 const PIECE: usize = 48;
 
-/// Text on its way to a formatter or a vector.
+/// Buffered text for a formatter or a vector.
 pub(crate) struct Printer<'a> {
     sink: Sink<'a>,
     buffer: [u8; BUFFER],
@@ -37,13 +37,14 @@ enum Sink<'a> {
     Bytes(&'a mut Vec<u8>),
 }
 
-/// Room for the text of a short layout: eight leaves with numbers of common size fit.
+/// The space for the text of a short layout, in bytes: it fits eight leaves with numbers of common
+/// size.
 const ROOM: usize = 128;
 
 /// The most leaves of a short layout, and the most tuples.
 const SHORT: (usize, usize) = (8, 6);
 
-/// `000` to `999`, the first digit lowest.
+/// The digits `000` to `999`, the first digit in the lowest byte.
 const PADDED: [u32; 1000] = {
     let mut numbers = [0; 1000];
     let mut n = 0;
@@ -55,7 +56,8 @@ const PADDED: [u32; 1000] = {
     numbers
 };
 
-/// `0` to `999`, the first digit lowest; in the byte above the digits, how many there are.
+/// The digits `0` to `999`, the first digit in the lowest byte; the byte above the digits has their
+/// number.
 const NUMBERS: [u32; 1000] = {
     let mut numbers = PADDED;
     let mut n = 0;
@@ -68,15 +70,16 @@ const NUMBERS: [u32; 1000] = {
     numbers
 };
 
-/// The digits of a number from 0 to 999. Compared as 64 bits: an address may have fewer.
+/// The digits of a number from 0 to 999. The comparison is in 64 bits, because a `usize` may have
+/// fewer.
 #[inline(always)]
 fn short(value: i64) -> Option<&'static u32> {
     if (value as u64) < NUMBERS.len() as u64 { NUMBERS.get(value as usize) } else { None }
 }
 
-/// The marks between two leaves, the first one lowest; in the highest byte, how many there are.
-/// Eight times the tuples that end there plus the tuples that begin there give the place; six of
-/// them at most, so at most seven marks.
+/// The marks between two leaves, the first one in the lowest byte; the highest byte has their
+/// number. The index is eight times the number of tuples that end between the leaves, plus the
+/// number of tuples that begin there. Both are at most six, so there are at most seven marks.
 const BETWEEN: [u64; 64] = {
     let mut between = [0; 64];
     let mut place = 0;
@@ -101,7 +104,7 @@ const BETWEEN: [u64; 64] = {
 /// The longest integer, `-9223372036854775808`, in bytes.
 const DIGITS: usize = 20;
 
-/// An integer in decimal, in the last bytes of `room`.
+/// The decimal text of an integer, in the last bytes of `room`.
 fn decimal(value: i64, room: &mut [u8; DIGITS]) -> &[u8] {
     let (mut rest, mut first) = (value.unsigned_abs(), DIGITS);
     for (position, place) in room.iter_mut().enumerate().rev() {
@@ -121,7 +124,7 @@ fn decimal(value: i64, room: &mut [u8; DIGITS]) -> &[u8] {
 
 /// The text of a short layout, written from left to right.
 ///
-/// Eight or four bytes are written at a time, and the next piece goes over those that do not count.
+/// Eight or four bytes are written at a time; the next piece overwrites the superfluous ones.
 struct Short<'a> {
     text: &'a mut [u8; ROOM],
     len: usize,
@@ -138,7 +141,7 @@ impl Short<'_> {
         Some(())
     }
 
-    /// The marks between two leaves.
+    /// Writes the marks between two leaves.
     #[inline(always)]
     fn between(&mut self, place: u64) -> Option<()> {
         let marks = BETWEEN.get((place & 63) as usize)?;
@@ -150,33 +153,34 @@ impl Short<'_> {
         if let Some(number) = short(value) {
             return self.put(number.to_le_bytes(), (number >> 24) as usize);
         }
-        // A call in this place, to write longer numbers, would cost the short ones their registers.
+        // A call here for longer numbers would cost registers in the path for short ones.
         let value = u32::try_from(value).ok()?;
         let high = NUMBERS.get((value / 1000) as usize)?;
         self.put(high.to_le_bytes(), (high >> 24) as usize)?;
         self.put(PADDED.get((value % 1000) as usize)?.to_le_bytes(), 3)
     }
 
-    /// The text of a layout of few leaves and tuples, no tuple empty, all numbers from 0 to 999999;
-    /// `None` for any other, and where there is not enough room, with part of the text written.
+    /// Writes a layout of few leaves and tuples, without an empty tuple, and with numbers from 0 to
+    /// 999999. None for any other layout, or if there is not enough space; then part of the text
+    /// may have been written.
     #[inline(always)]
     fn layout<D: Stride>(&mut self, layout: &Layout<D>) -> Option<()> {
         let (nodes, leaves) = (layout.profile().as_ref().nodes(), layout.leaves());
         if leaves.len() > SHORT.0 || nodes.len() > leaves.len() + SHORT.1 {
             return None;
         }
-        // The brackets are worked out once. A group of four bits for each node, from the present
-        // one on: how many tuples end with it. A tuple of `n` nodes ends `n - 1` groups on, and
-        // there are at most fourteen nodes.
+        // The brackets are computed once. `ending` has a group of four bits for each node from the
+        // current one on: the number of tuples that end with it. A tuple of `n` nodes ends `n - 1`
+        // groups later, and there are at most fourteen nodes.
         let mut ending = 0_u64;
-        // The place in `BETWEEN` of the marks before the next leaf, and of those before each leaf
+        // The index in `BETWEEN` of the marks before the next leaf, and the indices for the leaves
         // so far, the last one highest.
         let (mut place, mut places) = (0_u64, 0_u64);
         let mut rest = leaves.iter();
         for node in nodes {
             if *node == LEAF {
-                // At the first leaf the comma is one too many, and falls on the colon in the
-                // strides.
+                // The comma before the first leaf is superfluous; in the strides the colon
+                // overwrites it.
                 if places == 0 {
                     self.put([b'('; 8], place as usize)?;
                 } else {
@@ -186,7 +190,7 @@ impl Short<'_> {
                 places = places >> 8 | place << 56;
                 place = (ending & 15) << 3;
             } else {
-                // An empty tuple has no leaf to carry its brackets.
+                // An empty tuple has no leaf with which its brackets could be written.
                 if *node == 1 {
                     return None;
                 }
@@ -220,7 +224,7 @@ impl<'a> Printer<'a> {
         Printer { sink: Sink::Bytes(sink), buffer: [0; BUFFER], len: 0, failed: false }
     }
 
-    /// Makes room for a piece.
+    /// Makes space for one piece.
     #[inline(always)]
     fn room(&mut self) {
         if self.len > BUFFER - PIECE {
@@ -241,7 +245,7 @@ impl<'a> Printer<'a> {
         self.len = 0;
     }
 
-    /// One byte of ASCII, with room for it.
+    /// Writes one byte of ASCII; there is space for it.
     #[inline(always)]
     fn byte(&mut self, byte: u8) {
         if let Some(place) = self.buffer.get_mut(self.len) {
@@ -260,7 +264,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// The brackets and commas of a profile of any size, and each leaf by `leaf`.
+    /// Writes the brackets and commas of a profile of any size; `leaf` writes each leaf.
     pub(crate) fn tree(&mut self, profile: ProfileRef<'_>, mut leaf: impl FnMut(&mut Self, usize)) {
         let mut ends: SmallVec<[usize; 16]> = SmallVec::new();
         let (mut leaves, mut after) = (0, false);
@@ -347,8 +351,8 @@ impl Write for Printer<'_> {
 }
 
 impl<D: Stride> Layout<D> {
-    /// Appends the text of the layout to a buffer: what `Display` gives, without a formatter on the
-    /// way.
+    /// Appends the text of the layout to a buffer. The text is that of `Display`, but no formatter
+    /// is used.
     ///
     /// ```
     /// use tilewright_layout::Layout;
@@ -360,7 +364,8 @@ impl<D: Stride> Layout<D> {
     /// ```
     pub fn write_to(&self, out: &mut Vec<u8>) {
         let start = out.len();
-        // The text is written where it stays; what is not needed of the room is given back.
+        // The text is written directly into the buffer, which is then shortened to the length of
+        // the text.
         out.extend_from_slice(&[0; ROOM]);
         if let Some(text) = out.get_mut(start..).and_then(|room| room.first_chunk_mut()) {
             let mut short = Short { text, len: 0 };

@@ -1,4 +1,4 @@
-//! Text of trees and layouts: what is printed reads back as the same value.
+//! Parsing of trees and layouts. Law: the printed text parses to the same value.
 //!
 //! ```text
 //! layout  := tree [ ':' tree ]          the strides default to compact, first mode fastest
@@ -6,12 +6,12 @@
 //! integer := [ '-' | '_' ] digits       `_4` is CuTe's print of a static 4; `0x40` and `1_024` are integers too
 //! ```
 //!
-//! Spaces and tabs may stand between tokens. This is the grammar of values alone, for `FromStr`;
-//! expressions over them are read by the notation crate.
+//! Spaces and tabs are allowed between tokens. This is the grammar of values only, for `FromStr`;
+//! the notation crate parses expressions over values.
 //!
-//! What a leaf may be is said by its kind ([`Literal`]): an integer, an index or `_`, a step such
-//! as `3@1`; in a profile it is `*`. So one reader serves trees of all of them, and
-//! [`LayoutLiteral`] serves layouts and tilers.
+//! The type of a leaf determines its text ([`Literal`]): an integer, an index or `_`, a step such
+//! as `3@1`, or `*` in a profile. So one parser handles trees of all types, and [`LayoutLiteral`]
+//! handles layouts and tilers.
 
 use core::str::FromStr;
 
@@ -25,36 +25,36 @@ use crate::value::number::Stride;
 use crate::value::profile::{LEAF, Nodes, Profile};
 use crate::value::tree::{Leaves, Tree};
 
-/// A kind of leaf that has a text: how one is read.
+/// A type of leaf that can be parsed.
 ///
-/// Law: what a leaf prints, `read` gives back, and reads no further.
+/// Law: `read` parses the printed text of a leaf to the same leaf, and reads no further.
 pub trait Literal: Sized {
-    /// Reads one leaf that begins at the next byte; spaces before it have been skipped.
+    /// Parses the leaf that begins at the next byte; spaces before it have been skipped.
     ///
     /// Errors: no such leaf begins there ([`LayoutError::Syntax`]).
     fn read(text: &mut Cursor<'_>) -> Result<Self, LayoutError>;
 
-    /// Refuses leaves that cannot stand in one tree.
+    /// Refuses leaves that cannot be in the same tree.
     #[inline(always)]
     fn check(_tree: &Tree<Self>) -> Result<(), LayoutError> {
         Ok(())
     }
 }
 
-/// A kind of stride whose layouts have a text.
+/// A type of stride whose layouts can be parsed.
 pub trait LayoutLiteral: Literal + Stride<Extent: Literal> {
-    /// The stride that is this integer, where the kind has integers: what a shape without strides,
-    /// and an extent in a tiler, stand for.
+    /// The stride that equals an index; None if the type has no integers. It is used for a shape
+    /// without strides, and for an extent in a tiler.
     fn of_index(index: Self::Extent) -> Option<Self>;
 
-    /// Reads a layout.
+    /// Parses a layout.
     #[inline]
     fn layout(text: &str) -> Result<Layout<Self>, LayoutError> {
         any_layout(text)
     }
 }
 
-/// A text, and the place in it up to which it has been read.
+/// A text, and the position up to which it has been parsed.
 pub struct Cursor<'a> {
     pub(crate) text: &'a [u8],
     pub(crate) at: usize,
@@ -72,7 +72,7 @@ impl<'a> Cursor<'a> {
         self.at
     }
 
-    /// The next byte after spaces and tabs, which are skipped; none at the end.
+    /// The next byte after spaces and tabs, which are skipped; None at the end.
     #[inline]
     pub fn peek(&mut self) -> Option<u8> {
         loop {
@@ -83,7 +83,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Skips `byte`, and spaces and tabs before it, where it comes next; whether it does.
+    /// Skips `byte`, and spaces and tabs before it, if it is the next byte. Returns whether it was.
     #[inline]
     pub fn eat(&mut self, byte: u8) -> bool {
         let found = self.peek() == Some(byte);
@@ -91,13 +91,13 @@ impl<'a> Cursor<'a> {
         found
     }
 
-    /// The error at this place, for want of what is `expected`, in words.
+    /// A syntax error at this position; `expected` is in words.
     #[cold]
     pub fn fail<T>(&self, expected: &'static str) -> Result<T, LayoutError> {
         Err(LayoutError::Syntax { at: self.at, expected })
     }
 
-    /// Reads an integer: decimal or hexadecimal, with `-` or `_` before it and `_` between digits.
+    /// Parses an integer: decimal or hexadecimal, with `-` or `_` before it and `_` between digits.
     ///
     /// Errors: no integer begins here, or it does not fit in 64 bits.
     #[inline]
@@ -109,7 +109,7 @@ impl<'a> Cursor<'a> {
         let first = at;
         let mut value: i64 = 0;
         while let Some(digit) = self.text.get(at).map(|byte| byte.wrapping_sub(b'0')).filter(|digit| *digit < 10) {
-            // Eighteen digits always fit; longer ones are read with care.
+            // Eighteen digits always fit; longer numbers need overflow checks.
             if at - first >= 18 {
                 return self.long_integer(start);
             }
@@ -123,7 +123,7 @@ impl<'a> Cursor<'a> {
         Ok(if negative { -value } else { value })
     }
 
-    /// Integers with separators, in hexadecimal, or near the limit.
+    /// Parses integers with separators, hexadecimal integers, and integers near the limit.
     #[cold]
     fn long_integer(&mut self, start: usize) -> Result<i64, LayoutError> {
         self.at = start;
@@ -161,7 +161,7 @@ impl<'a> Cursor<'a> {
         Ok(value)
     }
 
-    /// Reads a mode number.
+    /// Parses a mode number.
     pub(crate) fn mode(&mut self) -> Result<usize, LayoutError> {
         match self.peek() {
             Some(b'0'..=b'9') => {
@@ -172,7 +172,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Whether `_` comes next by itself; `_4` is an index.
+    /// Whether `_` comes next and is not the beginning of an index such as `_4`.
     fn eat_open(&mut self) -> bool {
         let found = self.peek() == Some(b'_') && !self.text.get(self.at + 1).is_some_and(u8::is_ascii_digit);
         self.at += usize::from(found);
@@ -184,7 +184,7 @@ impl<'a> Cursor<'a> {
         self.tree_of(T::read)
     }
 
-    /// A tree whose leaves are read by `leaf`.
+    /// Parses a tree; `leaf` parses each leaf.
     #[inline]
     pub(crate) fn tree_of<T>(
         &mut self,
@@ -194,7 +194,7 @@ impl<'a> Cursor<'a> {
         let mut leaves = Leaves::new();
         let mut open: SmallVec<[usize; 16]> = SmallVec::new();
         loop {
-            // At the start of an item.
+            // The position is at the start of an item.
             match self.peek() {
                 Some(b'(') => {
                     if open.len() == MAX_DEPTH {
@@ -216,7 +216,8 @@ impl<'a> Cursor<'a> {
             if nodes.len() > MAX_NODES {
                 return Err(LayoutError::TooLarge { limit: Limit::Nodes, value: nodes.len() });
             }
-            // At the end of an item: close what closes, until a comma starts the next.
+            // The position is at the end of an item: closing parentheses end tuples until a comma
+            // begins the next item.
             loop {
                 let Some(start) = open.last().copied() else { return Ok((nodes, leaves)) };
                 match self.peek() {
@@ -249,7 +250,7 @@ impl Literal for i64 {
 }
 
 impl<N: Literal> Literal for Slot<N> {
-    /// An index or `_`.
+    /// Parses an index or `_`.
     fn read(text: &mut Cursor<'_>) -> Result<Slot<N>, LayoutError> {
         if text.eat_open() { Ok(Slot::All) } else { N::read(text).map(Slot::At) }
     }
@@ -295,7 +296,7 @@ impl LayoutLiteral for i64 {
     }
 
     fn layout(text: &str) -> Result<Layout, LayoutError> {
-        // The result is written where it is returned: it is large to move.
+        // The result is written to its final location, because moving it is costly.
         let mut leaves = [Leaf { extent: 0, stride: 0 }; PLAIN.1];
         let mut nodes = [LEAF; PLAIN.0];
         match plain_layout(text.as_bytes(), &mut nodes, &mut leaves) {
@@ -308,24 +309,25 @@ impl LayoutLiteral for i64 {
     }
 }
 
-/// The most nodes of a layout that [`plain_layout`] reads, and the most leaves: what needs no heap.
+/// The most nodes and the most leaves of a layout that [`plain_layout`] parses; such a layout needs
+/// no heap.
 const PLAIN: (usize, usize) = (16, 8);
 
-/// Stands for the end of a text; it is no byte of UTF-8.
+/// Marks the end of a text; UTF-8 does not contain this byte.
 const END: u8 = 0xff;
 
-/// A small layout as it is printed: no spaces, decimal integers up to eleven digits, both shape and
-/// strides, no empty tuple. Anything else, errors included, is left to [`any_layout`]. Gives the
-/// numbers of nodes and leaves.
+/// Parses a small layout in its printed form: no spaces, decimal integers of up to eleven digits,
+/// both shape and strides, and no empty tuple. [`any_layout`] handles all other texts, and all
+/// errors. Returns the numbers of nodes and leaves.
 #[inline(always)]
 fn plain_layout(text: &[u8], nodes: &mut [u16; PLAIN.0], leaves: &mut [Leaf; PLAIN.1]) -> Option<(usize, usize)> {
     let mut bytes = text.iter();
     let mut next = || bytes.next().copied().unwrap_or(END);
-    // A tree in bits: a tuple is 1, its modes, 0; a leaf is 10, as the empty tuple does not occur.
-    // The highest one stands before all. Sixteen nodes take 33 bits.
+    // A tree is encoded in bits: a tuple is 1, its modes, 0; a leaf is 10, which is unambiguous
+    // because empty tuples do not occur. A leading 1 precedes all bits. Sixteen nodes need 33 bits.
     let mut shape = 1_u64;
-    // The nodes at which the open tuples begin, four bits each, the innermost lowest; above them a
-    // one. If sixteen are open it is lost, but then no node is left for a leaf.
+    // The first nodes of the open tuples, four bits each, the innermost lowest, with a 1 above
+    // them. With sixteen open tuples the 1 is lost, but then no node is left for a leaf.
     let mut open = 1_u64;
     let (mut node, mut leaf, mut size) = (0, 0, 1_i64);
     loop {
@@ -358,9 +360,9 @@ fn plain_layout(text: &[u8], nodes: &mut [u16; PLAIN.0], leaves: &mut [Leaf; PLA
             _ => return None,
         }
     }
-    // These bits may run over, and differ from the shape then as well: a zero follows a one in
-    // leaves alone, there are as many leaves as in the shape, and the zeros above the shape would
-    // follow a one that has run over.
+    // These bits may overflow, but then they differ from those of the shape: a 0 follows a 1 only
+    // in leaves, there are as many leaves as in the shape, and the zeros above the bits of the
+    // shape would have to follow a 1 that overflowed.
     let mut strides = 1_u64;
     for place in leaves.iter_mut().take(leaf) {
         let mut byte = next();
@@ -387,7 +389,7 @@ fn plain_layout(text: &[u8], nodes: &mut [u16; PLAIN.0], leaves: &mut [Leaf; PLA
     None
 }
 
-/// The decimal integer that begins with the digit `byte`, and the byte after it.
+/// Parses the decimal integer that begins with the digit `byte`; also returns the byte after it.
 #[inline(always)]
 fn plain_integer(byte: u8, next: &mut impl FnMut() -> u8) -> Option<(i64, u8)> {
     let mut digit = byte.wrapping_sub(b'0');
@@ -408,7 +410,7 @@ fn plain_integer(byte: u8, next: &mut impl FnMut() -> u8) -> Option<(i64, u8)> {
     }
 }
 
-/// A layout in any of its spellings.
+/// Parses a layout in any of its spellings.
 #[inline(never)]
 fn any_layout<D: LayoutLiteral>(text: &str) -> Result<Layout<D>, LayoutError> {
     let mut cursor = Cursor::new(text);

@@ -1,20 +1,20 @@
-//! Division: a layout as tiles and their arrangement.
+//! Division of a layout into tiles.
 //!
 //! # Law
 //!
 //! `logical_divide(A, T) = A o (T, complement(T, size(A)))`: mode 0 is one tile, `A o T`, and mode
 //! 1 runs over the tiles. The complement is the strict one, so `(T, complement)` is a bijection
 //! onto `[0, N)`, where `N` is `size(A)` rounded up to what `T` tiles (up to repetitions, where `T`
-//! has stride 0). Hence every element of `A` appears, in exactly one tile where `T` is injective;
-//! and past the end of `A` the tiles go on as `A` does, in its last mode. The division exists
-//! exactly when the complement and the composition do.
+//! has stride 0). Hence every element of `A` is in a tile, and in exactly one if `T` is injective.
+//! Past the end of `A`, the tiles continue in the last mode of `A`. The division exists exactly
+//! when the complement and the composition do.
 //!
-//! A tile of coordinates, such as `2:64@0`, takes every mode of `A` by itself: the complement is
-//! that in the shape of `A`.
+//! For a tile of coordinates, such as `2:64@0`, every mode of `A` is treated separately: the
+//! complement is the one in the shape of `A`.
 //!
 //! By mode, each mode `A_i` is divided by its tile `T_i`, and modes that the tiler does not name
-//! stay whole. Division by mode is the division by the one layout over all modes that the tiles
-//! make together, but only one mode of `A` bears on each tile.
+//! stay undivided. Division by mode equals the division by a single layout over all modes that
+//! combines the tiles, but each tile depends on only one mode of `A`.
 
 use crate::algebra::compose::compose_parts;
 use crate::algebra::inner::Inner;
@@ -49,7 +49,7 @@ pub(crate) fn divide_by_indices<D: Stride>(
     Ok(())
 }
 
-/// Writes the two modes of a layout where they belong.
+/// Writes the two modes of a divided layout as a pair.
 #[inline]
 pub(crate) fn write_parts<D: Stride>(divided: &Layout<D>, pairs: &mut Pairs<D>) {
     let mut modes = divided.as_ref().modes();
@@ -59,9 +59,9 @@ pub(crate) fn write_parts<D: Stride>(divided: &Layout<D>, pairs: &mut Pairs<D>) 
     }
 }
 
-/// One mode `S:D` by one mode `s:d` with `d > 0`: the complement is a gap `d:1` and the rest, `s*d`
-/// apart, and `A` only scales them by `D`. Gap, tile and rest read as one mode of steps `D` again;
-/// where steps do not add up in this way, nothing is written and the answer is `false`.
+/// Divides one mode `S:D` by one mode `s:d` with `d > 0`. The complement is a gap `d:1` and the
+/// rest with stride `s*d`; `A` multiplies them by `D`. Gap, tile and rest combined are again a mode
+/// with step `D`. Returns false, and writes nothing, if steps are not additive in this way.
 #[inline]
 fn divide_leaf<D: Stride>(whole: &Leaf<D>, part: &Leaf<D::Extent>, pairs: &mut Pairs<D>) -> Option<bool> {
     let unit = || Leaf { extent: D::Extent::one(), stride: D::zero() };
@@ -72,8 +72,8 @@ fn divide_leaf<D: Stride>(whole: &Leaf<D>, part: &Leaf<D::Extent>, pairs: &mut P
         return Some(true);
     }
     let covered = part.stride.times(&part.extent)?;
-    // A tile of one element leaves no gap. Where it may have one, gap and rest must be the whole
-    // mode then, too.
+    // A tile of one element leaves no gap. If the tile may have one element, gap and rest must be
+    // the whole mode also in that case.
     let several = part.extent.known().is_some() || D::Extent::one().less(&part.extent).proved();
     if !several && !part.stride.is_one().proved() && !covered.divides(&whole.extent).proved() {
         return Some(false);
@@ -110,11 +110,11 @@ impl<D: Stride> Layout<D> {
     /// The layout split into tiles: mode 0 is the tile, mode 1 runs over the tiles; by mode, each
     /// mode is split in this way (CuTe `logical_divide`).
     ///
-    /// A mode under `_` stays as it is, and so do modes that the tiler does not name. A tile that
-    /// does not divide is covered: the size is rounded up.
-    /// Errors: the tile has no complement ([`LayoutError::NotChain`], [`LayoutError::Negative`]);
-    /// the layout cannot be composed with tile and complement ([`LayoutError::Carry`],
-    /// [`LayoutError::Uneven`]); the tiler has more modes than the layout ([`LayoutError::Tiler`]).
+    /// A mode under `_` stays unchanged, and so do modes that the tiler does not name. If the tile
+    /// does not divide the layout, the size is rounded up. Errors: the tile has no complement
+    /// ([`LayoutError::NotChain`], [`LayoutError::Negative`]); the layout cannot be composed with
+    /// tile and complement ([`LayoutError::Carry`], [`LayoutError::Uneven`]); the tiler has more
+    /// modes than the layout ([`LayoutError::Tiler`]).
     ///
     /// ```
     /// use tilewright_layout::{Coordinate, Layout, Tiler};
@@ -133,8 +133,8 @@ impl<D: Stride> Layout<D> {
         by_tiler(OP, DivideForm::Logical, self, tiler, &B::divide)
     }
 
-    /// [`Layout::logical_divide`] with the parts of the tile gathered in mode 0, and the rests in
-    /// mode 1: `((tiles),(rests))` (CuTe `zipped_divide`).
+    /// [`Layout::logical_divide`] with the tiles grouped as mode 0, and the rests as mode 1:
+    /// `((tiles),(rests))` (CuTe `zipped_divide`).
     ///
     /// A mode under `_` must have two modes: the first goes to the tile, the second to the rests.
     /// Modes that the tiler does not name follow the rests.
@@ -151,7 +151,7 @@ impl<D: Stride> Layout<D> {
         by_tiler("zipped_divide", DivideForm::Zipped, self, tiler, &B::divide)
     }
 
-    /// [`Layout::zipped_divide`] with the rests side by side: `((tiles),rest,..)` (CuTe
+    /// [`Layout::zipped_divide`] with each rest as a mode: `((tiles),rest,..)` (CuTe
     /// `tiled_divide`).
     ///
     /// Errors: as [`Layout::zipped_divide`].
@@ -167,7 +167,7 @@ impl<D: Stride> Layout<D> {
         by_tiler("tiled_divide", DivideForm::Tiled, self, tiler, &B::divide)
     }
 
-    /// [`Layout::zipped_divide`] with tiles and rests side by side: `(tile,..,rest,..)` (CuTe
+    /// [`Layout::zipped_divide`] with each tile and each rest as a mode: `(tile,..,rest,..)` (CuTe
     /// `flat_divide`).
     ///
     /// Errors: as [`Layout::zipped_divide`].
@@ -185,7 +185,7 @@ impl<D: Stride> Layout<D> {
 }
 
 impl<D: Stride> Layout<D> {
-    /// The division in a form that is chosen as the program runs.
+    /// The division in a form that is an argument.
     ///
     /// Errors: as [`Layout::logical_divide`].
     pub fn divide<B: Inner<D>>(&self, form: DivideForm, tiler: &Tiler<B>) -> Result<Layout<D>, LayoutError> {
@@ -194,7 +194,7 @@ impl<D: Stride> Layout<D> {
 }
 
 impl<N: Extent> Tiler<N> {
-    /// How many tiles it takes to cover a shape, by mode: the shape of the rests of
+    /// The number of tiles that cover a shape, for each mode: the shape of the rests of
     /// [`Layout::zipped_divide`] (CuTe `ceil_div(shape, tiler)`).
     ///
     /// Errors: as [`Layout::zipped_divide`].
@@ -207,8 +207,7 @@ impl<N: Extent> Tiler<N> {
     /// assert_eq!(tiler.tiles_of(&shape).unwrap().to_string(), "(7,8,7)");
     /// ```
     pub fn tiles_of(&self, shape: &Tree<N>) -> Result<Tree<N>, LayoutError> {
-        // The places of a mode are linear in its index here, so that only the complement bears on
-        // the result.
+        // The compact layout is linear in each mode, so only the complement affects the result.
         let whole = Layout::compact(shape)?;
         let pair = |mode: TreeRef<'_, Leaf<N>>, tile: &Layout<N>, pairs: &mut Pairs<N>| {
             let size = size_of(mode.leaves).fits_as::<N>("ceil_div")?;

@@ -1,8 +1,8 @@
 //! The forms of a division and of a product.
 //!
-//! Law: all forms have the same leaves; they differ in the nesting. With pairs `(t, r)` and
-//! `(u, s)` from modes 0 and 1 and a mode `m` that the tiler does not name, they are those of the
-//! table in [`DivideForm`].
+//! Law: all forms have the same leaves; they differ in the nesting. The table in [`DivideForm`]
+//! lists them for pairs `(t, r)` and `(u, s)` from modes 0 and 1, and a mode `m` that the tiler
+//! does not name.
 
 use crate::ground::words::words;
 
@@ -11,8 +11,8 @@ words! {
     ///
     /// | form | result |
     /// |---|---|
-    /// | logical | `((t,r),(u,s),m)`: each mode stays where it is |
-    /// | zipped | `((t,u),(r,s,m))`: all that comes first, then all that comes second |
+    /// | logical | `((t,r),(u,s),m)`: each mode keeps its position |
+    /// | zipped | `((t,u),(r,s,m))`: all first parts, then all second parts |
     /// | tiled | `((t,u),r,s,m)` |
     /// | flat | `(t,u,r,s,m)` |
     ///
@@ -27,7 +27,7 @@ words! {
     /// ```
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum DivideForm {
-        /// Each mode stays where it is: `((t,r),(u,s),m)`.
+        /// Each mode keeps its position: `((t,r),(u,s),m)`.
         Logical = "logical",
         /// The tiles as one mode, then the rests as one mode: `((t,u),(r,s,m))`.
         Zipped = "zipped",

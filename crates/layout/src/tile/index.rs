@@ -1,7 +1,7 @@
-//! Indices inside a composition, and as tiles.
+//! Layouts of indices as inner layouts of compositions, and as tiles.
 //!
-//! Law: a layout whose values are indices of `A` is composed, kept within `A`, and divides `A` by
-//! what the compositions and divisions of integers say.
+//! Law: a layout whose values are indices of `A` follows the rules of compositions and divisions
+//! with integers.
 
 use crate::algebra::compose::{compose_integers, compose_parts, stays_within};
 use crate::algebra::inner::InnerKind;

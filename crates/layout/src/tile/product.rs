@@ -3,14 +3,14 @@
 //! # Law
 //!
 //! `logical_product(A, B) = (A, A* o B)`, where `A*` is the open weak complement of `A`: mode 0 is
-//! the block, and mode 1 sends the coordinates of `B` to where the copies lie. `A*` goes on for
-//! ever in its last mode, in steps at which a whole copy fits, and its offsets keep `A`'s distinct:
-//! two copies at different offsets of `B` are disjoint. The product exists exactly when the
-//! complement and the composition do.
+//! the block, and mode 1 maps the coordinates of `B` to the offsets of the copies. The last mode of
+//! `A*` continues without end, with a step of a whole copy. Copies of `A` at different offsets of
+//! `A*` are disjoint, and so are two copies at different values of `B`. The product exists exactly
+//! when the complement and the composition do.
 //!
-//! `blocked_product` and `raked_product` are the same copies with mode `i` of block and arrangement
-//! side by side: `((a_i,b_i),..)`, so that a block stays together, or `((b_i,a_i),..)`, so that the
-//! blocks are interleaved.
+//! `blocked_product` and `raked_product` have the same copies, with mode `i` of block and
+//! arrangement paired: `((a_i,b_i),..)` keeps a block contiguous in the coordinates,
+//! `((b_i,a_i),..)` interleaves the blocks.
 
 use smallvec::SmallVec;
 
@@ -26,10 +26,10 @@ use crate::value::tree::{Gatherer, Leaves, Tree, TreeRef};
 
 const OP: &str = "logical_product";
 
-/// Strides of which blocks can be multiplied: there are offsets at which disjoint copies lie.
+/// Types of strides for which products of blocks exist: disjoint copies of a block can be computed.
 pub trait Blocks: Stride {
-    /// Where copies of a block lie, `A*`: offsets that keep those of the block distinct, the last
-    /// mode going on for ever.
+    /// The layout `A*` of offsets at which copies of a block are disjoint; its last mode continues
+    /// without end.
     ///
     /// Errors: there are none, or none that form a layout; a number is not representable.
     fn copies(block: &Layout<Self>) -> Result<Layout<Self>, LayoutError>;
@@ -55,7 +55,7 @@ fn product<D: Blocks, B: Inner<D>>(
 }
 
 impl<D: Blocks> Layout<D> {
-    /// The product in a form that is chosen as the program runs.
+    /// The product in a form that is an argument.
     ///
     /// Errors: as [`Layout::logical_product`].
     pub fn product<B: Inner<D>>(&self, form: DivideForm, tiler: &Tiler<B>) -> Result<Layout<D>, LayoutError> {
@@ -65,12 +65,11 @@ impl<D: Blocks> Layout<D> {
     /// Copies of this block arranged by a layout: `(block, copies)`; by mode, each mode is
     /// multiplied in this way (CuTe `logical_product`).
     ///
-    /// Mode 0 is the block as it is; the shape of mode 1 refines that of the tiler. Copies at
+    /// Mode 0 is the unchanged block; the shape of mode 1 refines that of the tiler. Copies at
     /// different offsets of the tiler do not overlap. By mode this holds within each mode, not
-    /// between modes.
-    /// Errors: modes of the block overlap ([`LayoutError::Overlap`]); the copies at the tiler's
-    /// offsets do not form a layout ([`LayoutError::Carry`], [`LayoutError::Uneven`]); the tiler
-    /// has more modes than the layout ([`LayoutError::Tiler`]).
+    /// between modes. Errors: modes of the block overlap ([`LayoutError::Overlap`]); the copies at
+    /// the tiler's offsets do not form a layout ([`LayoutError::Carry`], [`LayoutError::Uneven`]);
+    /// the tiler has more modes than the layout ([`LayoutError::Tiler`]).
     ///
     /// ```
     /// use tilewright_layout::{Layout, Tiler};
@@ -115,8 +114,8 @@ impl<D: Blocks> Layout<D> {
     /// Copies of this block side by side in every mode: mode `i` is `(block_i, copies_i)` (CuTe
     /// `blocked_product`).
     ///
-    /// The operand of lower rank is filled up with modes `1:0`.
-    /// Errors: as [`Layout::logical_product`].
+    /// The operand of lower rank is extended with modes `1:0`. Errors: as
+    /// [`Layout::logical_product`].
     ///
     /// ```
     /// use tilewright_layout::Layout;
@@ -141,8 +140,8 @@ impl<D: Blocks> Layout<D> {
     /// Copies of this block interleaved in every mode: mode `i` is `(copies_i, block_i)`, coalesced
     /// (CuTe `raked_product`).
     ///
-    /// The operand of lower rank is filled up with modes `1:0`.
-    /// Errors: as [`Layout::logical_product`].
+    /// The operand of lower rank is extended with modes `1:0`. Errors: as
+    /// [`Layout::logical_product`].
     ///
     /// ```
     /// use tilewright_layout::Layout;
@@ -166,7 +165,7 @@ impl<D: Blocks> Layout<D> {
         Layout::from_tree(out.finish()?)
     }
 
-    /// Passes on the modes of the block and of its copies in pairs, both filled up with `1:0` to
+    /// Passes on the modes of the block and of its copies in pairs; both are extended with `1:0` to
     /// the same rank.
     fn mode_products<B: Inner<D>>(
         &self,
@@ -175,11 +174,10 @@ impl<D: Blocks> Layout<D> {
     ) -> Result<(), LayoutError> {
         let open = D::copies(self)?;
         if self.profile().is_leaf() && tiler.rank() == 1 {
-            // A number has no modes to put others beside: its partner is the arrangement as a
-            // whole, as in CuTe.
+            // A block that is a leaf is paired with the whole arrangement, as in CuTe.
             return emit(self.as_ref(), open.compose(tiler)?.as_ref());
         }
-        // Composition refines each mode of the tiler in place; a single number is wrapped so that
+        // Composition refines each mode of the tiler in place; a leaf is wrapped in a tuple so that
         // it stays one mode.
         let copies = open.compose(&Layout::from_tree(Tree::gather(tiler.as_ref().modes())?)?)?;
         let unit = Layout::unit();
@@ -196,9 +194,9 @@ impl<D: Blocks> Layout<D> {
     /// copies as mode `i` of `target` needs, rounded up (CuTe `tile_to_shape`).
     ///
     /// `order` has one key for each mode of the target: the copies advance along the mode with the
-    /// least key first. Without an order they advance along mode 0 first.
-    /// Errors: the block has more modes than the target; the order has not one distinct key for
-    /// each mode; an extent of the target is not positive; as [`Layout::blocked_product`].
+    /// least key first. Without an order they advance along mode 0 first. Errors: the block has
+    /// more modes than the target; the order does not have one distinct key for each mode; an
+    /// extent of the target is not positive; as [`Layout::blocked_product`].
     ///
     /// ```
     /// use tilewright_layout::{Layout, Tree};

@@ -1,8 +1,8 @@
-//! Thread-value layouts: which element of a tile belongs to which thread, as which of its values.
+//! Thread-value layouts: the element of a tile for each thread and value.
 //!
-//! A thread layout numbers the threads of a grid, and a value layout the elements that each of them
-//! holds. Side by side in every mode, the blocks of values in the arrangement of the threads, they
-//! make a tile of `size(thr[i]) * size(val[i])` in mode `i`.
+//! A thread layout maps coordinates to thread numbers, and a value layout maps coordinates to the
+//! numbers of a thread's values. In every mode, the tile consists of the blocks of values in the
+//! arrangement of the threads: its extent in mode `i` is `size(thr[i]) * size(val[i])`.
 //!
 //! Law: for every coordinate `t` of `thr` and `v` of `val`, counted by mode,
 //!
@@ -12,9 +12,9 @@
 //!
 //! So `tv` is a bijection from (thread, value) onto the tile. It is CuTe's
 //! `right_inverse(raked_product(thr, val))` after the shape `(size(thr), size(val))`. Here it is
-//! computed from the law: place the steps of `thr` and of `val` in the tile, and go from numbers to
-//! coordinates by their right inverses. Both numberings must be one-to-one onto `0, 1, ..`, or some
-//! element would have no owner or two.
+//! computed from the law: the steps of `thr` and of `val` in the tile are composed with their right
+//! inverses, which map numbers to coordinates. Both layouts must be bijections onto `0, 1, ..`;
+//! otherwise an element would have no thread, or two.
 
 use crate::refusal::error::{Fits, LayoutError};
 use crate::refusal::evidence::Condition;
@@ -27,16 +27,16 @@ const OP: &str = "make_layout_tv";
 /// The shape of the tile, by mode, and the layout from (thread, value) to the colexicographic index
 /// in the tile (CuTe `make_layout_tv`).
 ///
-/// The operand of lower rank is filled up with modes of extent 1. Mode 0 of the result has
+/// The operand of lower rank is extended with modes of extent 1. Mode 0 of the result has
 /// `size(thr)` threads, mode 1 `size(val)` values.
 ///
-/// Errors: a numbering is not one-to-one onto `0, 1, ..` ([`LayoutError::Argument`]); the size of
-/// the tile is not representable.
+/// Errors: a layout is not a bijection onto `0, 1, ..` ([`LayoutError::Argument`]); the size of the
+/// tile is not representable.
 ///
 /// ```
 /// use tilewright_layout::{Layout, make_layout_tv};
 ///
-/// // 4 x 64 threads, rows of 64 next to each other, each holding 16 x 8 values, row by row.
+/// // 4 x 64 threads, row-major, each with 16 x 8 values, row-major.
 /// let thr: Layout = "(4,64):(64,1)".parse().unwrap();
 /// let val: Layout = "(16,8):(8,1)".parse().unwrap();
 /// let (tiler, tv) = make_layout_tv(&thr, &val).unwrap();
@@ -53,8 +53,8 @@ pub fn make_layout_tv<N: Extent>(thr: &Layout<N>, val: &Layout<N>) -> Result<(Tr
         if thread.is_none() && value.is_none() {
             break;
         }
-        // Within the mode the values are next to each other, and a thread begins where the one
-        // before ends.
+        // Within the mode the values of a thread are adjacent, and a thread begins where the
+        // previous one ends.
         let begin = step.clone();
         for (mode, out) in [(value, &mut value_leaves), (thread, &mut thread_leaves)] {
             for leaf in mode.iter().flat_map(Layout::leaves) {
@@ -77,8 +77,8 @@ pub fn make_layout_tv<N: Extent>(thr: &Layout<N>, val: &Layout<N>) -> Result<(Tr
     Ok((Tree::flat(extents)?, Layout::tuple([&by_thread, &by_value])?))
 }
 
-/// From a number to the place in the tile: the places `leaves` of the coordinates, after the way
-/// from numbers to coordinates.
+/// The layout from a number to the index in the tile: `leaves`, the steps of the coordinates in the
+/// tile, after the right inverse, from numbers to coordinates.
 fn numbered<N: Extent>(
     numbering: &Layout<N>,
     leaves: Leaves<Leaf<N>>,

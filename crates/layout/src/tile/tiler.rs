@@ -1,15 +1,15 @@
-//! Tilers: what a layout is tiled by.
+//! Tilers: the operands by which layouts are tiled.
 //!
-//! A tiler is a layout, which tiles the whole domain, or a list of tilers, one for each mode, or
-//! `_`, which leaves a mode as it is. An extent `n` stands for the layout `n:1`, and a shape tiles
-//! by mode: `(2,3)` is `[2:1;3:1]`.
+//! A tiler is a layout, which tiles the whole domain; or a list of tilers, one for each mode; or
+//! `_`, which leaves a mode unchanged. An extent `n` means the layout `n:1`, and a shape tiles by
+//! mode: `(2,3)` is `[2:1;3:1]`.
 //!
 //! # Law
 //!
-//! An operation that makes a pair `(first, second)` out of a layout and a tile goes through a tiler
-//! in one of four forms, whose leaves are the same and whose nesting differs (CuTe `logical_`,
-//! `zipped_`, `tiled_` and `flat_`). With pairs `(t, r)` and `(u, s)` from modes 0 and 1 and a mode
-//! `m` that the tiler does not name:
+//! An operation that makes a pair `(first, second)` out of a layout and a tile extends to tilers in
+//! four forms, which have the same leaves but different nestings (CuTe `logical_`, `zipped_`,
+//! `tiled_` and `flat_`). With pairs `(t, r)` and `(u, s)` from modes 0 and 1 and a mode `m` that
+//! the tiler does not name:
 //!
 //! ```text
 //! logical   ((t,r),(u,s),m)          each mode stays where it is
@@ -35,7 +35,7 @@ use crate::value::number::{Extent, Stride};
 use crate::value::pairs::Pairs;
 use crate::value::tree::{Gatherer, Tree, TreeRef};
 
-/// What a layout is tiled by: a layout, a tiler for each mode, or `_`.
+/// A tiler: a layout, a tiler for each mode, or `_`.
 ///
 /// ```
 /// use tilewright_layout::{Layout, Tiler, Tree};
@@ -43,7 +43,7 @@ use crate::value::tree::{Gatherer, Tree, TreeRef};
 /// let shape: Tree<i64> = "(2,3)".parse().unwrap();
 /// assert_eq!(Tiler::from_shape(&shape).unwrap().to_string(), "[2:1;3:1]");
 ///
-/// // Leave mode 0, and of mode 1 take every second place.
+/// // Mode 0 is unchanged; every second position of mode 1 is selected.
 /// let tile: Layout = "4:2".parse().unwrap();
 /// let tiler = Tiler::modes([Tiler::Keep, Tiler::Layout(tile)]).unwrap();
 /// assert_eq!(tiler.to_string(), "[_;4:2]");
@@ -51,7 +51,7 @@ use crate::value::tree::{Gatherer, Tree, TreeRef};
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub enum Tiler<D: Stride = i64> {
-    /// `_`: the mode stays as it is.
+    /// `_`: the mode stays unchanged.
     Keep,
     /// The positions of one tile, as a layout into the domain.
     Layout(Layout<D>),
@@ -71,7 +71,7 @@ pub struct TilerModes<D: Stride = i64> {
 }
 
 impl<D: Stride> TilerModes<D> {
-    /// The tilers, whose depth and number are known to be within the limits.
+    /// The tiler by mode, without checking the limits.
     pub(crate) fn from_valid(items: Vec<Tiler<D>>, depth: usize, nodes: usize) -> TilerModes<D> {
         debug_assert!(depth <= MAX_DEPTH && nodes <= MAX_NODES);
         TilerModes { items, depth, nodes }
@@ -85,7 +85,7 @@ impl<D: Stride> TilerModes<D> {
 }
 
 impl<D: Stride> Tiler<D> {
-    /// The tiler that tiles mode `i` by the `i`-th of `items`.
+    /// The tiler with the `i`-th of `items` for mode `i`.
     ///
     /// Errors: nested deeper than [`MAX_DEPTH`], or more than [`MAX_NODES`] tilers in all.
     pub fn modes(items: impl IntoIterator<Item = Tiler<D>>) -> Result<Tiler<D>, LayoutError> {
@@ -111,7 +111,7 @@ impl<D: Stride> Tiler<D> {
 }
 
 impl<N: Extent> Tiler<N> {
-    /// The tiler that a shape stands for: a number `n` is the layout `n:1`, a tuple tiles by mode.
+    /// The tiler that a shape represents: a number `n` is the layout `n:1`, a tuple tiles by mode.
     ///
     /// Errors: an extent is not positive.
     pub fn from_shape(shape: &Tree<N>) -> Result<Tiler<N>, LayoutError> {
@@ -120,7 +120,7 @@ impl<N: Extent> Tiler<N> {
     }
 }
 
-/// The tiler that a shape stands for: a number `n` is the layout `n:unit`.
+/// The tiler that a shape represents: a number `n` is the layout `n:unit`.
 fn tiler_of<D: Stride>(shape: TreeRef<'_, D::Extent>, unit: &D) -> Result<Tiler<D>, LayoutError> {
     if shape.is_leaf() {
         let extent = shape.leaves.first().cloned().unwrap_or(D::Extent::one());
@@ -142,8 +142,8 @@ impl<D: Stride> From<&Layout<D>> for Tiler<D> {
 }
 
 impl<D: Stride> Layout<D> {
-    /// The composition with a tiler: of each mode the part that the tiler names, and of a mode
-    /// under `_` the whole (CuTe `composition(layout, tiler)`).
+    /// The composition with a tiler: each mode is composed with its tiler; a mode under `_` stays
+    /// unchanged (CuTe `composition(layout, tiler)`).
     ///
     /// Modes that the tiler does not name are dropped.
     /// Errors: as [`Layout::compose`]; the tiler has more modes than the layout, here or in a mode.
@@ -199,9 +199,8 @@ fn check_rank<D: Stride, E: Stride>(
     Ok(())
 }
 
-/// A division or a product of `layout` and `tiler` in the given form, where
-/// `pair(mode, tile, pairs)` writes the first and the second part for one mode and one layout of
-/// the tiler.
+/// Applies a division or a product of a layout and a tiler in the given form. `pair(mode, tile,
+/// pairs)` writes the first and the second part for one mode and one layout of the tiler.
 #[inline]
 pub(crate) fn by_tiler<D: Stride, E: Stride>(
     op: &'static str,
@@ -267,7 +266,7 @@ fn walk<D: Stride, E: Stride>(
     }
 }
 
-/// A mode under `_`: whole, or its two modes sent their ways.
+/// Writes a mode under `_`: whole, or its two modes as the first and the second part.
 fn keep<D: Stride>(op: &'static str, layout: TreeRef<'_, Leaf<D>>, pairs: &mut Pairs<D>) -> Result<(), LayoutError> {
     let Some(second) = &mut pairs.second else {
         pairs.first.append(layout);
@@ -285,7 +284,7 @@ fn keep<D: Stride>(op: &'static str, layout: TreeRef<'_, Leaf<D>>, pairs: &mut P
 }
 
 impl<D: Stride> fmt::Display for Tiler<D> {
-    /// `_`, the layout, or `[2:1;3:1]` by mode.
+    /// Prints `_`, the layout, or `[2:1;3:1]` by mode.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Tiler::Keep => f.write_str("_"),
@@ -315,7 +314,7 @@ impl<D: Stride> fmt::Debug for TilerModes<D> {
 impl<D: LayoutLiteral> FromStr for Tiler<D> {
     type Err = LayoutError;
 
-    /// Reads `[item;item]`, `<item,item>`, `_`, a layout, or a shape, which tiles by mode.
+    /// Parses `[item;item]`, `<item,item>`, `_`, a layout, or a shape, which tiles by mode.
     fn from_str(text: &str) -> Result<Tiler<D>, LayoutError> {
         read_tiler(text, &|value, strides| match strides {
             true => value.parse::<Layout<D>>().map(Tiler::Layout),
@@ -330,10 +329,10 @@ impl<D: LayoutLiteral> FromStr for Tiler<D> {
     }
 }
 
-/// Reads a layout, or a shape where the second argument says that there are no strides.
+/// A parser of a layout, or of a shape if the second argument says that there are no strides.
 type ReadValue<'a, D> = dyn Fn(&str, bool) -> Result<Tiler<D>, LayoutError> + 'a;
 
-/// Reads a tiler whose layouts and shapes are read by `value`.
+/// Parses a tiler; `value` parses its layouts and shapes.
 pub(crate) fn read_tiler<D: Stride>(text: &str, value: &ReadValue<'_, D>) -> Result<Tiler<D>, LayoutError> {
     let mut reader = Reader { text, at: 0, value };
     let tiler = reader.item(0, &[])?;
@@ -361,8 +360,8 @@ impl<D: Stride> Reader<'_, D> {
         Err(LayoutError::Syntax { at: self.at, expected })
     }
 
-    /// One tiler, which ends before a byte of `ends` outside parentheses, or at the end of the
-    /// text.
+    /// Parses one tiler. It ends before a byte of `ends` that is outside parentheses, or at the end
+    /// of the text.
     fn item(&mut self, depth: usize, ends: &[u8]) -> Result<Tiler<D>, LayoutError> {
         match self.peek() {
             Some(b'[') => self.list(depth, b';', b']'),
@@ -394,7 +393,7 @@ impl<D: Stride> Reader<'_, D> {
         Tiler::modes(items)
     }
 
-    /// A layout, or a shape by mode.
+    /// Parses a layout, or a shape by mode.
     fn value(&mut self, ends: &[u8]) -> Result<Tiler<D>, LayoutError> {
         let start = self.at;
         let mut open = 0_usize;

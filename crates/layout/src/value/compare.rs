@@ -2,17 +2,17 @@
 //!
 //! Law: there are three, and they agree on numbers.
 //!
-//! * *elementwise*: every leaf against its partner; a partial order. It is how a coordinate is
-//!   compared with a shape, to see that it lies inside.
+//! * *elementwise*: every leaf is compared with its partner; a partial order. It decides whether a
+//!   coordinate is inside a shape.
 //! * *lexicographic*: the first mode decides, then the next; the order of indices in a row-major
 //!   shape.
 //! * *colexicographic*: the last mode decides, then the one before; the order of indices in a
 //!   column-major shape.
 //!
-//! A number and a tuple of one compare alike. Where ranks differ, modes are paired from the end
-//! that decides, and of two tuples that agree there the one of lower rank is less. Elementwise,
-//! modes that the greater side has in excess do not count, and a smaller side with modes in excess
-//! is refuted (CuTe `elem_less`, `lex_less`, `colex_less` and their kin).
+//! A number and a tuple of one number are equal. If ranks differ, modes are paired from the end
+//! that decides first, and of two tuples that agree there the one of lower rank is less.
+//! Elementwise, excess modes of the greater side are ignored, and excess modes of the smaller side
+//! refute the comparison (CuTe `elem_less`, `lex_less`, `colex_less` and similar functions).
 
 use core::cmp::Ordering;
 
@@ -51,7 +51,7 @@ impl<N: Extent> Tree<N> {
         other.elem_leq(self)
     }
 
-    /// The lexicographic order; none when it depends on a value that is not known.
+    /// The lexicographic order; None if it depends on a value that is not known.
     ///
     /// ```
     /// use core::cmp::Ordering;
@@ -85,7 +85,7 @@ impl<N: Extent> Tree<N> {
         answer(self.lex_cmp(other), Ordering::is_ge)
     }
 
-    /// The colexicographic order; none when it depends on a value that is not known.
+    /// The colexicographic order; None if it depends on a value that is not known.
     pub fn colex_cmp(&self, other: &Tree<N>) -> Option<Ordering> {
         colexicographic(self.as_ref(), other.as_ref())
     }
@@ -123,7 +123,7 @@ fn answer(order: Option<Ordering>, test: fn(Ordering) -> bool) -> Truth {
     order.map_or(Truth::Open, |order| Truth::from(test(order)))
 }
 
-/// The two numbers, when both sides are numbers.
+/// The two numbers, if both sides are numbers.
 fn numbers<'a, N>(a: TreeRef<'a, N>, b: TreeRef<'a, N>) -> Option<(&'a N, &'a N)> {
     if a.is_leaf() && b.is_leaf() { a.leaves.first().zip(b.leaves.first()) } else { None }
 }
@@ -167,7 +167,8 @@ fn colexicographic<N: Extent>(a: TreeRef<'_, N>, b: TreeRef<'_, N>) -> Option<Or
     if let Some((a, b)) = numbers(a, b) {
         return leaf_order(a, b);
     }
-    // The modes paired from the end; the last pair that differs decides, whatever lies before it.
+    // The modes are paired from the end. The last pair that differs decides, whatever the earlier
+    // pairs are.
     let (excess_a, excess_b) = (a.rank().saturating_sub(b.rank()), b.rank().saturating_sub(a.rank()));
     let mut order = Some(a.rank().cmp(&b.rank()));
     for (a, b) in a.modes().skip(excess_a).zip(b.modes().skip(excess_b)) {

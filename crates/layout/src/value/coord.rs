@@ -1,10 +1,10 @@
 //! Coordinates.
 //!
 //! Law: coordinates of a shape are counted colexicographically, the first mode fastest. An integer
-//! `i` at a tuple mode stands for the natural coordinate with index `i`: digits by division from
-//! the left, the last one *not reduced*, so that an index past the end is the coordinate past the
-//! end of the last mode, and a negative index has the digits of its mirror image, negated. Hence,
-//! for a shape `S` with at least one extent and any index `i`,
+//! `i` at a tuple mode means the natural coordinate with index `i`: its digits are computed by
+//! division from the left, and the last digit is *not reduced*. So an index past the end is the
+//! coordinate past the end of the last mode, and a negative index has the negated digits of its
+//! magnitude. Hence, for a shape `S` with at least one extent and any index `i`,
 //!
 //! ```text
 //! crd2idx(idx2crd(i, S), S) = i
@@ -12,9 +12,9 @@
 //! L.eval_at(idx2crd(i, shape(L))) = L.eval(i)
 //! ```
 //!
-//! A coordinate fits a shape when it is *weakly congruent* to it: an integer fits anything, a tuple
-//! fits a tuple of the same rank whose modes its own modes fit. Nothing is checked against the
-//! extents (CuTe `crd2idx`, `idx2crd`).
+//! A coordinate fits a shape if it is *weakly congruent* to it: an integer fits every shape; a
+//! tuple fits a tuple of the same rank if its modes fit. Indices are not compared with the extents
+//! (CuTe `crd2idx`, `idx2crd`).
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -28,12 +28,12 @@ use crate::value::profile::{Profile, ProfileRef};
 use crate::value::shape::product;
 use crate::value::tree::{Leaves, Tree, TreeRef};
 
-/// One place of a [`Coord`]: an index, or all of the mode.
+/// A leaf of a [`Coord`]: an index, or the whole mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Slot<N = i64> {
-    /// This index.
+    /// An index.
     At(N),
-    /// Every index: `_`.
+    /// The whole mode: `_`.
     All,
 }
 
@@ -64,7 +64,7 @@ impl<N: fmt::Display> fmt::Display for Slot<N> {
 pub type Coord<N = i64> = Tree<Slot<N>>;
 
 impl<N: Clone> Tree<Slot<N>> {
-    /// The coordinate as a tree of indices; none when a mode is left open.
+    /// The coordinate as a tree of indices; None if a mode is open.
     pub fn indices(&self) -> Option<Tree<N>> {
         self.try_map(|slot| match slot {
             Slot::At(index) => Ok(index.clone()),
@@ -91,8 +91,9 @@ pub(crate) fn check_extents<N: Extent>(shape: &Tree<N>) -> Result<(), LayoutErro
 }
 
 impl<D: Stride> Layout<D> {
-    /// The value at a coordinate, which may nest less deeply than the shape: an integer at a tuple
-    /// mode is an index into that mode (CuTe `layout(coord)`, `crd2idx(coord, shape, stride)`).
+    /// The value at a coordinate, whose nesting may be less deep than that of the shape: an integer
+    /// at a tuple mode is an index into that mode (CuTe `layout(coord)`, `crd2idx(coord, shape,
+    /// stride)`).
     ///
     /// Errors: the coordinate does not fit the shape; the value is not representable.
     ///
@@ -109,7 +110,7 @@ impl<D: Stride> Layout<D> {
         self.eval_slots(coord, |index| Some(index), "eval")
     }
 
-    /// The value at a coordinate of any kind of leaf; a leaf without an index counts as index 0.
+    /// The value at a coordinate of any type of leaf; a leaf without an index counts as index 0.
     pub(crate) fn eval_slots<T>(
         &self,
         coord: &Tree<T>,
@@ -147,8 +148,7 @@ fn eval_coord<D: Stride, T, F: Fn(&T) -> Option<&D::Extent>>(
     Ok(value)
 }
 
-/// The pieces of a shape that a coordinate counts: for each leaf of `coord`, the extents that it
-/// stands for.
+/// For each leaf of `coord`, the extents of the part of the shape that it indexes.
 ///
 /// Errors: the coordinate does not fit the shape.
 fn counted<'a, N, T>(
@@ -175,10 +175,9 @@ fn counted<'a, N, T>(
 
 /// The index of a coordinate in a shape (CuTe `crd2idx(coord, shape)`).
 ///
-/// An integer is an index already and comes back as it is. An index that leaves its mode counts on
-/// into the next one.
-/// Errors: the coordinate does not fit the shape; an extent is not positive; the index is not
-/// representable.
+/// An integer is already an index and is returned unchanged. An index past the end of its mode
+/// continues in the next mode. Errors: the coordinate does not fit the shape; an extent is not
+/// positive; the index is not representable.
 ///
 /// ```
 /// use tilewright_layout::{Tree, crd2idx};
@@ -191,8 +190,8 @@ pub fn crd2idx<N: Extent>(coord: &Tree<N>, shape: &Tree<N>) -> Result<N, LayoutE
     check_extents(shape)?;
     let mut pieces = Vec::new();
     counted(coord.as_ref(), shape.as_ref(), OP, &mut Path::new(), &mut pieces)?;
-    // The step of a mode is needed only where its index is not 0, and may be too large to represent
-    // elsewhere.
+    // The step of a mode is needed only if its index is not 0; otherwise it may be too large to
+    // represent.
     let mut step = Some(N::one());
     let mut sum = N::zero();
     for (index, extents) in coord.leaves().iter().zip(pieces) {
@@ -232,7 +231,7 @@ pub fn idx2crd<N: Extent>(index: &Tree<N>, shape: &Tree<N>) -> Result<Tree<N>, L
     let mut digits: Leaves<N> = Leaves::new();
     for (position, (number, extents)) in index.leaves().iter().zip(pieces).enumerate() {
         let Some((_, front)) = extents.split_last() else {
-            // The empty shape has the one coordinate (), of index 0.
+            // The empty shape has only the coordinate (), of index 0.
             if number.is_zero().proved() {
                 continue;
             }
@@ -252,9 +251,9 @@ pub fn idx2crd<N: Extent>(index: &Tree<N>, shape: &Tree<N>) -> Result<Tree<N>, L
 /// The coordinate in shape `to` with the same index as `coord` has in shape `from` (CuTe
 /// `crd2crd`).
 ///
-/// Where the modes of both shapes have equal sizes, each mode of the coordinate is converted by
-/// itself.
-/// Errors: the sizes differ; the coordinate does not fit `from`; an extent is not positive.
+/// If the modes of both shapes have equal sizes, each mode of the coordinate is converted
+/// separately. Errors: the sizes differ; the coordinate does not fit `from`; an extent is not
+/// positive.
 ///
 /// ```
 /// use tilewright_layout::{Tree, crd2crd};
@@ -302,13 +301,13 @@ pub fn increment<N: Extent>(coord: &Tree<N>, shape: &Tree<N>) -> Result<Tree<N>,
     let mut carry = N::one();
     for (position, (index, extents)) in leaves.iter_mut().zip(pieces).enumerate() {
         let next = index.plus(&carry).fits_as::<N>(OP)?;
-        // A mode that is too large to count holds every representable index.
+        // A mode whose size is not representable contains every representable index.
         let end = if position + 1 == count { None } else { product(extents) };
         let Some(end) = end else {
             *index = next;
             break;
         };
-        // The index that goes past the end becomes 0, and the next one advances.
+        // An index that passes the end becomes 0, and the next index advances.
         let past = next.reaches(&end).ok_or_else(|| LayoutError::open(OP, Condition::Ordered, &next, &end))?;
         let back = next.times(&past).and_then(|past| next.minus(&past));
         *index = back.fits_as::<N>(OP)?;
@@ -320,7 +319,7 @@ pub fn increment<N: Extent>(coord: &Tree<N>, shape: &Tree<N>) -> Result<Tree<N>,
     Ok(Tree::from_parts(coord.profile().duplicate(), leaves))
 }
 
-/// Every coordinate of a shape, in colexicographic order: that of index 0, 1, 2, up to the last.
+/// Every coordinate of a shape, in colexicographic order: those of index 0, 1, 2, and so on.
 ///
 /// Errors: an extent is not positive; the size is not representable.
 ///

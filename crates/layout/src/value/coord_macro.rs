@@ -1,12 +1,12 @@
-//! Coordinates as they are written.
+//! The macro `coord!`.
 //!
-//! Law: `coord!(c)` is the coordinate that the text of `c` is, where numbers may be expressions.
+//! Law: `coord!(c)` is the coordinate with the text `c`, in which numbers may be Rust expressions.
 //! Parentheses are those of Rust: `(i,)` is a tuple of one, `(i)` is `i`.
 
 /// A [`Coord`](crate::Coord) whose indices are expressions and whose open modes are `_`: what
 /// `tensor((_, _), block)` is in CuTe.
 ///
-/// Gives a `Result`: a tuple has a greatest length and depth.
+/// Returns a `Result`, because the length and depth of tuples are limited.
 ///
 /// ```
 /// use tilewright_layout::{Coord, Layout, LayoutError, coord};
@@ -31,7 +31,7 @@
 /// ```
 #[macro_export]
 macro_rules! coord {
-    // Of a tuple, the modes that are complete, the tokens of the next one, and what follows.
+    // For a tuple: the complete modes, the tokens of the next mode, and the remaining tokens.
     (@tuple [$({ $($mode:tt)+ })*] []) => {
         (|| $crate::Tree::tuple([$(&$crate::coord!($($mode)+)?),*]))()
     };

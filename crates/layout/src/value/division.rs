@@ -1,7 +1,8 @@
 //! Division of nested tuples.
 //!
-//! Law: `ceil_div(a, b)` is the number of tiles `b` that cover `a`, mode by mode. Where one side is
-//! a number and the other a tuple, the number counts the tuple's coordinates colexicographically:
+//! Law: `ceil_div(a, b)` is the number of tiles `b` that cover `a`, mode by mode. If one side is a
+//! number and the other a tuple, the number counts the coordinates of the tuple
+//! colexicographically:
 //!
 //! ```text
 //! a / b                = the quotient rounded up, also below zero            numbers
@@ -11,11 +12,11 @@
 //! ```
 //!
 //! `floor_div(a, b)` is the number of whole tiles `b` in `a`: the same with each quotient rounded
-//! down. What a number counts from the left is still used up as for `ceil_div`, `b/|a0|` rounded
-//! up: of a mode that is not used up the next one loses nothing.
+//! down. The divisor for the next mode is still `b/|a0|` rounded up, as for `ceil_div`: if `b` is
+//! less than `|a0|`, the next modes are not divided.
 //!
-//! `shape_div` is the same where one of the two divides the other, and refuses elsewhere; its
-//! tuples have equal rank. A divisor that is not positive is refused everywhere (CuTe `ceil_div`,
+//! `shape_div` is the same if one of the two divides the other, and refuses otherwise; its tuples
+//! have equal rank. A divisor that is not positive is refused everywhere (CuTe `ceil_div`,
 //! `round_up`, `shape_div`, `evenly_divides`).
 
 use crate::refusal::error::{Fits, LayoutError, Path};
@@ -24,14 +25,14 @@ use crate::value::number::{Extent, Truth};
 use crate::value::shape::{both, not_positive, product_of, rank_error};
 use crate::value::tree::{Gatherer, Tree, TreeRef};
 
-/// Which division.
+/// The kind of division.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum DivisionRule {
     /// Rounded up.
     Up,
     /// Rounded down.
     Down,
-    /// Exact, one way or the other.
+    /// Exact: one number must divide the other.
     Exact,
 }
 
@@ -52,7 +53,7 @@ impl<N: Extent> Tree<N> {
         out.finish()
     }
 
-    /// How many tiles of `divisor` cover this, mode by mode (CuTe `ceil_div`).
+    /// The number of tiles of `divisor` that cover this shape, mode by mode (CuTe `ceil_div`).
     ///
     /// Errors: a divisor is not positive; `divisor` has more modes.
     ///
@@ -72,7 +73,7 @@ impl<N: Extent> Tree<N> {
         self.quotient(divisor, DivisionRule::Up)
     }
 
-    /// How many whole tiles of `divisor` there are in this, mode by mode.
+    /// The number of whole tiles of `divisor` in this shape, mode by mode.
     ///
     /// Errors: a divisor is not positive; `divisor` has more modes.
     ///
@@ -92,7 +93,7 @@ impl<N: Extent> Tree<N> {
         self.quotient(divisor, DivisionRule::Down)
     }
 
-    /// The shape divided by `divisor`, where in each place one divides the other (CuTe
+    /// The shape divided by `divisor`, if at each leaf one number divides the other (CuTe
     /// `shape_div`).
     ///
     /// Errors: neither number divides the other; a number is not positive; the ranks differ.
@@ -112,11 +113,11 @@ impl<N: Extent> Tree<N> {
         self.quotient(divisor, DivisionRule::Exact)
     }
 
-    /// The least multiples of `unit` that are not below this, mode by mode; modes that `unit` does
-    /// not name stay (CuTe `round_up`).
+    /// This rounded up to multiples of `unit`, mode by mode; modes that `unit` does not name stay
+    /// (CuTe `round_up`).
     ///
-    /// Errors: a unit is not positive; a number meets a tuple; `unit` has more modes; a multiple is
-    /// not representable.
+    /// Errors: a unit is not positive; a number is paired with a tuple; `unit` has more modes; a
+    /// multiple is not representable.
     ///
     /// ```
     /// use tilewright_layout::Tree;
@@ -130,12 +131,11 @@ impl<N: Extent> Tree<N> {
         out.finish()
     }
 
-    /// Whether tiles of `tiler` cover this shape without going over: at each leaf of `tiler` the
-    /// size there is that of the tile times the number of tiles (CuTe `evenly_divides`).
+    /// Whether tiles of `tiler` cover this shape exactly: at each leaf of `tiler`, the size of the
+    /// shape is that of the tile times the number of tiles (CuTe `evenly_divides`).
     ///
     /// A tiler with more modes than the shape does not divide it; modes that it does not name are
-    /// free.
-    /// Errors: a number is not positive.
+    /// arbitrary. Errors: a number is not positive.
     ///
     /// ```
     /// use tilewright_layout::Tree;
@@ -164,7 +164,7 @@ fn quotient_up<N: Extent>(a: &N, b: &N, op: &'static str) -> Result<N, LayoutErr
         return Err(not_positive(op, "the divisor", b));
     }
     let quotient = match a.less(&N::zero()) {
-        // Division truncates, so below zero the quotient is rounded up already.
+        // Division truncates, so a negative quotient is already rounded up.
         Truth::Proved => a.divide(b).map(|(quotient, _)| quotient),
         Truth::Refuted => a.divide_up(b),
         Truth::Open => return Err(LayoutError::open(op, Condition::AtMost, &N::zero(), a)),
@@ -179,7 +179,8 @@ fn quotient_down<N: Extent>(a: &N, b: &N, op: &'static str) -> Result<N, LayoutE
     }
     let quotient = match a.less(&N::zero()) {
         Truth::Refuted => a.divide(b).map(|(quotient, _)| quotient),
-        // Division truncates, which below zero rounds up: by one where something is left.
+        // Division truncates, so a negative quotient is rounded up; it is corrected by one if there
+        // is a remainder.
         Truth::Proved => match a.divide(b) {
             Some((quotient, rest)) => match rest.is_zero() {
                 Truth::Proved => Some(quotient),
@@ -193,7 +194,7 @@ fn quotient_down<N: Extent>(a: &N, b: &N, op: &'static str) -> Result<N, LayoutE
     quotient.fits_as::<N>(op)
 }
 
-/// `a / b` where one divides the other.
+/// `a / b` if one divides the other.
 fn quotient_exact<N: Extent>(a: &N, b: &N, op: &'static str, path: &[usize]) -> Result<N, LayoutError> {
     if !N::zero().less(b).proved() {
         return Err(not_positive(op, "the divisor", b));
@@ -225,7 +226,7 @@ fn quotient<N: Extent>(a: &N, b: &N, rule: DivisionRule, path: &[usize]) -> Resu
 /// `a` divided by the product of `divisors`.
 fn by_product<N: Extent>(a: &N, divisors: &[N], rule: DivisionRule, path: &[usize]) -> Result<N, LayoutError> {
     match rule {
-        // Rounding once is rounding at each step, which cannot overflow.
+        // Rounding down once equals rounding down at each step, which cannot overflow.
         DivisionRule::Down => {
             divisors.iter().try_fold(a.clone(), |rest, divisor| quotient_down(&rest, divisor, rule.op()))
         }
@@ -277,7 +278,7 @@ fn divide<N: Extent>(
     Ok(())
 }
 
-/// Divides the leaves from the left by a number that they use up; returns what is left of it.
+/// Divides the leaves from the left by a number; returns the rest of the divisor.
 fn divide_by<N: Extent>(
     a: TreeRef<'_, N>,
     divisor: N,
@@ -295,7 +296,7 @@ fn divide_by<N: Extent>(
     while let Some((position, mode)) = modes.next() {
         path.push(position);
         divide_by(mode, rest.clone(), rule, out, path)?;
-        // What the last mode leaves of the divisor is not asked for, and may not exist.
+        // The rest of the divisor after the last mode is not needed, and may not exist.
         if modes.peek().is_some() {
             let used = if rule == DivisionRule::Down { DivisionRule::Up } else { rule };
             rest = by_product(&rest, mode.leaves, used, path)?;
@@ -346,7 +347,7 @@ fn evenly<N: Extent>(a: TreeRef<'_, N>, tiler: TreeRef<'_, N>) -> Result<Truth, 
         divide_by(a, tile.clone(), DivisionRule::Up, &mut tiles, &mut Path::new())?;
         let covered = product_of(tiles.finish()?.leaves(), OP)?.times(tile);
         let size = product_of(a.leaves, OP)?;
-        // More than can be represented is more than the size.
+        // A product that is not representable is greater than the size.
         return Ok(covered.map_or(Truth::Refuted, |covered| size.same(&covered)));
     }
     if a.is_leaf() || tiler.rank() > a.rank() {

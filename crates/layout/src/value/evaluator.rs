@@ -1,4 +1,4 @@
-//! One layout at many indices.
+//! Evaluation of a layout at many indices.
 //!
 //! Let `P_k` be the product of the extents before leaf `k`, so that digit `k` of an index `i >= 0`
 //! is `floor(i / P_k) - e_k * floor(i / P_(k+1))`, and the last digit is its first term alone.
@@ -8,19 +8,20 @@
 //! L(i) = s_0 * i + sum over k >= 1 of floor(i / P_k) * j_k,   j_k = s_k - e_(k-1) * s_(k-1):
 //! ```
 //!
-//! the layout walks with its first stride and jumps by `j_k` each time that leaf `k` steps. Leaves
-//! that merge have no jump, and leaves with one `P` share one. Two facts make this quick.
+//! the value grows by the first stride at each index, and additionally jumps by `j_k` each time
+//! that leaf `k` steps. Leaves that coalesce have no jump, and leaves with the same `P` share one.
+//! Two facts make this fast.
 //!
 //! * *Reciprocals.* With `m = ceil(2^64 / P)` and `r = m * P - 2^64`, `m * i / 2^64` exceeds
 //!   `i / P` by `r * i / (P * 2^64)`. The fraction of `i / P` is at most `(P - 1) / P`, so both
 //!   have the same floor while `r * i < 2^64`: always for powers of two, and at least while
 //!   `P * i < 2^64`.
-//! * *One bound.* Where the front leaves reach less than `2^62` and the last one goes on to less
-//!   than `2^62`, in magnitude, the value and every partial sum are below `2^63`. There the sum may
-//!   be taken modulo `2^64`, and no step needs a check.
+//! * *One bound.* If the contributions of the front leaves and of the last leaf are each below
+//!   `2^62` in magnitude, the value and every partial sum are below `2^63`. Then the sum can be
+//!   computed modulo `2^64` without overflow checks.
 //!
-//! So one comparison of the index with the least of these bounds decides; an index beyond it, or
-//! below zero, goes the way of [`Layout::eval`].
+//! So one comparison of the index with the least of these bounds is enough; for an index above it,
+//! or below zero, [`Layout::eval`] is used.
 
 use alloc::vec::Vec;
 
@@ -33,21 +34,21 @@ use crate::value::tree::Leaves;
 /// A layout prepared for evaluation at many indices: see [`Layout::evaluator`].
 #[derive(Debug, Clone)]
 pub struct Evaluator {
-    /// The first stride, and the jumps of leaves that step with it.
+    /// The first stride, plus the jumps of leaves that step at every index.
     step: i64,
-    /// The jumps; where there are fewer, the last ones are no jumps.
+    /// The first jumps; unused ones are zero.
     jumps: [Jump; FEW],
-    /// The jumps beyond those.
+    /// The other jumps.
     more: Vec<Jump>,
-    /// Indices from 0 up to here, exclusive, are evaluated by the jumps.
+    /// The exclusive upper bound of the indices that are evaluated by jumps.
     limit: u64,
     leaves: Leaves<Leaf>,
 }
 
-/// How many jumps are taken uncounted: to multiply by zero costs less than a loop.
+/// The number of jumps that are always evaluated: multiplying by zero costs less than a loop.
 const FEW: usize = 4;
 
-/// So much more each time that the index passes a multiple of a period.
+/// A jump of the value each time that the index passes a multiple of a period.
 #[derive(Debug, Clone, Copy, Default)]
 struct Jump {
     /// `2^64` divided by the period, rounded up.
@@ -57,7 +58,7 @@ struct Jump {
 }
 
 impl Jump {
-    /// What the jump has added up to at an index, modulo `2^64`.
+    /// The sum of the jumps up to an index, modulo `2^64`.
     #[inline(always)]
     fn passed(self, index: u64) -> i64 {
         let times = (u128::from(self.reciprocal) * u128::from(index)) >> 64;
@@ -65,7 +66,7 @@ impl Jump {
     }
 }
 
-/// The most that the front leaves may reach, and the last one.
+/// The bound of the contribution of the front leaves, and of that of the last leaf.
 const REACH: u64 = (1 << 62) - 1;
 
 impl Evaluator {
@@ -81,7 +82,7 @@ impl Evaluator {
     }
 
     /// The value of the layout at an index: `layout.evaluator().eval(i) == layout.eval(&i)` for
-    /// every `i`, past the end and below zero too.
+    /// every `i`, also past the end and below zero.
     ///
     /// Errors: as [`Layout::eval`].
     #[inline]
@@ -109,7 +110,7 @@ impl Evaluator {
 /// which all reciprocals are exact.
 fn jumps_of(leaves: &[Leaf]) -> (i64, SmallVec<[Jump; 8]>, u64) {
     let mut jumps: SmallVec<[Jump; 8]> = SmallVec::new();
-    // What the leaf before this one would do next: `e_(k-1) * s_(k-1)`.
+    // The step with which the previous leaf would continue: `e_(k-1) * s_(k-1)`.
     let (mut step, mut expected) = (0_i64, 0_i64);
     // No period exceeds the size, which is below 2^63.
     let (mut exact, mut period) = (u64::MAX, 1_u64);
@@ -121,14 +122,14 @@ fn jumps_of(leaves: &[Leaf]) -> (i64, SmallVec<[Jump; 8]>, u64) {
         } else {
             let reciprocal = u64::MAX / period + 1;
             match jumps.last_mut() {
-                // Equal periods have equal reciprocals. So may long periods that differ; below the
-                // bounds of both their floors agree.
+                // Equal periods have equal reciprocals. Different long periods may have equal
+                // reciprocals, too; below the bounds of both, their floors agree.
                 Some(last) if last.reciprocal == reciprocal => last.by = last.by.wrapping_add(by),
                 _ if by == 0 => {}
                 _ => jumps.push(Jump { reciprocal, by }),
             }
-            // `r`, which is below the period. For a mode that merges with the one before nothing
-            // depends on it.
+            // The remainder `r`, which is below the period. For a mode that coalesces with the one
+            // before it is not used.
             let excess = reciprocal.wrapping_mul(period);
             if by != 0 && excess != 0 {
                 exact = exact.min((u64::MAX / excess).saturating_add(1));
@@ -139,9 +140,10 @@ fn jumps_of(leaves: &[Leaf]) -> (i64, SmallVec<[Jump; 8]>, u64) {
     (step, jumps, exact)
 }
 
-/// The index up to which no partial sum needs a check; 0 where the front leaves reach too far.
+/// The index up to which no partial sum needs an overflow check; 0 if the contribution of the front
+/// leaves is too large.
 fn bounded(leaves: &[Leaf]) -> u64 {
-    // Indices below 2^63 are those that are not negative.
+    // All nonnegative indices are below 2^63.
     const ALL: u64 = 1 << 63;
     let Some((last, front)) = leaves.split_last() else { return 0 };
     let (mut period, mut reach) = (1_u64, 0_u64);
@@ -153,13 +155,13 @@ fn bounded(leaves: &[Leaf]) -> u64 {
     if reach > REACH {
         return 0;
     }
-    // The last leaf may take `REACH / |stride|` steps, of one period of the front leaves each.
+    // The last leaf may take `REACH / |stride|` steps, each of one period of the front leaves.
     REACH.checked_div(last.stride.unsigned_abs()).map_or(ALL, |steps| period.saturating_mul(steps + 1).min(ALL))
 }
 
 impl Layout {
-    /// The layout prepared for evaluation at many indices: divisions become multiplications, and
-    /// checks one comparison.
+    /// The layout prepared for evaluation at many indices: divisions become multiplications, and a
+    /// single comparison replaces the overflow checks.
     ///
     /// ```
     /// use tilewright_layout::Layout;

@@ -1,11 +1,12 @@
-//! What the algebra asks of a kind of stride, or of extent, beside the laws of [`Stride`] and
+//! Operations on strides and extents that the algebra needs in addition to [`Stride`] and
 //! [`Extent`].
 //!
-//! Law: the laws determine each answer; a kind gives it in the way that suits its values.
+//! Law: the laws of [`Stride`] and [`Extent`] determine each result; a type implements it in the
+//! way that suits its values.
 //!
-//! The traits are public in a private module, which seals them: a new kind is added in this crate,
-//! as a row of `any` too. What a kind needs from rooms above this one stands in the room of the
-//! kind (`algebra/integer.rs`, `coordinate/kind.rs`, `symbolic/kind.rs`, `xor/kind.rs`).
+//! The traits are public in a private module, which seals them: a new type is added in this crate,
+//! and in `any`. The implementations for the types are in `algebra/integer.rs`,
+//! `coordinate/kind.rs`, `symbolic/kind.rs` and `xor/kind.rs`.
 
 use alloc::boxed::Box;
 use alloc::string::ToString;
@@ -17,21 +18,21 @@ use crate::refusal::evidence::{Condition, Offset, Question};
 use crate::value::layout::{Layout, Leaf};
 use crate::value::number::{Extent, Stride, Truth};
 
-/// Where the text of a step goes: a writer with short ways for marks and integers.
+/// A writer for the text of a step, with fast methods for marks and integers.
 pub trait TextOut: Write {
-    /// One byte of ASCII.
+    /// Writes one byte of ASCII.
     fn mark(&mut self, byte: u8);
 
-    /// An integer in decimal.
+    /// Writes an integer in decimal.
     fn integer(&mut self, value: i64);
 }
 
-/// What the algebra asks of a kind of stride. Sealed.
+/// Further operations of strides. Sealed.
 pub trait StrideKind: Sized {
-    /// Adds `count * step` to this. Where the sum is not representable, the value left here is
+    /// Adds `count * step` to this. If the sum is not representable, the resulting value is
     /// unspecified.
     ///
-    /// Kinds whose values are large do it in place.
+    /// Types whose values are large add in place.
     #[inline(always)]
     fn add_times(&mut self, count: &Self::Extent, step: &Self) -> Option<()>
     where
@@ -41,8 +42,8 @@ pub trait StrideKind: Sized {
         Some(())
     }
 
-    /// The numbers of two strides that cannot belong to one layout, where there are such: most
-    /// kinds have none.
+    /// The numbers of two strides that cannot belong to the same layout; None if there are none.
+    /// Most types never have such strides.
     #[inline(always)]
     fn clash(_leaves: &[Leaf<Self>]) -> Option<(usize, usize)>
     where
@@ -51,26 +52,26 @@ pub trait StrideKind: Sized {
         None
     }
 
-    /// Writes the step as it reads back.
+    /// Writes the step as text that parses to it.
     #[inline]
     fn print(&self, out: &mut impl TextOut)
     where
         Self: Stride,
     {
-        // A writer takes everything; what fails is remembered by it.
+        // A writer stores its own error.
         let _ = write!(out, "{self}");
     }
 
-    /// The integer whose decimal text is the text of this step, where it is one: such steps have a
-    /// short way to be printed.
+    /// The integer with the same decimal text as this step; None if there is none. Such steps are
+    /// printed faster.
     #[inline(always)]
     fn decimal(&self) -> Option<i64> {
         None
     }
 
     /// The value of a list of leaves at an index: its digits in the mixed radix of the extents, the
-    /// last one unbounded, times the strides; `None` when it is not representable. The empty list
-    /// has a value at index 0 alone.
+    /// last one unbounded, times the strides; None if it is not representable. The empty list has a
+    /// value only at index 0.
     #[inline]
     fn eval(leaves: &[Leaf<Self>], index: &Self::Extent) -> Option<Self>
     where
@@ -79,8 +80,8 @@ pub trait StrideKind: Sized {
         eval_by_division(leaves, index)
     }
 
-    /// Whether `extent` steps from the one with number `from` on are the same as those from 0 on:
-    /// `(from + c) * self = from * self + c * self` for every `c` below `extent`.
+    /// Whether the `extent` steps from number `from` on equal those from 0 on: `(from + c) * self =
+    /// from * self + c * self` for every `c` below `extent`.
     #[inline]
     fn repeats(&self, _extent: &Self::Extent, _from: &Self::Extent) -> Truth
     where
@@ -100,15 +101,15 @@ pub trait StrideKind: Sized {
         Self: Stride;
 }
 
-/// What the algebra asks of a kind of extent. Sealed.
+/// Further operations of extents. Sealed.
 pub trait ExtentKind: Overflow + Sized {
-    /// Whether every number of this kind is known, so that no answer is open. Code for open answers
-    /// is left out then, where the compiler does not see by itself that it is not reached.
+    /// Whether every number of this type is known, so that no answer is open. Code for open answers
+    /// is then omitted if the compiler does not detect that it is unreachable.
     const KNOWN: bool;
 
-    /// As [`Extent::divide`], where each of `many` may be taken to be at least 2.
+    /// As [`Extent::divide`], assuming that each of `many` is at least 2.
     ///
-    /// The steps of a mode matter only where it has more than one position, so that much is granted
+    /// The steps of a mode matter only if it has more than one position, so this may be assumed
     /// about its extent.
     #[inline(always)]
     fn divide_given(&self, divisor: &Self, _many: &[&Self]) -> Option<(Self, Self)>
@@ -118,7 +119,7 @@ pub trait ExtentKind: Overflow + Sized {
         self.divide(divisor)
     }
 
-    /// As [`Extent::less`], where each of `many` may be taken to be at least 2.
+    /// As [`Extent::less`], assuming that each of `many` is at least 2.
     #[inline(always)]
     fn less_given(&self, other: &Self, _many: &[&Self]) -> Truth
     where
@@ -127,7 +128,7 @@ pub trait ExtentKind: Overflow + Sized {
         self.less(other)
     }
 
-    /// 1 where `self` is at least `end`, which is positive, and 0 elsewhere.
+    /// 1 if `self` is at least `end`, which is positive, otherwise 0.
     #[inline]
     fn reaches(&self, end: &Self) -> Option<Self>
     where
@@ -140,13 +141,13 @@ pub trait ExtentKind: Overflow + Sized {
         }
     }
 
-    /// Whether a layout sends different coordinates to different values: see
+    /// Whether a layout maps different coordinates to different values: see
     /// [`Layout::is_injective`].
     fn injective(layout: &Layout<Self>) -> Result<bool, LayoutError>
     where
         Self: Extent;
 
-    /// The question whether a condition holds of two numbers, with what is known about an answer.
+    /// The open question for a condition on two numbers, with the facts that would settle it.
     #[cold]
     fn question(condition: Condition, left: &Self, right: &Self) -> Question
     where
@@ -156,7 +157,7 @@ pub trait ExtentKind: Overflow + Sized {
     }
 }
 
-/// As [`StrideKind::eval`], for all kinds of strides.
+/// [`StrideKind::eval`] for all types of strides.
 #[inline]
 pub(crate) fn eval_by_division<D: Stride>(leaves: &[Leaf<D>], index: &D::Extent) -> Option<D> {
     let Some((last, front)) = leaves.split_last() else {
@@ -181,7 +182,7 @@ impl LayoutError {
         LayoutError::Open { op, question: Box::new(N::question(condition, left, right)) }
     }
 
-    /// An extent that is not positive, or not known to be.
+    /// The error for an extent that is not positive, or not known to be.
     #[cold]
     pub(crate) fn extent<N: Extent>(profile: &Profile, leaf: usize, extent: &N) -> LayoutError {
         match N::zero().less(extent) {
@@ -192,8 +193,8 @@ impl LayoutError {
 }
 
 impl Question {
-    /// The question whether a condition holds of two numbers. Of numbers known at launch it holds
-    /// the parameters, and the declaration that would settle it where a simple one does.
+    /// The open question for a condition on two numbers. For numbers known at launch it has the
+    /// parameters and, if there is a simple one, the declaration that would settle it.
     ///
     /// ```
     /// use tilewright_layout::{Condition, Question, symbolic::Expr};

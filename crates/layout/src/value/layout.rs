@@ -1,14 +1,13 @@
 //! Layouts.
 //!
-//! Law: a layout is a tree of (extent, stride) pairs. Read as a function, it sends a natural
-//! coordinate, one index a leaf, to the sum of `index * stride`, and it sends an integer to the
-//! value at its colexicographic coordinate: the first leaf varies fastest, and the last leaf is not
-//! reduced, so that an index past the end goes on in steps of the last stride. Negative indices
-//! mirror: `L(-i) = -L(i)`.
+//! Law: a layout is a tree of (extent, stride) pairs. As a function, it maps a natural coordinate,
+//! with one index for each leaf, to the sum of `index * stride`. It maps an integer to the value at
+//! its colexicographic coordinate: the first leaf varies fastest, and the index of the last leaf is
+//! not reduced, so that past the end the last stride continues. For negative indices, `L(-i) =
+//! -L(i)`.
 //!
-//! Invariants, checked once on construction and held ever after: extents are positive, and their
-//! product, the size, is representable. Shape and stride are congruent because there is only one
-//! tree.
+//! Invariants, checked once by the constructors: extents are positive, and their product, the size,
+//! is representable. Shape and stride are congruent because there is only one tree.
 
 use smallvec::SmallVec;
 
@@ -19,26 +18,25 @@ use crate::value::number::{Extent, Stride, Truth};
 use crate::value::profile::{Nodes, Profile};
 use crate::value::tree::{Leaves, Tree, TreeRef};
 
-/// One leaf of a layout: `extent` positions, `stride` apart.
+/// One leaf of a layout: `extent` positions with distance `stride`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Leaf<D: Stride = i64> {
-    /// How many positions there are; at least one.
+    /// The number of positions, at least one.
     pub extent: D::Extent,
-    /// The distance from each position to the next.
+    /// The distance between neighbouring positions.
     pub stride: D,
 }
 
-/// A layout: a function from coordinates to offsets, given by a shape and a stride for every extent
-/// of it.
+/// A layout: a function from coordinates to offsets, given by a shape and a stride for each extent.
 ///
-/// The strides are integers unless another kind is named. Equality and hashing are structural: two
-/// layouts are equal when they have the same shape and the same strides. For equality as functions
-/// see [`Layout::equivalent`].
+/// The strides are integers by default. Equality and hashing are structural: two layouts are equal
+/// when they have the same shape and the same strides. For equality as functions see
+/// [`Layout::equivalent`].
 ///
 /// ```
 /// use tilewright_layout::Layout;
 ///
-/// // Four rows and eight columns, stored row after row.
+/// // Four rows and eight columns, row-major.
 /// let rows: Layout = "(4,8):(8,1)".parse().unwrap();
 /// assert_eq!(rows.size(), 32);
 /// assert_eq!(rows.eval(&2).unwrap(), 16); // index 2 is the coordinate (2,0)
@@ -109,7 +107,7 @@ impl<D: Stride> Layout<D> {
         Ok(Layout { tree })
     }
 
-    /// As [`Layout::from_tree`] where the operation keeps the extents positive and the size
+    /// As [`Layout::from_tree`], for operations that keep the extents positive and the size
     /// representable.
     #[inline]
     pub(crate) fn from_valid(tree: Tree<Leaf<D>>) -> Layout<D> {
@@ -117,10 +115,10 @@ impl<D: Stride> Layout<D> {
         Layout { tree }
     }
 
-    /// A layout whose leaves are about to be written, valid ones, and then nested.
+    /// An empty layout, into which an operation writes valid leaves, and then their nesting.
     ///
     /// A layout is two hundred bytes, and moving it costs more than most operations; so operations
-    /// write their result where it stays.
+    /// write their result to its final location.
     #[inline(always)]
     pub(crate) fn blank() -> Layout<D> {
         Layout { tree: Tree::blank() }
@@ -131,7 +129,7 @@ impl<D: Stride> Layout<D> {
         self.tree.leaves_mut()
     }
 
-    /// Nests the leaves as a flat tuple; one leaf stands alone, none becomes `1:0`.
+    /// Nests the leaves as a flat tuple; a single leaf is not nested, and no leaf becomes `1:0`.
     #[inline(always)]
     pub(crate) fn nest_flat(&mut self) -> Result<(), LayoutError> {
         if self.leaves().is_empty() {
@@ -140,13 +138,13 @@ impl<D: Stride> Layout<D> {
         self.tree.nest_flat()
     }
 
-    /// The nodes of the profile and the leaves, to be written in step.
+    /// The nodes of the profile and the leaves, which must be written consistently.
     #[inline(always)]
     pub(crate) fn parts_mut(&mut self) -> (&mut Nodes, &mut Leaves<Leaf<D>>) {
         self.tree.parts_mut()
     }
 
-    /// The flat layout of these leaves; one leaf stands alone, none is `1:0`.
+    /// The flat layout of these leaves; a single leaf is not nested, and no leaf becomes `1:0`.
     #[inline]
     pub(crate) fn flat(leaves: Leaves<Leaf<D>>) -> Result<Layout<D>, LayoutError> {
         let mut layout = Layout::blank();
@@ -236,7 +234,7 @@ impl<D: Stride> Layout<D> {
         let Some(first) = leaves.next() else { return D::Extent::one() };
         leaves.fold(first.extent.clone(), |size, leaf| match size.times(&leaf.extent) {
             Some(size) => size,
-            // Construction has shown that the product exists.
+            // The constructor has checked that the product is representable.
             None => leaf.extent.clone(),
         })
     }
@@ -253,9 +251,9 @@ impl<D: Stride> Layout<D> {
 
     /// The value at an index.
     ///
-    /// An index at or past [`Layout::size`] goes on in the last mode; a negative one mirrors.
-    /// Errors: the value, or a partial sum on the way to it, is not representable. The empty layout
-    /// has a value only at index 0.
+    /// At or past [`Layout::size`] the last mode continues; for negative indices, `L(-i) = -L(i)`.
+    /// Errors: the value, or a partial sum, is not representable. The empty layout has a value only
+    /// at index 0.
     ///
     /// ```
     /// use tilewright_layout::Layout;
@@ -288,8 +286,7 @@ impl<N: Extent> Layout<N> {
         compact_leaves(shape, true)
     }
 
-    /// The compact layout of a shape, last mode fastest (CuTe `LayoutRight`): rows of a matrix one
-    /// after another.
+    /// The compact layout of a shape, last mode fastest (CuTe `LayoutRight`).
     ///
     /// Modes of extent 1 get stride 0.
     /// Errors: as [`Layout::compact`].
@@ -304,7 +301,7 @@ impl<N: Extent> Layout<N> {
         compact_leaves(shape, false)
     }
 
-    /// The least and the largest offset: negative strides reach below zero.
+    /// The least and the greatest offset. Negative strides have negative offsets.
     ///
     /// Errors: an offset is not representable.
     ///
@@ -318,7 +315,7 @@ impl<N: Extent> Layout<N> {
         range_of(self.leaves())
     }
 
-    /// The largest offset plus one: how much memory, counted from offset 0, the layout needs.
+    /// The largest offset plus one: the size of the memory from offset 0.
     ///
     /// Errors: an offset is not representable.
     ///
@@ -371,13 +368,13 @@ fn compact_leaves<N: Extent>(shape: &Tree<N>, from_left: bool) -> Result<Layout<
     Ok(Layout::from_valid(Tree::from_parts(shape.profile().duplicate(), leaves)))
 }
 
-/// The value of a list of leaves at an index, the last leaf unbounded; see `Stride::eval`.
+/// The value of a list of leaves at an index, the last leaf unbounded; see [`StrideKind::eval`].
 #[inline]
 pub(crate) fn eval_leaves<D: Stride>(leaves: &[Leaf<D>], index: &D::Extent) -> Option<D> {
     D::eval(leaves, index)
 }
 
-/// The same as the step of a mode of `many` positions, which may be taken to be at least 2.
+/// The same value, as the step of a mode of `many` positions, assuming that there are at least 2.
 pub(crate) fn eval_given<D: Stride>(leaves: &[Leaf<D>], index: &D::Extent, many: &D::Extent) -> Option<D> {
     if many.known().is_some() {
         return eval_leaves(leaves, index);
@@ -393,8 +390,7 @@ pub(crate) fn eval_given<D: Stride>(leaves: &[Leaf<D>], index: &D::Extent, many:
     Some(value)
 }
 
-/// The running products of the extents: the index distance of one step in each leaf, and the size
-/// at the end.
+/// The running products of the extents: the index step of each leaf, and the size at the end.
 pub(crate) fn index_steps<D: Stride>(leaves: &[Leaf<D>]) -> Option<SmallVec<[D::Extent; 9]>> {
     let mut steps = SmallVec::new();
     let mut step = D::Extent::one();

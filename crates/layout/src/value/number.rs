@@ -1,14 +1,14 @@
-//! The arithmetic that the algebra is written against.
+//! The arithmetic that the algebra needs.
 //!
-//! A layout sends a coordinate to an inner product, so it needs two kinds of value: **extents**,
-//! which count, and **strides**, which are added up and scaled by counts. Strides form an *integer
+//! A layout maps a coordinate to an inner product, so it needs two types of value: **extents**,
+//! which count, and **strides**, which are added and multiplied by counts. Strides form an *integer
 //! semimodule* over the extents (Cecka, "CuTe Layout Representation and Algebra", section on
 //! strides): addition, and a product `extent * stride`. Extents are themselves strides (an index is
-//! a value like any other), and that is what lets one layout be composed after another.
+//! a value like any other), so that one layout can be composed with another.
 //!
 //! Two conventions hold everywhere:
 //!
-//! * *Nothing wraps.* Every operation returns `None` when the result cannot be represented.
+//! * *No overflow wraps.* Every operation returns `None` if the result is not representable.
 //! * *Nothing is guessed.* A question about values has three answers, [`Truth`]. For `i64` only two
 //!   of them occur and the third branch is compiled away; for values that become known later a
 //!   proof may be missing. A rewrite that is optional runs only on [`Truth::Proved`]; a
@@ -19,7 +19,7 @@ use core::hash::Hash;
 
 use crate::value::kind::{ExtentKind, StrideKind};
 
-/// The answer to a question about values, some of which may not be known yet.
+/// The answer to a question about values that may not be known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Truth {
     /// It holds for every admissible value.
@@ -59,20 +59,20 @@ impl From<bool> for Truth {
 /// `m * a + n * a = (m + n) * a`.
 ///
 /// Implemented for `i64`, [`Expr`](crate::symbolic::Expr), [`Coordinate`](crate::Coordinate) and
-/// [`Xor`](crate::Xor). Sealed: the algebra asks more of a kind than these laws, and other crates
-/// add none.
+/// [`Xor`](crate::Xor). Sealed: the algebra needs further operations, and other crates cannot
+/// implement it.
 pub trait Stride: Clone + Eq + Hash + Debug + Display + StrideKind {
-    /// What counts these steps.
+    /// The type of the counts of these steps.
     type Extent: Extent;
 
-    /// Whether counts act as integers do: whether the laws above about products of counts hold.
-    /// They do not for XOR.
+    /// Whether counts act as integers do, that is, whether the laws above about products of counts
+    /// hold. They do not hold for XOR.
     const DISTRIBUTES: bool = true;
 
-    /// The step that goes nowhere.
+    /// The zero step.
     fn zero() -> Self;
 
-    /// Whether this step goes nowhere.
+    /// Whether this step is zero.
     fn is_zero(&self) -> Truth;
 
     /// `self + other`.
@@ -81,11 +81,11 @@ pub trait Stride: Clone + Eq + Hash + Debug + Display + StrideKind {
     /// `count * self`.
     fn times(&self, count: &Self::Extent) -> Option<Self>;
 
-    /// Whether a mode of `extent` steps of `self`, followed by a mode of steps `next`, reads as one
+    /// Whether a mode of `extent` steps of `self`, followed by a mode of steps `next`, equals one
     /// longer mode of steps `self`: the merge test of `coalesce`.
     ///
-    /// Where addition of extents distributes over steps this says `next = extent * self`; a
-    /// semimodule in which it does not (XOR) adds the condition that it needs.
+    /// If counts distribute over steps, the condition is `next = extent * self`; for a semimodule
+    /// in which they do not (XOR), there is an additional condition.
     #[inline]
     fn continues(&self, extent: &Self::Extent, next: &Self) -> Truth {
         match self.times(extent) {
@@ -103,12 +103,12 @@ pub trait Stride: Clone + Eq + Hash + Debug + Display + StrideKind {
 
 /// A count of positions, and an index into them.
 ///
-/// Division truncates toward zero, so that a layout evaluated at a negative index is the mirror
-/// image of itself at the positive one: `L(-i) = -L(i)`.
+/// Division truncates toward zero, so that a layout at a negative index has the negated value of
+/// the positive one: `L(-i) = -L(i)`.
 ///
-/// Implemented for `i64` and [`Expr`](crate::symbolic::Expr). Sealed, as [`Stride`] is.
+/// Implemented for `i64` and [`Expr`](crate::symbolic::Expr). Sealed like [`Stride`].
 pub trait Extent: Stride<Extent = Self> + From<i64> + ExtentKind {
-    /// One position.
+    /// The number 1.
     fn one() -> Self;
 
     /// `self - other`.
@@ -123,18 +123,18 @@ pub trait Extent: Stride<Extent = Self> + From<i64> + ExtentKind {
     /// Whether `self < other`.
     fn less(&self, other: &Self) -> Truth;
 
-    /// The number, when it is known.
+    /// The number if it is known.
     fn known(&self) -> Option<i64>;
 
-    /// The greatest common divisor of the magnitudes, `gcd(0, n) = |n|`; none if it is not
-    /// known, or not representable.
+    /// The greatest common divisor of the magnitudes, `gcd(0, n) = |n|`; None if it is not known,
+    /// or not representable.
     fn greatest_divisor(&self, other: &Self) -> Option<Self>;
 
-    /// A positive number that divides both for every admissible value, as great as is known; of two
-    /// numbers 0, it is 0.
+    /// A positive number that divides both for every admissible value, as large as is known; 0 if
+    /// both numbers are 0.
     fn shared_divisor(&self, other: &Self) -> Self;
 
-    /// Whether this is one position.
+    /// Whether this is 1.
     #[inline]
     fn is_one(&self) -> Truth {
         self.same(&Self::one())
@@ -210,7 +210,7 @@ impl Extent for i64 {
                 let quotient = n >> d.trailing_zeros();
                 return Some((quotient as i64, (n - quotient * d) as i64));
             }
-            // The divisor is no larger.
+            // The divisor is not larger than the dividend.
             if n >> 32 == 0 {
                 let (n, d) = (n as u32, d as u32);
                 return Some((i64::from(n / d), i64::from(n % d)));
@@ -244,7 +244,7 @@ impl Extent for i64 {
 
     #[inline]
     fn shared_divisor(&self, other: &i64) -> i64 {
-        // Where the greatest is 2^63, its half divides both too.
+        // If the greatest common divisor is 2^63, its half also divides both.
         self.greatest_divisor(other).unwrap_or(1 << 62)
     }
 

@@ -1,20 +1,21 @@
-//! Pairs of modes on their way into trees.
+//! Writing of pairs of modes into trees.
 //!
 //! Law: an operation that makes a first and a second part out of each mode writes them in that
-//! order. They end up side by side in one tree, `((a,b),(c,d))`, or in two, `(a,c)` and `(b,d)`.
+//! order. They are written as pairs into one tree, `((a,b),(c,d))`, or into two trees, `(a,c)` and
+//! `(b,d)`.
 
 use crate::value::layout::Leaf;
 use crate::value::number::Stride;
 use crate::value::tree::Gatherer;
 
-/// Where the two parts of each pair go: to one tree side by side, or to two.
+/// The destination of pairs: one tree in which the parts are paired, or two trees.
 pub struct Pairs<D: Stride> {
     pub(crate) first: Gatherer<Leaf<D>>,
     pub(crate) second: Option<Gatherer<Leaf<D>>>,
 }
 
 impl<D: Stride> Pairs<D> {
-    /// No pairs yet, which go to two trees or to one.
+    /// No pairs yet, for two trees or for one.
     pub(crate) fn new(two: bool) -> Pairs<D> {
         Pairs { first: Gatherer::new(), second: two.then(Gatherer::new) }
     }
@@ -24,7 +25,8 @@ impl<D: Stride> Pairs<D> {
         &mut self.first
     }
 
-    /// To be asked for after the first part of the pair has been written.
+    /// The destination of the second part; it is called after the first part of the pair was
+    /// written.
     #[inline]
     pub(crate) fn second(&mut self) -> &mut Gatherer<Leaf<D>> {
         self.second.as_mut().unwrap_or(&mut self.first)

@@ -1,8 +1,8 @@
-//! Leaves cut into pieces.
+//! Splitting of leaves into pieces.
 //!
-//! Law: the result nests as the layout does, with each leaf replaced by one leaf or by a flat tuple
-//! of them whose extents multiply to its own. So its shape refines the shape of the layout, and its
-//! coordinates are those of the layout, cut further; the strides are for the caller to say.
+//! Law: the result has the nesting of the layout, with each leaf replaced by one leaf or by a flat
+//! tuple of leaves whose extents multiply to its own. So its shape refines the shape of the layout.
+//! The caller chooses the strides.
 
 use crate::limits::MAX_NODES;
 use crate::refusal::error::{Fits, LayoutError, Limit};
@@ -10,7 +10,7 @@ use crate::value::layout::{Layout, Leaf};
 use crate::value::profile::{ROOM, Splitting};
 use crate::value::tree::Leaves;
 
-/// What one leaf is replaced by, while it is listed: [`Layout::cut_leaves`].
+/// The list of pieces that replace one leaf: see [`Layout::cut_leaves`].
 #[derive(Debug)]
 pub struct Pieces<'a> {
     leaves: &'a mut Leaves<Leaf>,
@@ -18,7 +18,7 @@ pub struct Pieces<'a> {
 }
 
 impl Pieces<'_> {
-    /// Adds a piece after those that are there.
+    /// Appends a piece.
     ///
     /// Errors: its extent is not positive; the product of the extents is not representable; too
     /// many leaves.
@@ -44,16 +44,16 @@ fn not_positive(value: i64) -> LayoutError {
 }
 
 impl Layout {
-    /// The layout with each leaf replaced by the pieces that `cut` lists for it: a single piece
-    /// stands alone, several are a flat tuple. A leaf for which none are listed stays.
+    /// The layout with each leaf replaced by the pieces that `cut` lists for it: a single piece is
+    /// a leaf, several are a flat tuple. A leaf without pieces stays unchanged.
     ///
     /// Errors: the extents of the pieces of a leaf do not multiply to its own
-    /// ([`LayoutError::Size`]); as [`Pieces::push`]; whatever `cut` refuses.
+    /// ([`LayoutError::Size`]); as [`Pieces::push`]; any error of `cut`.
     ///
     /// ```
     /// use tilewright_layout::{Layout, LayoutError};
     ///
-    /// // Every extent that is even is cut in two.
+    /// // Every even extent is split in two.
     /// let layout: Layout = "(8,(3,4)):(1,(8,24))".parse().unwrap();
     /// let halved = layout.cut_leaves(|leaf, pieces| {
     ///     if leaf.extent % 2 == 0 {
@@ -80,7 +80,7 @@ impl Layout {
             let mut pieces = Pieces { leaves, size: 1 };
             cut(leaf, &mut pieces)?;
             let size = pieces.size;
-            // Bounded by the number of nodes, so it fits.
+            // The number is bounded by the number of nodes, so it fits.
             match (leaves.len() - begin) as u16 {
                 0 => leaves.push(*leaf),
                 _ if size != leaf.extent => {

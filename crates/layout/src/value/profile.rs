@@ -1,7 +1,7 @@
-//! Profiles that are made of others.
+//! Construction of profiles from other profiles.
 //!
 //! Law: profiles form an operad: [`Profile::substitute`] replaces each leaf by a profile, and this
-//! is how an operation on leaves gives back a tree. A profile that is too large or too deep is
+//! is how an operation on leaves returns a tree. A profile that is too large or too deep is
 //! refused.
 
 mod write;
@@ -22,7 +22,8 @@ impl Profile {
         Ok(Profile { nodes })
     }
 
-    /// Becomes the profile of a tuple of `leaves` numbers, or of a single number.
+    /// Sets this to the profile of a tuple of `leaves` numbers, or of a single number if `leaves`
+    /// is 1.
     #[inline(always)]
     pub(crate) fn nest_flat(&mut self, leaves: usize) -> Result<(), LayoutError> {
         self.nodes.clear();

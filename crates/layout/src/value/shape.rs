@@ -1,13 +1,13 @@
-//! Numbers in nested tuples: products, sums, and which tuples refine which.
+//! Arithmetic of nested tuples: products, sums and orders of refinement.
 //!
-//! Law: an operation on nested tuples is the one on numbers, taken leaf by leaf where the tuples
-//! nest alike; where one of them nests less deeply, its leaf stands for the product of the other's
-//! subtree. Two orders follow:
+//! Law: an operation on nested tuples with the same nesting is the operation on numbers, leaf by
+//! leaf. If one of them is less deep, its leaf is paired with the product of the other's subtree.
+//! Two orders follow:
 //!
 //! * `P` is *weakly congruent* to `Q` when `Q` is `P` with leaves replaced by trees: a coordinate
 //!   of nesting `P` fits a shape of nesting `Q`.
-//! * `A` is *compatible* with `B` when each leaf of `A` is the product of what replaces it in `B`:
-//!   a coordinate inside `A` is one inside `B`, and `A` and `B` have the same size.
+//! * `A` is *compatible* with `B` when each leaf of `A` is the product of the subtree that replaces
+//!   it in `B`: a coordinate inside `A` is one inside `B`, and `A` and `B` have the same size.
 //!
 //! Both are partial orders (CuTe `weakly_congruent`, `compatible`). Division of tuples is in
 //! [`super::division`].
@@ -45,7 +45,7 @@ fn weakly_congruent(guide: ProfileRef<'_>, other: ProfileRef<'_>) -> bool {
             && guide.modes().zip(other.modes()).all(|(guide, other)| weakly_congruent(guide, other)))
 }
 
-/// The product of a list of extents; none when it is not representable.
+/// The product of a list of extents; None if it is not representable.
 pub(crate) fn product<N: Extent>(extents: &[N]) -> Option<N> {
     extents.iter().try_fold(N::one(), |product, extent| product.times(extent))
 }
@@ -61,7 +61,8 @@ pub(crate) fn rank_error(op: &'static str, path: &[usize], expected: usize, foun
 }
 
 impl<T> Tree<T> {
-    /// Whether `other` nests as this tree does or more deeply: [`Profile::weakly_congruent`].
+    /// Whether `other` has the same nesting as this tree or a deeper one:
+    /// [`Profile::weakly_congruent`].
     pub fn weakly_congruent<U>(&self, other: &Tree<U>) -> bool {
         self.profile().weakly_congruent(other.profile())
     }
@@ -100,7 +101,7 @@ impl<N: Extent> Tree<N> {
         Tree::flat(products?)
     }
 
-    /// The product of what lies at each leaf of `guide`, in the nesting of `guide` (CuTe
+    /// The product of the subtree at each leaf of `guide`, in the nesting of `guide` (CuTe
     /// `product_like`).
     ///
     /// Errors: `guide` is not weakly congruent to the tree.
@@ -140,7 +141,7 @@ impl<N: Extent> Tree<N> {
         sum.fits_as::<D::Extent>("inner_product")
     }
 
-    /// Each leaf times the product of what lies there in `other` (CuTe `elem_scale`).
+    /// Each leaf times the product of the subtree of `other` at its position (CuTe `elem_scale`).
     ///
     /// Errors: the tree is not weakly congruent to `other`.
     ///
@@ -164,10 +165,10 @@ impl<N: Extent> Tree<N> {
         Tree::new(self.profile().duplicate(), scaled)
     }
 
-    /// Whether each leaf is the product of what lies there in `other`: then every coordinate inside
-    /// this shape is one inside `other` (CuTe `compatible`).
+    /// Whether each leaf is the product of the subtree of `other` at its position: then every
+    /// coordinate inside this shape is one inside `other` (CuTe `compatible`).
     ///
-    /// A nesting that does not fit is refuted; so is a product that is not representable.
+    /// The answer is `Refuted` if the nesting does not fit, or if a product is not representable.
     ///
     /// ```
     /// use tilewright_layout::Tree;
@@ -193,10 +194,10 @@ impl<N: Extent> Tree<N> {
         if fits.is_ok() { answer } else { Truth::Refuted }
     }
 
-    /// The sum, leaf by leaf; the tuple with fewer modes counts as having zeros there, and the
-    /// number 0 as a tuple of zeros (CuTe, `+` of arithmetic tuples).
+    /// The sum, leaf by leaf; missing modes of one tuple count as zeros, and the number 0 as a
+    /// tuple of zeros (CuTe, `+` of arithmetic tuples).
     ///
-    /// Errors: a number other than 0 meets a tuple; a sum is not representable.
+    /// Errors: a number other than 0 is paired with a tuple; a sum is not representable.
     ///
     /// ```
     /// use tilewright_layout::Tree;
@@ -210,7 +211,7 @@ impl<N: Extent> Tree<N> {
 
     /// The difference, leaf by leaf, by the rules of [`Tree::tuple_add`].
     ///
-    /// Errors: a number other than 0 meets a tuple; a difference is not representable.
+    /// Errors: a number other than 0 is paired with a tuple; a difference is not representable.
     ///
     /// ```
     /// use tilewright_layout::Tree;
@@ -225,8 +226,8 @@ impl<N: Extent> Tree<N> {
     /// The shape with every mode of stride 0 reduced to the extent 1 (CuTe
     /// `filter_zeros(stride, shape)`).
     ///
-    /// A stride that stands for a tuple of extents replaces the whole tuple by one 1.
-    /// Errors: the strides are not weakly congruent to the shape.
+    /// A zero stride for a tuple of extents replaces the whole tuple by a single 1. Errors: the
+    /// strides are not weakly congruent to the shape.
     ///
     /// ```
     /// use tilewright_layout::Tree;
@@ -242,28 +243,28 @@ impl<N: Extent> Tree<N> {
 }
 
 impl Tree<i64> {
-    /// The largest leaf; none for the empty tuple (CuTe `max`).
+    /// The largest leaf; None for the empty tuple (CuTe `max`).
     pub fn max(&self) -> Option<i64> {
         self.leaves().iter().copied().max()
     }
 
-    /// The least leaf; none for the empty tuple (CuTe `min`).
+    /// The least leaf; None for the empty tuple (CuTe `min`).
     pub fn min(&self) -> Option<i64> {
         self.leaves().iter().copied().min()
     }
 
     /// The greatest common divisor of the leaves, at least 0; 0 for the empty tuple (CuTe `gcd`).
     ///
-    /// Errors: it is 2^63, which `i64` does not hold.
+    /// Errors: it is 2^63, which is not representable as `i64`.
     pub fn gcd(&self) -> Result<i64, LayoutError> {
-        // Kept as a negative number, whose magnitude may be 2^63 on the way.
+        // It is kept as a negative number, because the magnitude may be 2^63 in between.
         let negative = |magnitude: u64| (magnitude as i64).wrapping_neg();
         let divisor = self.leaves().iter().fold(0, |divisor, leaf| negative(gcd(divisor, *leaf)));
         divisor.checked_neg().fits("gcd")
     }
 }
 
-/// Two answers, both of which are needed.
+/// The conjunction of two answers.
 pub(crate) fn both(a: Truth, b: Truth) -> Truth {
     match (a, b) {
         (Truth::Refuted, _) | (_, Truth::Refuted) => Truth::Refuted,
@@ -272,9 +273,9 @@ pub(crate) fn both(a: Truth, b: Truth) -> Truth {
     }
 }
 
-/// Calls `visit` with what lies in `tree` at each leaf of `guide`, left to right.
+/// Calls `visit` with the subtree of `tree` at each leaf of `guide`, left to right.
 ///
-/// Errors: `guide` is not weakly congruent to the tree; what `visit` returns.
+/// Errors: `guide` is not weakly congruent to the tree; an error of `visit`.
 pub(crate) fn subtrees<'a, T>(
     guide: ProfileRef<'_>,
     tree: TreeRef<'a, T>,
@@ -296,7 +297,8 @@ pub(crate) fn subtrees<'a, T>(
     Ok(())
 }
 
-/// An operation on leaves that tuples inherit: on two leaves, and on a right one alone.
+/// An operation on leaves that extends to tuples: on two leaves, and on a right leaf without a left
+/// one.
 struct Sum<N> {
     op: &'static str,
     of: fn(&N, &N) -> Option<N>,
@@ -350,7 +352,7 @@ fn combine_modes<N: Extent>(
     Ok(())
 }
 
-/// Appends a right operand that has nothing on its left.
+/// Appends a right operand without a left one.
 fn append_absent<N: Extent>(right: TreeRef<'_, N>, sum: &Sum<N>, out: &mut Gatherer<N>) -> Result<(), LayoutError> {
     let leaves: Option<Vec<N>> = right.leaves.iter().map(sum.absent).collect();
     let leaves = leaves.fits_as::<N>(sum.op)?;

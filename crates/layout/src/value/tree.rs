@@ -1,7 +1,7 @@
-//! Nested tuples that are made of others.
+//! Construction of nested tuples from other nested tuples.
 //!
-//! Law: whatever only moves modes about is written here once, and is the same operation on shapes,
-//! strides, coordinates and layouts. A tree that is too large or too deep is refused.
+//! Law: operations that only rearrange modes are implemented here once, for shapes, strides,
+//! coordinates and layouts. A tree that is too large or too deep is refused.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -34,7 +34,7 @@ impl<T> Tree<T> {
         Ok(Tree { profile, leaves })
     }
 
-    /// Nests the leaves as a flat tuple; one leaf stands alone.
+    /// Nests the leaves as a flat tuple; a single leaf is not nested.
     #[inline(always)]
     pub(crate) fn nest_flat(&mut self) -> Result<(), LayoutError> {
         self.profile.nest_flat(self.leaves.len())
@@ -89,11 +89,9 @@ impl<T: Clone> Tree<T> {
         Tree::gather(chosen?.into_iter())
     }
 
-    /// Modes `range` grouped into one mode that stands where the first of them stood (CuTe
-    /// `group`).
+    /// Modes `range` grouped into one mode at the position of the first (CuTe `group`).
     ///
-    /// An empty range puts an empty tuple there.
-    /// Errors: the range is not within `0..rank`.
+    /// An empty range inserts an empty tuple. Errors: the range is not within `0..rank`.
     pub fn group(&self, range: Range<usize>) -> Result<Tree<T>, LayoutError> {
         let rank = self.rank();
         check_range("group", &range, rank)?;
@@ -252,13 +250,13 @@ impl<T: Clone> Gatherer<T> {
         self.leaves.extend(part.leaves.iter().cloned());
     }
 
-    /// The nodes and leaves written so far, for a part that is written in step.
+    /// The nodes and leaves written so far, for a part that writes both consistently.
     #[inline]
     pub(crate) fn parts_mut(&mut self) -> (&mut Nodes, &mut Leaves<T>) {
         (self.builder.nodes_mut(), &mut self.leaves)
     }
 
-    /// One leaf as itself, several as a tuple, none as an empty tuple.
+    /// Appends one leaf as itself, several as a tuple, none as an empty tuple.
     #[inline]
     pub(crate) fn run(&mut self, leaves: &[T]) {
         if leaves.len() == 1 {
@@ -269,7 +267,7 @@ impl<T: Clone> Gatherer<T> {
         self.leaves.extend(leaves.iter().cloned());
     }
 
-    /// What has been gathered, once every tuple is closed.
+    /// The tree built so far, once every tuple is closed.
     #[inline]
     pub(crate) fn as_ref(&self) -> TreeRef<'_, T> {
         TreeRef { profile: self.builder.as_ref(), leaves: &self.leaves }
@@ -281,23 +279,24 @@ impl<T: Clone> Gatherer<T> {
     }
 }
 
-/// A coordinate with these indices; flat where there are not as many as the profile has leaves.
+/// A coordinate with these indices in the nesting of the profile; flat if the numbers of indices
+/// and leaves differ.
 pub(crate) fn nested(profile: &Profile, indices: &[i64]) -> Tree<i64> {
     let flat = || Tree::flat(indices.iter().copied()).unwrap_or_else(|_| Tree::leaf(0));
     Tree::new(profile.duplicate(), indices.iter().copied()).unwrap_or_else(|_| flat())
 }
 
 impl Carry {
-    /// The same coordinate, nested as B is.
+    /// The same coordinate, in the nesting of B.
     pub fn place(&self) -> Tree<i64> {
         nested(&self.profile, &self.coordinate)
     }
 }
 
 impl LayoutError {
-    /// Where the condition fails that the operation needs: an index, or a coordinate nested as the
-    /// operand is that the message speaks of, so that the operand may be applied to it. None if
-    /// nothing of that kind shows it.
+    /// A witness: an index or a coordinate at which the condition of the operation fails. A
+    /// coordinate has the nesting of the operand in the message, so that the operand can be
+    /// evaluated at it. None if no index or coordinate shows the failure.
     ///
     /// ```
     /// use tilewright_layout::Layout;

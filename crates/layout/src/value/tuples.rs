@@ -1,6 +1,6 @@
-//! Shapes and strides as the tuples of a Rust program.
+//! Shapes and strides as Rust tuples.
 //!
-//! Law: `Layout::strided(s, d)` is the layout that the text `s:d` is.
+//! Law: `Layout::strided(s, d)` is the layout with the text `s:d`.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -9,8 +9,8 @@ use crate::refusal::error::{Fits, LayoutError};
 use crate::value::layout::Layout;
 use crate::value::tree::Tree;
 
-/// A shape or strides, CuTe's `IntTuple`: a number, or a tuple of these. Text, `"(8,(2,4))"`, and a
-/// flat list of numbers are taken as well.
+/// A shape or strides, CuTe's `IntTuple`: a number, or a tuple of these. A text such as
+/// `"(8,(2,4))"` and a flat list of numbers are accepted, too.
 ///
 /// ```
 /// use tilewright_layout::{IntoShape, LayoutError};
@@ -20,7 +20,7 @@ use crate::value::tree::Tree;
 /// # Ok::<(), LayoutError>(())
 /// ```
 pub trait IntoShape {
-    /// The numbers, nested as they were given.
+    /// The numbers, in the given nesting.
     ///
     /// Errors: the text is none of a shape; a tuple is too long or too deep.
     fn into_shape(self) -> Result<Tree<i64>, LayoutError>;

@@ -1,9 +1,9 @@
-//! Which tuples nest alike, and which paths lead somewhere.
+//! Checks of nestings and paths.
 //!
 //! Law: two tuples are *congruent* when they have the same profile. A coordinate is *weakly
-//! congruent* to a shape when the shape is the coordinate with leaves replaced by tuples. Where
-//! they are not, the answer names the outermost, leftmost mode at which they differ, with what each
-//! has there.
+//! congruent* to a shape when the shape is the coordinate with leaves replaced by tuples. Otherwise
+//! the answer has the outermost, leftmost mode at which they differ, and the profiles of both
+//! there.
 
 use core::fmt;
 
@@ -11,18 +11,18 @@ use crate::{Layout, LayoutError, Path, Profile, Tree};
 
 use super::{In, Verdict};
 
-/// Two tuples that do not nest as they should: where, and how each nests there.
+/// Two tuples with the wrong nestings: the mode at which they differ, and both profiles there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Incongruent {
     /// The mode; empty for the whole.
     pub path: Path,
-    /// What the first is, in a word.
+    /// The name of the first tuple, in a word.
     pub first: &'static str,
-    /// How the first nests there.
+    /// The profile of the first tuple there.
     pub first_profile: Profile,
-    /// What the second is, in a word.
+    /// The name of the second tuple, in a word.
     pub second: &'static str,
-    /// How the second nests there.
+    /// The profile of the second tuple there.
     pub second_profile: Profile,
 }
 
@@ -40,7 +40,8 @@ impl fmt::Display for Incongruent {
     }
 }
 
-/// Whether a shape and strides nest alike, so that they make a layout; then, how.
+/// Whether a shape and strides have the same nesting, so that they form a layout; the result is the
+/// profile.
 ///
 /// ```
 /// use tilewright_layout::verify;
@@ -54,7 +55,7 @@ pub fn congruent<N, D>(shape: &Tree<N>, stride: &Tree<D>) -> Verdict<Profile, In
     nests_alike(("shape", shape), ("stride", stride))
 }
 
-/// [`congruent`], of any two tuples.
+/// [`congruent`] for any two tuples.
 pub(super) fn nests_alike<A, B>(
     (first, a): (&'static str, &Tree<A>),
     (second, b): (&'static str, &Tree<B>),
@@ -62,7 +63,7 @@ pub(super) fn nests_alike<A, B>(
     if a.congruent(b) {
         return Verdict::Holds(a.profile().clone());
     }
-    // Making a layout of them says where they differ.
+    // The error of constructing a layout has the position at which they differ.
     match Layout::<i64>::new(&a.map(|_| 1), &b.map(|_| 0)) {
         Ok(_) => Verdict::Holds(a.profile().clone()),
         Err(LayoutError::NotCongruent { path, .. }) => Verdict::Fails(differing(path, (first, a), (second, b))),
@@ -70,8 +71,8 @@ pub(super) fn nests_alike<A, B>(
     }
 }
 
-/// Whether a coordinate fits a shape: whether the shape nests as the coordinate does or more
-/// deeply. Then, the profile of the shape.
+/// Whether a coordinate fits a shape, that is, the shape has the same nesting or a deeper one; the
+/// result is the profile of the shape.
 ///
 /// ```
 /// use tilewright_layout::verify;
@@ -85,7 +86,8 @@ pub(super) fn nests_alike<A, B>(
 /// assert_eq!(fits("(1,(2,3))", "(4,6)"), "fails: in mode 1, the coordinate nests as (*,*) but the shape as *");
 /// ```
 pub fn weakly_congruent<A, B>(coord: &Tree<A>, shape: &Tree<B>) -> Verdict<Profile, Incongruent> {
-    // The products of ones at the places of the coordinate exist exactly when it has places there.
+    // The products of ones at the leaves of the coordinate exist exactly when the shape has
+    // subtrees there.
     match shape.map(|_| 1_i64).product_like(coord.profile()) {
         Ok(_) => Verdict::Holds(shape.profile().clone()),
         Err(LayoutError::Rank { path, .. }) => Verdict::Fails(differing(path, ("coordinate", coord), ("shape", shape))),
@@ -107,23 +109,23 @@ fn profile_at<T>(tree: &Tree<T>, path: &[usize]) -> Profile {
     tree.map(|_| ()).at(path).map_or_else(|| tree.profile().clone(), |mode| mode.profile().clone())
 }
 
-/// Why a path does not lead to a mode.
+/// The reason why there is no mode at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MissingMode {
     /// There are fewer modes.
     OutOfRange {
-        /// How many modes of the path were followed before this one.
+        /// The number of modes of the path that were followed before this one.
         depth: usize,
-        /// The mode asked for.
+        /// The requested mode.
         mode: usize,
-        /// How many there are.
+        /// The number of modes.
         rank: usize,
     },
-    /// The path goes on where there is a single number.
+    /// The path continues at a single number.
     PastLeaf {
-        /// How many modes of the path were followed.
+        /// The number of modes of the path that were followed.
         depth: usize,
-        /// How many are left.
+        /// The number of remaining modes of the path.
         extra: usize,
     },
 }
@@ -142,7 +144,7 @@ impl fmt::Display for MissingMode {
     }
 }
 
-/// What lies at a path of mode numbers, outermost first.
+/// The subtree at a path of mode numbers, outermost first.
 ///
 /// A single number is not its own mode 0 here: a path stops there.
 ///

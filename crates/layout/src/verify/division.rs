@@ -1,10 +1,10 @@
-//! Whether a shape divides cleanly by a tiler.
+//! Check whether a shape is divisible by a tiler.
 //!
 //! Law: a tile covers a *block* of consecutive indices: `n` of them for the tile `n:1`, and for a
-//! tile with gaps, such as `4:2`, as many as it covers together with its complement, 8. Blocks are
-//! laid out over a mode from index 0 on. The block is *used up from the left*: a leaf of the mode
-//! whose extent divides what is left of the block lies inside one block; at the first leaf where
-//! that is not so, or at the last one, whole blocks must end:
+//! tile with gaps, such as `4:2`, the number that it covers together with its complement, 8. Blocks
+//! are placed in a mode from index 0 on. The block is divided by the leaves from the left: a leaf
+//! of the mode whose extent divides the rest of the block is inside one block. At the first leaf
+//! that does not divide it, or at the last leaf, whole blocks must end:
 //!
 //! ```text
 //! extent = whole * block + remainder,  0 <= remainder < block
@@ -13,13 +13,13 @@
 //! floor    the quotient is whole, which must not be 0: an extent is positive
 //! ```
 //!
-//! A block that is larger than a leaf, no multiple of it, and goes on in the next leaf fails in
-//! each way of rounding: `(4,6)` by 6 has blocks that begin and end at different places of the mode
-//! of 4, and no shape describes them.
+//! A block that is larger than a leaf, not a multiple of it, and continues in the next leaf fails
+//! for every rounding: `(4,6)` by 6 has blocks that begin and end at different positions of the
+//! mode of 4, and no shape describes them.
 //!
-//! So a shape divides exactly when every layout of it, whatever its strides, composes with the tile
-//! and with its copies. What holds agrees with the algebra: under `ceil` the quotient is that of
-//! [`Tree::ceil_div`].
+//! So a shape is divisible exactly when every layout of this shape, whatever its strides, composes
+//! with the tile and with its copies. The result agrees with the algebra: with `ceil` the quotient
+//! is that of [`Tree::ceil_div`].
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -32,14 +32,14 @@ use super::{In, Verdict};
 
 const OP: &str = "divides";
 
-/// What becomes of a part that is smaller than a tile.
+/// The treatment of a part that is smaller than a tile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Remainder {
-    /// It counts as a tile, which hangs over the end.
+    /// It counts as a tile, which extends past the end.
     Ceil,
-    /// It is left over.
+    /// It is ignored.
     Floor,
-    /// There must be none.
+    /// It is an error.
     Exact,
 }
 
@@ -60,11 +60,11 @@ pub struct Ragged<N: Extent = i64> {
     pub path: Path,
     /// Its extent.
     pub extent: N,
-    /// How much of it a tile takes.
+    /// The number of consecutive positions of the leaf that a tile covers.
     pub block: N,
-    /// How many whole tiles there are.
+    /// The number of whole tiles.
     pub whole: N,
-    /// What is left.
+    /// The remainder.
     pub remainder: N,
 }
 
@@ -75,13 +75,13 @@ impl<N: Extent> fmt::Display for Ragged<N> {
     }
 }
 
-/// A division that comes out.
+/// The result of a division that succeeds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Division<N: Extent = i64> {
-    /// How it was rounded.
+    /// The rounding.
     pub rounding: Remainder,
-    /// How many tiles there are, in the nesting of the shape; modes that the tiler does not name
-    /// stay.
+    /// The number of tiles, in the nesting of the shape; modes that the tiler does not name stay
+    /// unchanged.
     pub quotient: Tree<N>,
     /// The leaves that are not a whole number of tiles. None under [`Remainder::Exact`].
     pub ragged: Vec<Ragged<N>>,
@@ -94,17 +94,17 @@ impl<N: Extent> fmt::Display for Division<N> {
     }
 }
 
-/// Why a shape does not divide.
+/// The reason why a shape is not divisible.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Indivisible<N: Extent = i64> {
     /// Exact division leaves a remainder.
     Remainder(Ragged<N>),
-    /// Floor division leaves no tile at all.
+    /// Floor division has no whole tile.
     NoTile(Ragged<N>),
-    /// A tile goes on from this leaf into the next and does not fill it a whole number of times.
+    /// A tile continues from this leaf into the next and does not fill it a whole number of times.
     Straddles {
-        /// How it was to be rounded.
+        /// The requested rounding.
         rounding: Remainder,
         /// The leaf.
         at: Ragged<N>,
@@ -113,16 +113,16 @@ pub enum Indivisible<N: Extent = i64> {
     Rank {
         /// The mode.
         path: Path,
-        /// How many modes the tiler has there.
+        /// The number of modes of the tiler there.
         tilers: usize,
-        /// How many the shape has.
+        /// The number of modes of the shape there.
         rank: usize,
     },
-    /// The tile of this mode has no complement, so that its copies do not cover anything.
+    /// The tile of this mode has no complement, so its copies do not cover the mode.
     Tile {
         /// The mode.
         path: Path,
-        /// Why there is no complement.
+        /// The reason why there is no complement.
         error: Box<LayoutError>,
     },
     /// An extent is not positive.
@@ -153,7 +153,7 @@ impl<N: Extent> fmt::Display for Indivisible<N> {
     }
 }
 
-/// Why a division stops.
+/// The reason why a division stops.
 enum DivisionStop<N: Extent> {
     Fails(Indivisible<N>),
     Undecided(LayoutError),
@@ -165,7 +165,7 @@ impl<N: Extent> From<LayoutError> for DivisionStop<N> {
     }
 }
 
-/// Whether a shape divides cleanly by a tiler, mode by mode. For a shape as the divisor see
+/// Whether a shape is divisible by a tiler, mode by mode. For a shape as the divisor see
 /// [`Tiler::from_shape`].
 ///
 /// ```
@@ -236,7 +236,7 @@ fn divide<N: Extent>(
                     quotients.push(mode);
                     continue;
                 };
-                // A single number is its own only mode, and has no path of its own.
+                // A single number is its own only mode and has the empty path.
                 if shape.is_leaf() {
                     return divide(&mode, tiler, rounding, path, ragged);
                 }
@@ -252,7 +252,7 @@ fn divide<N: Extent>(
     }
 }
 
-/// How many consecutive indices a tile and its complement cover.
+/// The number of consecutive indices that a tile and its complement cover.
 fn block<N: Extent>(tile: &Layout<N>, path: &Path) -> Result<N, DivisionStop<N>> {
     match tile.complement(&N::one()) {
         Ok(rest) => {
@@ -266,7 +266,7 @@ fn block<N: Extent>(tile: &Layout<N>, path: &Path) -> Result<N, DivisionStop<N>>
     }
 }
 
-/// Divides the leaves from the left by a block that they use up.
+/// Divides the leaves from the left by a block.
 fn use_up<N: Extent>(
     shape: &Tree<N>,
     block: N,
@@ -275,7 +275,7 @@ fn use_up<N: Extent>(
     ragged: &mut Vec<Ragged<N>>,
 ) -> Result<Tree<N>, DivisionStop<N>> {
     let extents = shape.leaves();
-    // Leaves of extent 1 after it have no room for a block to go on in.
+    // In trailing leaves of extent 1 a block cannot continue.
     let last = extents.iter().rposition(|extent| !extent.is_one().proved()).unwrap_or(0);
     let mut block = block;
     let mut quotients = Vec::with_capacity(extents.len());

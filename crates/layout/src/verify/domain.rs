@@ -1,10 +1,10 @@
-//! Whether one layout's image fits another's domain.
+//! Check whether the image of a layout is within the domain of another.
 //!
 //! Law: the image of the inner layout lies between its least and its greatest offset, and both are
-//! reached: each at a corner of its domain, where every mode stands at its first or its last
-//! position. So it fits the domain `[0, size)` of the outer layout exactly when these two do, and
-//! where one does not, its corner is the witness. Coordinates fit a shape when their projection on
-//! each mode of the shape fits the extent there.
+//! values: each is the value at a corner of its domain, where the index of every mode is its first
+//! or its last one. So it fits the domain `[0, size)` of the outer layout exactly when these two
+//! do; otherwise the corner is the witness. Coordinates fit a shape when their projection on each
+//! mode of the shape fits the extent there.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -34,17 +34,17 @@ impl<N: Extent> fmt::Display for Fit<N> {
     }
 }
 
-/// Where the image of the inner layout leaves the domain of the outer one.
+/// A value of the inner layout that is outside the domain of the outer one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outside<N: Extent = i64> {
-    /// A coordinate of the inner layout, one index a leaf.
+    /// A coordinate of the inner layout, one index for each leaf.
     pub coordinate: Tree<N>,
-    /// The offset there, which is no index of the outer layout: the least one if it is below 0,
-    /// otherwise the greatest.
+    /// The offset at the coordinate, which is not an index of the outer layout: the least offset if
+    /// it is negative, otherwise the greatest.
     pub offset: N,
     /// The size of the outer layout.
     pub size: N,
-    /// Whether the offset lies before the domain rather than behind it.
+    /// Whether the offset is negative, rather than past the end of the domain.
     pub below: bool,
 }
 
@@ -87,17 +87,17 @@ pub fn fits<D: Stride>(inner: &Layout<D::Extent>, outer: &Layout<D>) -> Verdict<
     decide(inner, outer.size()).into()
 }
 
-/// Where coordinates leave a shape.
+/// The reason why coordinates are not within a shape.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OutsideShape<N: Extent = i64> {
-    /// In one mode of the shape they go too far.
+    /// In one mode of the shape an index is out of range.
     Mode {
         /// The mode of the shape.
         mode: Path,
-        /// Where, and how far.
+        /// The coordinate and the index.
         at: Outside<N>,
     },
-    /// A stride leads to a mode that the shape does not have, or that is a tuple.
+    /// A stride is in a mode that the shape does not have, or that is a tuple.
     NoMode {
         /// The leaf of the inner layout.
         leaf: Path,
@@ -125,11 +125,11 @@ impl<N: Extent> fmt::Display for OutsideShape<N> {
     }
 }
 
-/// Whether every coordinate that is a value of `inner` lies inside a shape; then, how far they
-/// reach in each of its leaves.
+/// Whether every coordinate that is a value of `inner` is inside a shape; the result is the range
+/// of the indices in each leaf.
 ///
-/// This is what a boundary check of a tensor asks, whose coordinates are given by a layout with
-/// strides such as `1@0`.
+/// This is the boundary check of a tensor whose coordinates are the values of a layout with strides
+/// such as `1@0`.
 ///
 /// ```
 /// use tilewright_layout::verify;

@@ -1,18 +1,20 @@
-//! Whether two layouts are one function.
+//! Check whether two layouts are the same function.
 //!
 //! Law: two layouts are the same function of an index exactly when their coalesced forms are equal.
 //! Where these first differ in mode `k`, the functions agree below `P`, the size of the modes
 //! before it, and wherever they differ at some index, they differ at one that is a multiple of `P`.
-//! The first one is `P * j` for a `j` that one of the two modes marks, `s` being its extent:
+//! The first one is `P * j` for one of the following `j`, where `s` is the extent of one of the two
+//! modes:
 //!
 //! * `1`, if the strides differ;
-//! * `s`, where the shorter mode ends: the next one does not continue it, or coalescing would have
-//!   merged them;
-//! * `s + a` and `s + 2a`, `a` the lowest bit of `s`, for XOR strides: a mode there may be
-//!   continued by the next for a while, and diverges when the sum with `a` carries.
+//! * `s`, at the end of the shorter mode: the next mode does not continue it, because coalescing
+//!   would have merged them;
+//! * `s + a` and `s + 2a`, `a` the lowest bit of `s`, for XOR strides: the next mode may agree with
+//!   the continuation for a while, until the sum with `a` carries.
 //!
-//! So the two functions are evaluated at these places, and the first at which the values differ is
-//! shown. If there is none below both sizes, the shorter layout is the beginning of the longer one.
+//! So the two functions are evaluated at these indices, and the answer has the first at which the
+//! values differ. If there is none below both sizes, the shorter layout is a prefix of the longer
+//! one.
 
 use alloc::string::ToString;
 use alloc::vec;
@@ -33,17 +35,16 @@ pub struct Point<D: Stride = i64> {
     pub index: D::Extent,
     /// The coordinate of that index in each layout.
     pub coordinates: (Tree<D::Extent>, Tree<D::Extent>),
-    /// The value of each.
+    /// The values of both layouts at the index.
     pub values: (D, D),
 }
 
-/// How two layouts differ as functions.
+/// The difference of two layouts as functions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference<D: Stride = i64> {
     /// The sizes of both.
     pub sizes: (D::Extent, D::Extent),
-    /// The first index at which their values differ; none when one layout is the beginning of the
-    /// other.
+    /// The first index at which their values differ; None if one layout is a prefix of the other.
     pub at: Option<Point<D>>,
 }
 
@@ -63,7 +64,7 @@ impl<D: Stride> fmt::Display for Difference<D> {
     }
 }
 
-/// Whether two layouts are the same function of an index; then, their coalesced form.
+/// Whether two layouts are the same function of an index; the result is their coalesced form.
 ///
 /// Not decided: a number is not representable, or a fact about an extent is needed.
 ///
@@ -83,9 +84,9 @@ pub fn equal<D: Stride>(a: &Layout<D>, b: &Layout<D>) -> Verdict<Layout<D>, Diff
     decide(a, b).into()
 }
 
-/// Whether two layouts reach the same offsets in the same order once what only repeats offsets is
-/// left out: whether they are [`equal`] after [`Layout::filter`], the canonical form by which a
-/// verifier that only cares for memory compares layouts.
+/// Whether two layouts have the same offsets in the same order, ignoring modes that only repeat
+/// offsets: whether they are [`equal`] after [`Layout::filter`]. A verifier that only considers
+/// memory compares layouts in this form.
 ///
 /// ```
 /// use tilewright_layout::verify;
@@ -102,16 +103,15 @@ pub fn equal_without_broadcast<D: Stride>(a: &Layout<D>, b: &Layout<D>) -> Verdi
     }
 }
 
-/// Whether two maps, swizzled or otherwise composed, are the same function of an index; then, the
-/// coalesced form of the first.
+/// Whether two maps, swizzled or otherwise composed, are the same function of an index; the result
+/// is the coalesced form of the first.
 ///
-/// Functions are what is compared, here as everywhere: that two swizzles are one, and that
-/// broadcasts do not count, are questions of their own, [`identical_composed`] and
-/// [`equal_composed_without_broadcast`].
+/// This compares functions. To compare the swizzles too, use [`identical_composed`]; to ignore
+/// broadcasts, use [`equal_composed_without_broadcast`].
 ///
-/// Where both are linear over bits the first index at which they differ is 0 or a power of two;
-/// otherwise the first [`MAX_IMAGE`] indices are walked. Not decided: as [`Composed::equivalent`];
-/// they differ, and do so only after that many.
+/// If both are linear over bits, the first index at which they differ is 0 or a power of two;
+/// otherwise the values at the first [`MAX_IMAGE`] indices are compared. Not decided: as
+/// [`Composed::equivalent`]; they differ, but not at these indices.
 ///
 /// ```
 /// use tilewright_layout::verify;
@@ -132,21 +132,21 @@ pub fn equal_composed(a: &Composed, b: &Composed) -> Verdict<Composed, Differenc
     decide_composed(a, b).into()
 }
 
-/// Why two maps are not identical.
+/// The reason why two maps are not identical.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Distinct {
     /// They are different functions.
     Function(Difference),
-    /// They are one function, and what permutes the offsets is not the same.
+    /// They are the same function, but their outer maps differ.
     Swizzle {
-        /// What the first is seen through; none if nothing permutes its offsets.
+        /// The outer map of the first; None if it is the identity.
         first: Option<OuterMap>,
-        /// The same of the second.
+        /// The outer map of the second; None if it is the identity.
         second: Option<OuterMap>,
     },
-    /// They are one function, seen through one map, which begins at other offsets.
+    /// They are the same function with the same outer map, but their offsets differ.
     Offset {
-        /// The offset before the map of the first, and of the second.
+        /// The offsets of both.
         offsets: (i64, i64),
     },
 }
@@ -167,12 +167,13 @@ impl fmt::Display for Distinct {
     }
 }
 
-/// Whether two maps are [`equal_composed`] and are also written so: the same swizzle or other map,
-/// after the same offset. A swizzle of no bits is none.
+/// Whether two maps are [`equal_composed`] and also have the same outer map and the same offset. A
+/// swizzle of no bits counts as no swizzle.
 ///
-/// Two swizzles that differ only in bits that no offset has are one function, which is what a
-/// verifier asks by default. A pass that keeps the swizzle as a part of a type, as
-/// [`Candidate`](crate::candidate::Candidate) does, asks this. Not decided: as [`equal_composed`].
+/// Two swizzles that differ only in bits that no offset has are the same function, for which
+/// [`equal_composed`] is sufficient. A pass that keeps the swizzle as a part of a type, as
+/// [`Candidate`](crate::candidate::Candidate) does, needs this check. Not decided: as
+/// [`equal_composed`].
 ///
 /// ```
 /// use tilewright_layout::verify;
@@ -205,8 +206,8 @@ pub fn identical_composed(a: &Composed, b: &Composed) -> Verdict<Composed, Disti
     }
 }
 
-/// Whether two maps, swizzled or otherwise composed, reach the same offsets in the same order once
-/// what only repeats offsets is left out: [`equal_composed`] after [`Composed::filter`], as
+/// Whether two maps, swizzled or otherwise composed, have the same offsets in the same order,
+/// ignoring modes that only repeat offsets: [`equal_composed`] after [`Composed::filter`], as
 /// [`equal_without_broadcast`] for layouts.
 ///
 /// ```
@@ -234,8 +235,8 @@ fn decide_composed(a: &Composed, b: &Composed) -> Result<Result<Composed, Differ
     let differs = |index: &i64| Ok(a.eval(index)? != b.eval(index)?);
     let linear = a.bit_matrix().is_ok() && b.bit_matrix().is_ok();
     let found = if linear {
-        // Two linear functions that agree on the powers of two below an index agree on all sums of
-        // them.
+        // Two linear functions that agree at the powers of two below an index agree at all sums of
+        // these.
         let powers = (0..63).map(|bit| 1_i64 << bit).take_while(|power| *power < common);
         first(powers, differs)?
     } else {
@@ -252,7 +253,7 @@ fn decide_composed(a: &Composed, b: &Composed) -> Result<Result<Composed, Differ
     Ok(Err(Difference { sizes, at: Some(Point { index, coordinates, values }) }))
 }
 
-/// The first index of some with a property.
+/// The first of some indices that has a property.
 fn first(
     indices: impl IntoIterator<Item = i64>,
     wanted: impl Fn(&i64) -> Result<bool, LayoutError>,
@@ -267,7 +268,8 @@ fn first(
 
 fn decide<D: Stride>(a: &Layout<D>, b: &Layout<D>) -> Result<Result<Layout<D>, Difference<D>>, LayoutError> {
     let (short_a, short_b) = (a.coalesce()?, b.coalesce()?);
-    // The coalesced form of no leaves at all is not that of one position, although the function is.
+    // The coalesced form of no leaf differs from that of one position, although the function is the
+    // same.
     if short_a == short_b || (a.size().is_one().proved() && b.size().is_one().proved()) {
         return Ok(Ok(short_a));
     }
@@ -298,8 +300,8 @@ fn decide<D: Stride>(a: &Layout<D>, b: &Layout<D>) -> Result<Result<Layout<D>, D
     }
 }
 
-/// The indices, in order, of which one is the first at which two coalesced layouts differ, if they
-/// differ below both sizes.
+/// Indices, in increasing order, among which is the first one at which two coalesced layouts
+/// differ, if they differ below both sizes.
 fn marks<D: Stride>(a: &Layout<D>, b: &Layout<D>) -> Result<Vec<D::Extent>, LayoutError> {
     let mut before = D::Extent::one();
     let mut pairs = a.leaves().iter().zip(b.leaves());
@@ -322,6 +324,6 @@ fn marks<D: Stride>(a: &Layout<D>, b: &Layout<D>) -> Result<Vec<D::Extent>, Layo
         }
     }
     steps.sort_by(|a, b| if a.less(b).proved() { core::cmp::Ordering::Less } else { core::cmp::Ordering::Greater });
-    // A product beyond 64 bits lies beyond both sizes.
+    // A product beyond 64 bits is greater than both sizes.
     Ok(steps.iter().filter_map(|step| before.times(step)).collect())
 }

@@ -1,7 +1,7 @@
-//! Whether different coordinates have different offsets.
+//! Check whether different coordinates have different offsets.
 //!
-//! Law: a layout is injective exactly when it has no collision, two indices with one offset;
-//! [`Layout::collision`] finds one or shows that there is none.
+//! Law: a layout is injective exactly when it has no collision, two indices with the same offset;
+//! [`Layout::collision`] finds one or proves that there is none.
 
 use core::fmt;
 
@@ -9,10 +9,10 @@ use crate::{Layout, LayoutError, Tree, idx2crd};
 
 use super::{At, Verdict};
 
-/// This many coordinates have as many offsets.
+/// The proof that a layout is injective: all coordinates have different offsets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Injective {
-    /// How many coordinates there are.
+    /// The number of coordinates.
     pub size: i64,
 }
 
@@ -22,7 +22,7 @@ impl fmt::Display for Injective {
     }
 }
 
-/// Two coordinates with one offset.
+/// Two coordinates with the same offset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SharedOffset {
     /// Two indices, the first less than the second.
@@ -40,7 +40,8 @@ impl fmt::Display for SharedOffset {
     }
 }
 
-/// Whether different coordinates have different offsets; if not, two that have not.
+/// Whether different coordinates have different offsets; if not, two coordinates with the same
+/// offset.
 ///
 /// Not decided: as [`Layout::is_injective`].
 ///

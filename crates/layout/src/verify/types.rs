@@ -1,9 +1,9 @@
-//! Whether a type is what it says.
+//! Check of a declared result type.
 //!
 //! Law: a declared result type is that of the operation when it has the same nesting as the
 //! inferred one and the same extents and strides, leaf by leaf; the stride of an extent of 1 cannot
-//! be observed, and does not count. Being the same function is not enough: operations on the result
-//! go by its modes.
+//! be observed and is ignored. Being the same function is not sufficient, because operations on the
+//! result depend on its modes.
 
 use alloc::format;
 use core::fmt;
@@ -15,25 +15,25 @@ use super::{In, Incongruent, Verdict, open};
 
 const OP: &str = "result_type";
 
-/// How a declared type differs from the inferred one.
+/// The difference between a declared type and the inferred one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mismatch<D: Stride = i64> {
-    /// They nest differently.
+    /// They have different nestings.
     Nesting {
-        /// Where.
+        /// The mode at which they differ.
         at: Incongruent,
-        /// Whether they are the same function of an index all the same.
+        /// Whether they are nevertheless the same function of an index.
         same_function: bool,
     },
     /// A leaf differs.
     Leaf {
-        /// Which.
+        /// The leaf.
         path: Path,
-        /// What was declared.
+        /// The declared leaf.
         declared: Leaf<D>,
-        /// What was inferred.
+        /// The inferred leaf.
         inferred: Leaf<D>,
-        /// Whether they are the same function of an index all the same.
+        /// Whether they are nevertheless the same function of an index.
         same_function: bool,
     },
 }
@@ -55,7 +55,7 @@ impl<D: Stride> fmt::Display for Mismatch<D> {
     }
 }
 
-/// Whether a declared type is the inferred one.
+/// Whether a declared type equals the inferred one.
 ///
 /// ```
 /// use tilewright_layout::verify;

@@ -1,7 +1,7 @@
-//! Profiles written from left to right.
+//! Construction of profiles from left to right.
 //!
-//! Law: what is written is a list of nodes in preorder whose sizes are those of their subtrees, as
-//! soon as every tuple is closed; one that is too large or too deep is refused at the end.
+//! Law: when every tuple is closed, the result is a list of nodes in preorder with the sizes of
+//! their subtrees. A profile that is too large or too deep is refused at the end.
 
 use smallvec::SmallVec;
 
@@ -9,32 +9,33 @@ use crate::ground::profile::{INLINE, LEAF, Nodes, Profile, ProfileRef};
 use crate::limits::{MAX_DEPTH, MAX_NODES};
 use crate::refusal::error::{LayoutError, Limit};
 
-/// Copies a profile while its leaves turn into tuples, a leaf at a time.
+/// Copies a profile and replaces leaves by flat tuples, one leaf at a time.
 ///
-/// A copy is gathered in an array, where to add a node is one comparison and one move, and handed
-/// on when it is complete; one that outgrows the array goes on where it will stay.
+/// The copy is written to an array, in which adding a node is one comparison and one move, and
+/// appended to the output when it is complete. A copy that does not fit in the array is continued
+/// in the output.
 pub(crate) struct Splitting<'a> {
-    /// What is not yet copied.
+    /// The part of the profile that is not copied yet.
     rest: &'a [u16],
-    /// Where the copy will be appended.
+    /// The output, to which the copy is appended.
     out: &'a mut Nodes,
-    /// How long that is without the copy.
+    /// The length of the output without the copy.
     begin: usize,
-    /// The copy, as long as it is no longer than this.
+    /// The copy, as long as it fits in this array.
     room: &'a mut Room,
-    /// How many nodes the copy has.
+    /// The number of nodes of the copy.
     len: usize,
 }
 
-/// Where a copy is gathered: [`ROOM`] at first. It lies beside the [`Splitting`], whose counters
-/// can so be kept in registers.
+/// The array for a copy, initially [`ROOM`]. It is separate from [`Splitting`], so that the
+/// counters of that can be kept in registers.
 pub(crate) type Room = [u16; INLINE];
 
-/// An empty room.
+/// An array without a copy.
 pub(crate) const ROOM: Room = [LEAF; INLINE];
 
 impl<'a> Splitting<'a> {
-    /// The copy will be appended to `out`.
+    /// Begins a copy that will be appended to `out`.
     #[inline(always)]
     pub(crate) fn new(profile: ProfileRef<'a>, out: &'a mut Nodes, room: &'a mut Room) -> Splitting<'a> {
         let begin = out.len();
@@ -50,7 +51,7 @@ impl<'a> Splitting<'a> {
         self.len += 1;
     }
 
-    /// Adds leaves. The room is full of them wherever nothing else has been written.
+    /// Adds leaves. The array is filled with leaves wherever no other node has been written.
     #[inline(always)]
     fn push_leaves(&mut self, count: u16) {
         let len = self.len + usize::from(count);
@@ -61,7 +62,7 @@ impl<'a> Splitting<'a> {
         }
     }
 
-    /// Goes on to the next leaf: it stays a leaf, or becomes a flat tuple of `parts` leaves.
+    /// Copies up to the next leaf, which stays a leaf or becomes a flat tuple of `parts` leaves.
     #[inline(always)]
     pub(crate) fn leaf(&mut self, parts: u16) {
         while let Some((node, rest)) = self.rest.split_first() {
@@ -76,7 +77,7 @@ impl<'a> Splitting<'a> {
                 Some(copied) => widen(copied, parts),
                 None => widen(self.out.get_mut(self.begin..).unwrap_or_default(), parts),
             }
-            // A size that does not fit is refused with the whole.
+            // An overflowing size is refused with the whole profile.
             self.push(parts.wrapping_add(1));
             self.push_leaves(parts);
         } else {
@@ -84,7 +85,8 @@ impl<'a> Splitting<'a> {
         }
     }
 
-    /// Copies what follows the last leaf, empty tuples, and hands on the copy.
+    /// Copies the rest after the last leaf, which consists of empty tuples, and appends the copy to
+    /// the output.
     #[inline(always)]
     pub(crate) fn finish(mut self) -> Result<(), LayoutError> {
         for node in self.rest {
@@ -99,8 +101,7 @@ impl<'a> Splitting<'a> {
         if self.begin + len > MAX_NODES {
             return Err(LayoutError::TooLarge { limit: Limit::Nodes, value: self.begin + len });
         }
-        // A leaf that became a tuple is one deeper than it was; only a large profile comes near the
-        // limit.
+        // A leaf that became a tuple is one level deeper; only a large profile can reach the limit.
         if len > MAX_DEPTH {
             let depth = ProfileRef(self.out.get(self.begin..).unwrap_or_default()).depth();
             if depth > MAX_DEPTH {
@@ -111,8 +112,7 @@ impl<'a> Splitting<'a> {
     }
 }
 
-/// Adds a node to a copy of `len` nodes, the first ones of which are `copied` for as long as there
-/// are no more.
+/// Adds a node to a copy of `len` nodes that does not fit in the array `copied`.
 #[cold]
 #[inline(never)]
 fn push_beyond(out: &mut Nodes, copied: &[u16], len: usize, node: u16) {
@@ -122,21 +122,21 @@ fn push_beyond(out: &mut Nodes, copied: &[u16], len: usize, node: u16) {
     out.push(node);
 }
 
-/// Adds `more` nodes to the tuples that are still open at the end of the list: what they have is
-/// not complete.
+/// Adds `more` nodes to the sizes of the tuples that are still open at the end of the list, which
+/// are not complete yet.
 #[inline(always)]
 fn widen(nodes: &mut [u16], more: u16) {
     let end = nodes.len();
     for (position, node) in nodes.iter_mut().enumerate() {
-        // A leaf is written as 0, so it never reaches past the end.
+        // A leaf is written as 0, so its end is never past the end of the list.
         if position + usize::from(*node) > end {
-            // A size that does not fit is refused with the whole.
+            // An overflowing size is refused with the whole profile.
             *node = node.wrapping_add(more);
         }
     }
 }
 
-/// Writes the size of a tuple that began at `begin` and ends here.
+/// Writes the size of the tuple that began at `begin` and ends here.
 #[inline(always)]
 fn close(nodes: &mut Nodes, begin: usize) {
     let size = nodes.len() - begin;
@@ -158,7 +158,7 @@ pub(crate) fn push_flat(nodes: &mut Nodes, leaves: usize) -> Result<(), LayoutEr
     Ok(())
 }
 
-/// Writes a profile from left to right.
+/// Builds a profile from left to right.
 pub(crate) struct ProfileBuilder {
     nodes: Nodes,
     open: SmallVec<[usize; 8]>,
@@ -203,7 +203,7 @@ impl ProfileBuilder {
         &mut self.nodes
     }
 
-    /// A tuple of `leaves` numbers.
+    /// Adds a tuple of `leaves` numbers.
     #[inline]
     pub(crate) fn flat(&mut self, leaves: usize) {
         self.open();
@@ -223,7 +223,7 @@ impl ProfileBuilder {
         }
     }
 
-    /// Appends `profile` with each leaf replaced by what `replace(leaf, builder)` writes.
+    /// Appends `profile`, with each leaf replaced by the output of `replace(leaf, builder)`.
     #[inline]
     pub(crate) fn substitute(&mut self, profile: ProfileRef<'_>, replace: &mut impl FnMut(usize, &mut ProfileBuilder)) {
         let mut ends: SmallVec<[usize; 8]> = SmallVec::new();
@@ -246,7 +246,7 @@ impl ProfileBuilder {
         }
     }
 
-    /// What has been written, once every tuple is closed.
+    /// The profile written so far, once every tuple is closed.
     #[inline]
     pub(crate) fn as_ref(&self) -> ProfileRef<'_> {
         ProfileRef(&self.nodes)
@@ -258,7 +258,7 @@ impl ProfileBuilder {
             return Err(LayoutError::TooLarge { limit: Limit::Nodes, value: nodes });
         }
         let profile = Profile { nodes: self.nodes };
-        // Eight tuples cannot nest deeper than the limit, so only large profiles are measured.
+        // A profile with few nodes cannot exceed the depth limit, so only large ones are measured.
         if profile.nodes.len() > MAX_DEPTH {
             let depth = profile.depth();
             if depth > MAX_DEPTH {
