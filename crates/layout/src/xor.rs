@@ -1,21 +1,21 @@
-//! Steps that are bit vectors: XOR strides.
+//! XOR strides: steps that are bit vectors.
 //!
 //! # Law
 //!
 //! Bit vectors are added by XOR, and a count acts as the polynomial over the field of two elements
 //! whose coefficients are its bits: `n * d` is the carry-less product, the XOR of `d << b` over the
 //! bits `b` of `n`. So the mode `s:^d` has the values `i * d` for `i < s`, and `(8,8):(^1,^9)` is a
-//! swizzled 8x8. A negative count acts as its magnitude, since every vector is its own negative:
-//! such layouts mirror below zero as all layouts do.
+//! swizzled 8x8. A negative count acts as its magnitude, since every vector is its own negative: so
+//! for negative indices `L(-i) = -L(i)`, as for all layouts.
 //!
 //! This is a module over polynomials, not over the integers: `m * (n * d)` takes the carry-less
-//! product of `m` and `n`, and `(m + n) * d` is `m * d + n * d` only where the sum carries nowhere.
-//! Hence what the algebra says about modes holds in another form:
+//! product of `m` and `n`, and `(m + n) * d` is `m * d + n * d` only if the sum has no carry. Hence
+//! the rules of the algebra about modes have another form:
 //!
-//! * *Merging.* A mode `s:^d` goes on in the next, `t:^e` with `t > 1`, exactly when `e = s * d`
-//!   and either `s` is a power of two or `d = 0`. For otherwise `e` would still have to be `s * d`,
-//!   from index `s`, and at index `s + a`, `a` the lowest bit of `s`, the two modes give
-//!   `(s ^ a) * d` where one mode has `(s + a) * d`.
+//! * *Merging.* A mode `s:^d` and the next mode `t:^e` with `t > 1` are a single mode exactly when
+//!   `e = s * d` and either `s` is a power of two or `d = 0`. For otherwise `e` would still have to
+//!   be `s * d`, from index `s`, and at index `s + a`, `a` the lowest bit of `s`, the two modes
+//!   give `(s ^ a) * d` where one mode has `(s + a) * d`.
 //! * *Coalesced forms are unique*, and so functions are equal exactly when their coalesced forms
 //!   are. Let two coalesced layouts have one function `f`, with `f(1) = d` and first extents
 //!   `s < t`. Then `f(s) = s * d` by the second, so this is the next stride of the first; as the
@@ -45,7 +45,7 @@ use crate::value::layout::{Layout, Leaf};
 use crate::value::number::{Stride, Truth};
 use crate::value::tree::Leaves;
 
-/// An XOR step: a vector of 63 bits. Offsets are numbers too, so the sign bit stays free.
+/// An XOR step: a vector of 63 bits. Offsets are also numbers, so the sign bit is not used.
 ///
 /// ```
 /// use tilewright_layout::{Layout, Xor};
@@ -58,7 +58,7 @@ use crate::value::tree::Leaves;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Xor(u64);
 
-/// The bits that a vector may have.
+/// The number of bits of a vector.
 pub(crate) const BITS: u32 = 63;
 
 impl Xor {
@@ -81,14 +81,14 @@ impl Xor {
     }
 }
 
-/// The flat layout of these leaves, where its size is representable.
+/// The flat layout of these leaves; an error if its size is not representable.
 pub(crate) fn flat(op: &'static str, leaves: Leaves<Leaf<Xor>>) -> Result<Layout<Xor>, LayoutError> {
     let size = leaves.iter().try_fold(1_i64, |size, leaf| size.checked_mul(leaf.extent));
     size.fits(op)?;
     Layout::flat(leaves)
 }
 
-/// The carry-less product; `None` when a bit does not fit into 63.
+/// The carry-less product; None if it has more than 63 bits.
 #[inline]
 pub(crate) fn product(a: u64, b: u64) -> Option<u64> {
     if a & a.wrapping_sub(1) == 0 {
@@ -101,8 +101,8 @@ pub(crate) fn product(a: u64, b: u64) -> Option<u64> {
 }
 
 fn long_product(a: u64, b: u64) -> Option<u64> {
-    // The highest bits of a product of polynomials do not cancel, so that its length is known
-    // beforehand.
+    // The highest bits of a product of polynomials do not cancel, so its length is known in
+    // advance.
     if length(a) + length(b) > BITS + 1 {
         return None;
     }
@@ -115,7 +115,7 @@ fn long_product(a: u64, b: u64) -> Option<u64> {
     Some(product)
 }
 
-/// How many bits it takes to write a number.
+/// The number of bits that a number needs.
 #[inline(always)]
 pub(crate) fn length(number: u64) -> u32 {
     u64::BITS - number.leading_zeros()
@@ -123,7 +123,7 @@ pub(crate) fn length(number: u64) -> u32 {
 
 #[inline(always)]
 fn shifted(bits: u64, by: u32) -> Option<u64> {
-    // Bits that stay below bit 63 after the shift.
+    // The shift must keep all bits below bit 63.
     if by < BITS && bits >> (BITS - by) == 0 { Some(bits << by) } else { None }
 }
 

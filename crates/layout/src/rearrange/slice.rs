@@ -6,7 +6,7 @@
 //! fits its shape, `(R, offset) = slice_and_offset(c, L)` satisfies
 //!
 //! ```text
-//! L(c with its open modes filled by d)  = offset + R(d)        for every coordinate d of R
+//! L(c with its open modes filled by d) = offset + R(d)        for every coordinate d of R
 //! ```
 //!
 //! Extents are not checked, as for every coordinate: past its end, a mode continues with its

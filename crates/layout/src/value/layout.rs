@@ -368,7 +368,7 @@ fn compact_leaves<N: Extent>(shape: &Tree<N>, from_left: bool) -> Result<Layout<
     Ok(Layout::from_valid(Tree::from_parts(shape.profile().duplicate(), leaves)))
 }
 
-/// The value of a list of leaves at an index, the last leaf unbounded; see [`StrideKind::eval`].
+/// The value of a list of leaves at an index, the last leaf unbounded; see `StrideKind::eval`.
 #[inline]
 pub(crate) fn eval_leaves<D: Stride>(leaves: &[Leaf<D>], index: &D::Extent) -> Option<D> {
     D::eval(leaves, index)

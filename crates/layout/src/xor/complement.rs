@@ -3,17 +3,17 @@
 //! # Laws
 //!
 //! The offsets of a layout whose extents are powers of two are the sums of vectors, a space `V`.
-//! The offsets fall into classes that differ by `V`, and each class has a least member: the one
-//! without the leading bits of `V`, when `V` is reduced. Let `2^J` be the least power of two above
-//! the vectors of `V`.
+//! All numbers are divided into cosets of `V`, and each coset has a least member: the one without
+//! the leading bits of the reduced basis of `V`. Let `2^J` be the least power of two above the
+//! vectors of `V`.
 //!
-//! * `weak_complement(L, M)` runs through the least members of the classes of the *span* of `L`, in
-//!   increasing order, below `M` rounded up to a multiple of `2^J`: a mode of 2 for each bit below
-//!   `J` at which no vector leads, and a last mode of steps `2^J`; coalesced. Offsets of `L` at two
-//!   offsets of `C` differ by a vector that is not in the span, so that no offset of `(L, C)` comes
-//!   up more often than in `L`. It always exists.
-//! * `complement(L, M)` is the same where it fills: `(L, C)`, with `L`'s stride-0 modes left out,
-//!   is a bijection onto `[0, N)`, `N` the least number from `M` on for which this can be. With
+//! * `weak_complement(L, M)` enumerates the least members of the cosets of the *span* of `L`, in
+//!   increasing order, below `M` rounded up to a multiple of `2^J`: a mode of extent 2 for each bit
+//!   below `J` that is not a leading bit, and a last mode of steps `2^J`; coalesced. Offsets of `L`
+//!   at two offsets of `C` differ by a vector that is not in the span, so `(L, C)` repeats no
+//!   offset that `L` does not repeat. It always exists.
+//! * `complement(L, M)` is the same if it leaves no holes: `(L, C)`, with `L`'s stride-0 modes left
+//!   out, is a bijection onto `[0, N)`, where `N` is the least possible number from `M` on. With
 //!   powers of two, `[0, N)` must be closed under adding vectors of `V`, which holds exactly for
 //!   multiples of `2^J`.
 //! * One mode may have another extent `s`. Then the offsets below `s * 2^J` can be filled, `2^J`
@@ -21,7 +21,7 @@
 //!   `J`, runs through `0 .. s`; and nothing more can be: the least offset not filled would belong
 //!   to a copy that overlaps this one, as `0 .. s` moved by XOR to cover `s` meets itself.
 //!
-//! Without a target the last mode is open: extent 1, with the step at which the next copy lies.
+//! Without a target the last mode is open: extent 1, and its stride is the offset of the next copy.
 
 use alloc::vec::Vec;
 
@@ -35,15 +35,15 @@ use crate::value::layout::{Layout, Leaf, index_steps};
 use crate::value::tree::Leaves;
 use crate::xor::{BITS, Xor, flat, length, product};
 
-/// The moving modes of a layout, cut into those of extent 2 and the odd rest of each.
+/// The modes of a layout with nonzero strides, each split into modes of extent 2 and an odd rest.
 pub(crate) struct CutModes {
-    /// The strides of the modes of extent 2, and their distances in the index.
+    /// The strides of the modes of extent 2, and their steps in the index.
     pub(crate) twos: SmallVec<[(u64, i64); 16]>,
-    /// What is left of the other modes.
+    /// The odd rests.
     pub(crate) odd: SmallVec<[Odd; 4]>,
 }
 
-/// What a mode has besides modes of extent 2.
+/// The odd rest of a mode, which remains after splitting off modes of extent 2.
 pub(crate) struct Odd {
     /// An odd number above 1.
     pub(crate) extent: u64,
@@ -77,29 +77,30 @@ impl CutModes {
         Some(moving)
     }
 
-    /// The space of the modes of extent 2.
+    /// The space that the strides of the modes of extent 2 span.
     pub(crate) fn space(&self) -> Result<BitMatrix, LayoutError> {
         BitMatrix::of_columns(self.twos.iter().map(|(stride, _)| *stride))
     }
 
-    /// The space of all sums of offsets.
+    /// The space that the vectors of all modes span.
     pub(crate) fn span(&self, op: &'static str) -> Result<BitMatrix, LayoutError> {
         BitMatrix::of_columns(self.reduced(op)?.0)
     }
 
-    /// Whether no sum of vectors is another: the bits of all indices matter.
+    /// Whether the vectors of the bits of all indices are linearly independent.
     pub(crate) fn independent(&self, op: &'static str) -> Result<bool, LayoutError> {
         let (reduced, count) = self.reduced(op)?;
         Ok(reduced.len() == count)
     }
 
-    /// The vectors of the bits of all indices, reduced, and how many there were.
+    /// The reduced basis of the vectors of the bits of all indices, and the number of these
+    /// vectors.
     fn reduced(&self, op: &'static str) -> Result<(Vec<u64>, usize), LayoutError> {
         let odd = self.odd.iter().flat_map(|odd| (0..length(odd.extent - 1)).map(|bit| product(1 << bit, odd.stride)));
         let vectors = self.twos.iter().map(|(stride, _)| Some(*stride)).chain(odd).collect::<Option<Vec<u64>>>();
         let vectors = vectors.fits(op)?;
         let mut reduced: Vec<u64> = Vec::new();
-        // There may be more than 64 of them, but no more than 63 independent ones.
+        // There may be more than 64 vectors, but at most 63 independent ones.
         let mut rest = vectors.as_slice();
         while !rest.is_empty() {
             let (now, later) = rest.split_at(rest.len().min(MAX_BITS - reduced.len()));
@@ -111,13 +112,12 @@ impl CutModes {
 }
 
 impl Layout<Xor> {
-    /// The layout that fills `[0, target)` together with this one, up to repetitions of stride 0:
-    /// sorted and coalesced.
+    /// The layout that together with this one covers each offset of `[0, target)` once, ignoring
+    /// repetitions of stride 0: sorted and coalesced.
     ///
-    /// A target that the layout does not fill is rounded up.
-    /// Errors: the target is not positive; different indices have one offset
-    /// ([`LayoutError::Collapse`]); an extent that is not a power of two, where nothing is filled
-    /// because of it ([`LayoutError::Argument`]).
+    /// A target that is not possible is rounded up. Errors: the target is not positive; different
+    /// indices have the same offset ([`LayoutError::Collapse`]); there is no complement because an
+    /// extent is not a power of two ([`LayoutError::Argument`]).
     ///
     /// ```
     /// use tilewright_layout::{Layout, Xor};
@@ -131,17 +131,16 @@ impl Layout<Xor> {
         whole(self, Some(*target))
     }
 
-    /// The complement without a target: the last mode has extent 1 and the step at which the next
-    /// copy would lie.
+    /// The complement without a target: the last mode has extent 1, and its stride is the offset of
+    /// the next copy.
     ///
-    /// Errors: as [`Layout::complement`]; no next copy can lie anywhere.
+    /// Errors: as [`Layout::complement`]; there is no offset for a next copy.
     pub fn complement_open(&self) -> Result<Layout<Xor>, LayoutError> {
         whole(self, None)
     }
 
-    /// The least offsets that this layout's offsets, and their sums, do not lead to one another,
-    /// below `target` rounded up: disjoint copies, with holes where an extent is not a power of
-    /// two.
+    /// The least members of the cosets of this layout's span, below `target` rounded up: offsets of
+    /// disjoint copies, with holes if an extent is not a power of two.
     ///
     /// Errors: the target is not positive; a vector is not representable.
     ///
@@ -157,8 +156,8 @@ impl Layout<Xor> {
         fill(OP, &CutModes::of(OP, self)?.span(OP)?, 0, Some(*target))
     }
 
-    /// The weak complement without a target: the last mode has extent 1 and the step at which the
-    /// next copy lies.
+    /// The weak complement without a target: the last mode has extent 1, and its stride is the
+    /// offset of the next copy.
     ///
     /// Errors: a vector is not representable.
     pub fn weak_complement_open(&self) -> Result<Layout<Xor>, LayoutError> {
@@ -186,7 +185,8 @@ fn whole(layout: &Layout<Xor>, target: Option<i64>) -> Result<Layout<Xor>, Layou
     if space.outputs() as u32 > lead {
         return Err(not_filled(odd));
     }
-    // Bits of the stride that no index shifts up to the leading one change nothing above it.
+    // Bits of the stride that no index shifts up to the leading bit do not affect the bits above
+    // it.
     let far = (lead + 1).saturating_sub(length(extent - 1));
     if stride >> far != 1 << (lead - far) {
         if extent > MAX_XOR_VALUES {
@@ -213,7 +213,7 @@ fn not_filled(odd: &Odd) -> LayoutError {
     LayoutError::Argument { op: "complement", what, value: odd.whole, wanted }
 }
 
-/// The least members of the classes of a space, at least all below bit `low`.
+/// The least members of the cosets of a space, at least all of those below bit `low`.
 fn fill(op: &'static str, space: &BitMatrix, low: u32, target: Option<i64>) -> Result<Layout<Xor>, LayoutError> {
     if let Some(value) = target
         && value <= 0

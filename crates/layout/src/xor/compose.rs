@@ -3,32 +3,34 @@
 //! # Law
 //!
 //! `R = A o B` as in [`crate::algebra::compose`]: `R(c) = A(B(c))` at every coordinate, each leaf
-//! of `B` replaced by one leaf or a flat tuple, coalesced. What a coordinate contributes is XORed,
-//! so a composite exists exactly when `c -> A(B(c))` is the XOR of what it does along each leaf of
-//! `B` alone, and each of these is the function of a layout ([`crate::xor::function`]).
+//! of `B` replaced by one leaf or a flat tuple, coalesced. The contributions of the indices of a
+//! coordinate are XORed. So a composite exists exactly when `c -> A(B(c))` is the XOR of its
+//! functions along each single leaf of `B`, and each of these is the function of a layout
+//! ([`crate::xor::function`]).
 //!
 //! # By structure
 //!
 //! Coalesce `A` on all integers: levels of extents `M_k` and strides `D_k`, the last one endless.
-//! An index is its digits, and a digit its bits: `A` is linear in the bits of the digits. So where
-//! adding up the parts of an index makes no carry, neither between bits of a digit nor out of a
-//! digit, `A` of the sum is the XOR of the parts. For a run `t:e` of a mode of `B`, and `q` a digit
-//! of `e`, no carry is made by `x * e`, `x < t`, as long as `(t - 1) * q < M` and `t` is at most
+//! An index is its digits, and a digit its bits: `A` is linear in the bits of the digits. So if
+//! adding the parts of an index produces no carry, neither between bits of a digit nor out of a
+//! digit, `A` of the sum is the XOR of `A` of the parts. For a run `t:e` of a mode of `B`, and `q`
+//! a digit of `e`, `x * e` for `x < t` produces no carry if `(t - 1) * q < M` and `t` is at most
 //! `2^g`, where `g` is the least distance between two bits of `q`; then `A(x * e) = x * A(e)`, a
-//! mode. Runs make no carry together when in each digit the bits that they reach are disjoint, and
-//! what they reach adds up to less than `M`. Where `D_k` is 0 bits do not matter, only what leaves
-//! the digit. A mode that is too long for one run is cut where it fills a digit, or else at a power
-//! of two.
+//! mode. Several runs produce no carry if in each digit their bits are disjoint, and the sum of
+//! their largest digits is less than `M`. If `D_k` is 0, the bits of the digit do not matter, only
+//! carries out of it. A mode that is too long for one run is split where it fills a digit, or else
+//! at a power of two.
 //!
-//! This decides all that is linear over bits: where the extents are powers of two and the strides
-//! of `B` never add up to a carry, the composite exists, and is found in as many steps as there are
-//! leaves times levels.
+//! This decides every case that is linear over bits: if the extents are powers of two and sums of
+//! the strides of `B` never carry, the composite exists, and is found in a number of steps that is
+//! the number of leaves times the number of levels.
 //!
 //! # By values
 //!
-//! Otherwise parts may still cancel, or an extent be too uneven to say. The values along each leaf,
-//! and then of all coordinates, decide, up to [`MAX_XOR_VALUES`] of them. Beyond, single leaves and
-//! pairs of leaves are searched for a refutation, and what is left is undecided.
+//! Otherwise parts may still cancel, or an extent may not be a power of two. The values along each
+//! leaf, and then those at all coordinates, decide, up to [`MAX_XOR_VALUES`] values. For more
+//! values, single leaves and pairs of leaves are searched for a refutation; if there is none, the
+//! answer is undecided.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -55,11 +57,11 @@ struct XorLevel {
     extent: u64,
     /// `D_k`
     stride: u64,
-    /// The digit of the run at hand.
+    /// The digit of the current run.
     digit: u64,
-    /// The bits that the runs so far reach.
+    /// The bits that the runs so far use in this digit.
     bits: u64,
-    /// The largest digit that they add up to.
+    /// The sum of the largest digits of the runs so far.
     reach: u64,
 }
 
@@ -78,8 +80,8 @@ impl XorOuter {
         Some(XorOuter { levels })
     }
 
-    /// Takes up a run of steps `step`: `A(step)`, and how many of them make no carry by themselves,
-    /// at least two.
+    /// Begins a run with step `step`. Returns `A(step)` and the number of steps without a carry, at
+    /// least two.
     #[inline]
     fn walk(&mut self, step: u64) -> Option<(u64, u64)> {
         let (mut value, mut rest, mut room) = (0, step, u64::MAX);
@@ -111,14 +113,14 @@ impl XorOuter {
         Some((value, room))
     }
 
-    /// Counts `count` steps of the run at hand among the runs so far; false when they make a carry
+    /// Adds `count` steps of the current run to the runs so far; false if they produce a carry
     /// together.
     #[inline]
     fn place(&mut self, count: u64) -> bool {
         let last = count - 1;
         let ones = u64::MAX >> last.leading_zeros();
         for level in self.levels.iter_mut().filter(|level| level.digit != 0) {
-            // What B reaches is representable, so that neither product is more than 64 bits long.
+            // The values of B are representable, so neither product exceeds 64 bits.
             let Some(reach) = last.checked_mul(level.digit).and_then(|reach| reach.checked_add(level.reach)) else {
                 return false;
             };
@@ -138,7 +140,7 @@ pub(crate) fn gap(digit: u64) -> u32 {
     (1..u64::BITS).find(|distance| digit & (digit >> distance) != 0).unwrap_or(u64::BITS)
 }
 
-/// `A(offset)`; it mirrors below zero.
+/// `A(offset)`; for negative offsets, `A(-i) = -A(i)`.
 fn value_at(a: &Layout<Xor>, offset: i64) -> Option<u64> {
     Xor::eval(a.leaves(), &offset).map(Xor::bits)
 }
@@ -146,10 +148,10 @@ fn value_at(a: &Layout<Xor>, offset: i64) -> Option<u64> {
 /// `A o B`: see [`Layout::compose`].
 pub(crate) fn compose(a: &Layout<Xor>, b: &Layout) -> Result<Layout<Xor>, LayoutError> {
     if a.leaves().is_empty() && b.leaves().iter().any(|leaf| leaf.extent > 1 && leaf.stride != 0) {
-        // The empty layout has a value at index 0 alone.
+        // The empty layout has a value only at index 0.
         return Err(LayoutError::overflow(OP));
     }
-    // Every index that B reaches is representable.
+    // Every value of B is representable.
     let (_, greatest) = b.range()?;
     let mut outer = XorOuter::read(a.leaves()).fits(OP)?;
     let mut result = Layout::blank();
@@ -159,7 +161,7 @@ pub(crate) fn compose(a: &Layout<Xor>, b: &Layout) -> Result<Layout<Xor>, Layout
     }
 }
 
-/// Writes the composite, if it is seen to exist without looking at values.
+/// Writes the composite; false if its existence is not proved without looking at values.
 fn by_structure(
     outer: &mut XorOuter,
     b: &Layout,
@@ -177,7 +179,7 @@ fn by_structure(
             continue;
         }
         if leaf.stride < 0 && greatest > 0 {
-            // Steps of both signs: the sum of the parts crosses zero.
+            // The steps have both signs, so the sum of the parts crosses zero.
             return Ok(false);
         }
         let first = leaves.len();
@@ -210,7 +212,7 @@ fn by_structure(
     Ok(true)
 }
 
-/// The composite by the values that it must have.
+/// Computes the composite from the values that it must have.
 #[cold]
 fn by_values(a: &Layout<Xor>, b: &Layout) -> Result<Layout<Xor>, LayoutError> {
     let mut result = Layout::blank();
@@ -239,7 +241,7 @@ fn by_values(a: &Layout<Xor>, b: &Layout) -> Result<Layout<Xor>, LayoutError> {
         }
     }
     tree.finish()?;
-    // In a whole number of coordinates that is small enough, every sum is looked at.
+    // If the number of coordinates is small enough, the values at all of them are compared.
     let every = b.leaves().iter().map(|leaf| 0..leaf.extent).collect::<Vec<_>>();
     if !open && b.size().unsigned_abs() <= MAX_XOR_VALUES {
         return match first_misfit(a, b, every)? {
@@ -250,7 +252,7 @@ fn by_values(a: &Layout<Xor>, b: &Layout) -> Result<Layout<Xor>, LayoutError> {
     Err(refuted_by_pairs(a, b)?.unwrap_or(LayoutError::Undecided { op: OP, limit: MAX_XOR_VALUES as usize }))
 }
 
-/// Writes the modes of one leaf, and gives their number.
+/// Writes the modes of one leaf and returns their number.
 pub(crate) fn push_modes(leaves: &mut crate::value::tree::Leaves<Leaf<Xor>>, found: &XorModes, extent: i64) -> usize {
     if found.is_empty() {
         leaves.push(Leaf { extent, stride: Xor::zero() });
@@ -263,8 +265,8 @@ pub(crate) fn push_modes(leaves: &mut crate::value::tree::Leaves<Leaf<Xor>>, fou
     found.len()
 }
 
-/// The first coordinate within the ranges at which the value is not the XOR of those along each
-/// leaf.
+/// The first coordinate within the ranges at which the value is not the XOR of the values along
+/// each leaf.
 fn first_misfit(
     a: &Layout<Xor>,
     b: &Layout,
@@ -300,7 +302,8 @@ fn first_misfit(
     }
 }
 
-/// A coordinate of two leaves that refutes: the first few indices of each, and those of one bit.
+/// A coordinate with two nonzero indices that refutes the composite. Tried are the first few
+/// indices of each leaf, and those with one bit.
 fn refuted_by_pairs(a: &Layout<Xor>, b: &Layout) -> Result<Option<LayoutError>, LayoutError> {
     const FEW: i64 = 16;
     let moving = |leaf: &&(usize, &Leaf)| leaf.1.extent > 1 && leaf.1.stride != 0;
@@ -329,7 +332,7 @@ fn refuted_by_pairs(a: &Layout<Xor>, b: &Layout) -> Result<Option<LayoutError>, 
     Ok(None)
 }
 
-/// The refusal that shows a value, and what the modes give in its place.
+/// The refusal with a value, and the different value of the modes.
 #[cold]
 pub(crate) fn refusal(op: &'static str, mode: Option<BMode>, place: Tree<i64>, value: u64, sum: u64) -> LayoutError {
     let offset = |bits: u64| Offset::Text(alloc::format!("^{bits}").into());

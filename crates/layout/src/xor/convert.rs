@@ -1,20 +1,21 @@
-//! XOR strides as other things: matrices over bits, and integer strides.
+//! Conversions between XOR strides, bit matrices and integer strides.
 //!
 //! # Law
 //!
-//! Each conversion keeps the function, and exists exactly when the other kind has it.
+//! Each conversion keeps the function, and exists exactly if a layout of the other kind has this
+//! function.
 //!
 //! * A layout with XOR strides whose extents are powers of two is a linear map from the bits of the
-//!   index to the bits of the offset, and every such map is the layout of the modes `2:^c`, `c` its
-//!   columns, coalesced.
-//! * A layout of integers is composed with `1:^1`, which goes on for ever and reads an index as a
-//!   vector.
-//! * A mode `s:^d` is a mode of integers exactly when no index below `s` makes a carry in its
-//!   product with `d`: the first that does is `2^g + 1`, where `g` is the least distance between
-//!   two bits of `d`, and from it on no layout of integers has the values. For such a layout would
-//!   have this first extent, and the value at the next index would be that here plus `d`; but
-//!   there, too, fewer carries or more are made. The modes add up like integers exactly when no two
-//!   reach a common bit.
+//!   index to the bits of the offset, and every such map equals the coalesced layout of the modes
+//!   `2:^c` for its columns `c`.
+//! * A layout of integers is converted by composing `1:^1` with it; `1:^1` continues without end
+//!   and maps an index to the vector with its bits.
+//! * A mode `s:^d` is a mode of integers exactly when the product of no index below `s` with `d`
+//!   has a carry: the first index with a carry is `2^g + 1`, where `g` is the least distance
+//!   between two bits of `d`, and with this index no layout of integers has the values. Such a
+//!   layout would have this first extent, and its value at the next index would be the value here
+//!   plus `d`; but the carries at the next index differ. The modes are additive like integers
+//!   exactly when no two have a common bit.
 
 use smallvec::SmallVec;
 
@@ -31,9 +32,8 @@ use crate::xor::{BITS, Xor, flat, length, product};
 impl Layout<Xor> {
     /// The layout as a linear map from the bits of its index to the bits of its offset.
     ///
-    /// It has as many inputs as the size has bits to count with, and as many outputs as the offsets
-    /// need.
-    /// Errors: an extent is not a power of two.
+    /// The number of inputs is the base-2 logarithm of the size, and the number of outputs is that
+    /// of the bits of the offsets. Errors: an extent is not a power of two.
     ///
     /// ```
     /// use tilewright_layout::{Layout, Xor};
@@ -61,8 +61,8 @@ impl Layout<Xor> {
         Ok(columns)
     }
 
-    /// The layout that a linear map over bits is: flat and coalesced, of size 2 to the number of
-    /// inputs.
+    /// The layout that equals a linear map over bits: flat and coalesced, of size 2 to the number
+    /// of inputs.
     ///
     /// Errors: more than 62 inputs; a column with bit 63.
     ///
@@ -78,9 +78,9 @@ impl Layout<Xor> {
 
     /// The layout with XOR strides that is the same function as a layout of integers.
     ///
-    /// Its shape refines that of the layout.
-    /// Errors: an offset is negative; sums of the layout carry, so that no XOR strides have its
-    /// values ([`LayoutError::NotXor`]); not decided ([`LayoutError::Undecided`]).
+    /// Its shape refines that of the layout. Errors: an offset is negative; sums of its values
+    /// carry, so that no layout with XOR strides has them ([`LayoutError::NotXor`]); not decided
+    /// ([`LayoutError::Undecided`]).
     ///
     /// ```
     /// use tilewright_layout::{Layout, Xor};
@@ -107,7 +107,8 @@ impl Layout<Xor> {
     /// The layout of integers that is the same function: of the same shape, with the strides as
     /// numbers.
     ///
-    /// Errors: offsets do not add up like integers ([`LayoutError::NotXor`], with the place).
+    /// Errors: the offsets are not additive like integers ([`LayoutError::NotXor`], with the
+    /// coordinate).
     ///
     /// ```
     /// use tilewright_layout::{Layout, Xor};
@@ -140,7 +141,7 @@ impl Layout<Xor> {
                 sum,
             })))
         };
-        // Which leaf reaches a bit, and with which of the bits of its index.
+        // For each bit of the offset, the leaf that uses it, and the bit of the index of that leaf.
         let mut reached = [None; BITS as usize];
         for (number, leaf) in self.leaves().iter().enumerate() {
             let (last, stride) = (leaf.extent.unsigned_abs() - 1, leaf.stride.bits());
@@ -174,7 +175,7 @@ impl Layout<Xor> {
     }
 }
 
-/// The layout that sends bit `i` of its index to the `i`-th vector.
+/// The layout that maps bit `i` of its index to the `i`-th vector.
 pub(crate) fn layout_of_columns(op: &'static str, columns: &[u64]) -> Result<Layout<Xor>, LayoutError> {
     let mut leaves = Leaves::new();
     for column in columns {

@@ -1,18 +1,18 @@
-//! From the values of a function to the modes of XOR strides that have them.
+//! Computes the modes of a layout with XOR strides from the values of a function.
 //!
 //! # Law
 //!
 //! A function `h` on `0 .. n` is that of a layout with XOR strides exactly when [`modes`] finds it,
-//! and the modes found are coalesced, so there is only one such list (see [`crate::xor`]). Let
-//! `d = h(1)` and let `p` be the first index with `h(p) != p * d`; if there is none, `n:^d` is all.
-//! The first extent `t` of a coalesced layout is at most `p`; and if it is less, the next stride is
-//! `t * d`, so that `t` is no power of two and the layout breaks at `t + a`, where `a` is the
-//! lowest bit of `t`. So `t` is `p`, or `p - 2^j` with that lowest bit. Of these few, one at the
-//! most divides `n` and has `h(i) = h(i mod t) + h(i - i mod t)` throughout: that is what the proof
-//! of uniqueness shows. What is left is `h` at the multiples of `t`.
+//! and the modes found are coalesced, so there is only one such list (see [`crate::xor`]). Let `d =
+//! h(1)` and let `p` be the first index with `h(p) != p * d`; if there is none, `n:^d` is all. The
+//! first extent `t` of a coalesced layout is at most `p`; and if it is less, the next stride is `t
+//! * d`, so that `t` is no power of two and the layout breaks at `t + a`, where `a` is the lowest
+//! bit of `t`. So `t` is `p`, or `p - 2^j` with that lowest bit. Of these candidates, at most one
+//! divides `n` and has `h(i) = h(i mod t) + h(i - i mod t)` for every `i`: this follows from the
+//! proof of uniqueness. The remaining modes are those of `h` at the multiples of `t`.
 //!
-//! Every value is looked at, so functions of more than [`MAX_XOR_VALUES`] values are only refuted
-//! here, by the first of them.
+//! Every value is evaluated. So a function of more than [`MAX_XOR_VALUES`] values can only be
+//! refuted, by the first of its values.
 
 use alloc::vec::Vec;
 
@@ -24,18 +24,18 @@ use crate::xor::product;
 /// Extents and strides of modes, the first one fastest.
 pub(crate) type XorModes = SmallVec<[(u64, u64); 8]>;
 
-/// What the values of a function say.
+/// The conclusion from the values of a function.
 pub(crate) enum FunctionShape {
     /// These coalesced modes have them.
     Modes(XorModes),
-    /// No layout with XOR strides has them: at `index` the value is `value`, where a mode that
-    /// begins as they do has `steps`.
+    /// No layout with XOR strides has them: at `index` the value is `value`, but a mode with the
+    /// same first values has `steps`.
     Break { index: u64, value: u64, steps: u64 },
-    /// There are too many, and the first of them do not decide.
+    /// There are too many values, and the first of them do not decide.
     Open,
 }
 
-/// The modes of a function on `0 .. size`; `None` when a value is not representable.
+/// The modes of a function on `0 .. size`; None if a value is not representable.
 pub(crate) fn modes(size: u64, value: impl Fn(u64) -> Option<u64>) -> Option<FunctionShape> {
     let known = (0..size.min(MAX_XOR_VALUES)).map(value).collect::<Option<Vec<u64>>>()?;
     let mut found = XorModes::new();
@@ -64,7 +64,7 @@ pub(crate) fn modes(size: u64, value: impl Fn(u64) -> Option<u64>) -> Option<Fun
     Some(FunctionShape::Modes(found))
 }
 
-/// The values at the multiples of `begin`, of which there are `count`, as far as they are known.
+/// The function at the `count` multiples of `begin`, as far as its values are known.
 struct FunctionPart<'a> {
     known: &'a [u64],
     begin: u64,
@@ -76,12 +76,12 @@ impl FunctionPart<'_> {
         self.known.get(usize::try_from(index.checked_mul(self.begin)?).ok()?).copied()
     }
 
-    /// How many values are known.
+    /// The number of known values.
     fn seen(&self) -> u64 {
         (self.known.len() as u64).div_ceil(self.begin).min(self.count)
     }
 
-    /// The first index at which the value is not that of steps `step`, and the value.
+    /// The first index at which the value is not that many steps `step`, and the value there.
     fn first_break(&self, step: u64) -> Option<(u64, u64)> {
         (2..self.seen()).find_map(|index| {
             let value = self.at(index)?;
@@ -89,15 +89,15 @@ impl FunctionPart<'_> {
         })
     }
 
-    /// The first extent of the coalesced modes, if the values that are known allow one.
+    /// The first extent of the coalesced modes; None if the known values do not allow one.
     fn first_extent(&self, at: u64, step: u64) -> Option<u64> {
         let shorter = (0..at.trailing_zeros()).map(|bit| at - (1 << bit));
         let shorter = shorter.filter(|extent| step != 0 && !extent.is_power_of_two());
         core::iter::once(at).chain(shorter).find(|extent| self.count.is_multiple_of(*extent) && self.adds_up(*extent))
     }
 
-    /// Whether each value is that at the beginning of its block of `extent`, plus that at its place
-    /// in the first block.
+    /// Whether each value is the value at the beginning of its block of `extent`, plus the value at
+    /// the same position of the first block.
     fn adds_up(&self, extent: u64) -> bool {
         (extent..self.seen()).all(|index| {
             let place = index % extent;

@@ -1,12 +1,12 @@
 //! The values of a layout with XOR strides.
 //!
-//! Law: each question is answered for the values at all indices, without a walk over them where
-//! extents are powers of two. Then the values are a space, whose reduced vectors tell them in
-//! increasing order. Another extent is a power of two times an odd number: the values are the space
-//! of all modes of extent 2, moved by each sum of the odd parts. Moved spaces are equal or
-//! disjoint; each is known by its least member, and has as its largest that with all leading bits.
-//! So only the sums of the odd parts are listed, up to [`MAX_XOR_VALUES`] of them. A layout that is
-//! one of integers, too, is asked as such.
+//! Law: each predicate is about the values at all indices; no enumeration is needed if extents are
+//! powers of two. Then the values are a space, whose reduced basis enumerates them in increasing
+//! order. Any other extent is a power of two times an odd number: the values are cosets of the
+//! space of all modes of extent 2, one for each sum of the odd parts. Cosets are equal or disjoint;
+//! the least member identifies a coset, and the greatest member has all leading bits. So only the
+//! sums of the odd parts are listed, up to [`MAX_XOR_VALUES`] of them. For a layout that equals a
+//! layout of integers, the predicates of that layout are used.
 
 use alloc::vec::Vec;
 
@@ -20,12 +20,12 @@ use crate::xor::{Xor, product};
 
 /// The values of a layout.
 pub(crate) struct Image {
-    /// Reduced vectors of the space, by increasing leading bit.
+    /// The reduced basis of the space, by increasing leading bit.
     space: Vec<u64>,
-    /// How many modes of extent 2 there are.
+    /// The number of modes of extent 2.
     twos: usize,
-    /// The least member of each moved space, one for each coordinate of the odd parts, in
-    /// increasing order.
+    /// The least member of each coset, one for each coordinate of the odd parts, in increasing
+    /// order.
     least: Vec<u64>,
 }
 
@@ -50,14 +50,15 @@ impl Image {
         Ok(Image { twos: moving.twos.len(), space, least })
     }
 
-    /// Whether no value comes up twice, repetitions of stride 0 left out.
+    /// Whether no value repeats, apart from repetitions of stride 0.
     fn distinct(&self) -> bool {
         self.twos == self.space.len() && self.least.windows(2).all(|pair| matches!(pair, [a, b] if a < b))
     }
 
-    /// The least number that is no value; none if that is not found in a few steps.
+    /// The least number that is not a value; None if it is not found in a few steps.
     pub(crate) fn first_missing(&self) -> Option<u64> {
-        // Below the first bit at which no vector leads, every number or none of a block is a value.
+        // Below the first bit that is not a leading bit, either every number of a block is a value,
+        // or none.
         let block = self.space.iter().zip(0..).take_while(|(vector, bit)| **vector == 1 << *bit).count();
         let numbers = (0..=MAX_XOR_VALUES).map_while(|number| number.checked_mul(1 << block));
         let mut numbers = numbers.take_while(|_| !is_requested());
@@ -75,10 +76,10 @@ impl Image {
 }
 
 impl Layout<Xor> {
-    /// The largest offset plus one: how much memory, counted from offset 0, the layout needs.
+    /// The largest offset plus one: the size of the memory from offset 0.
     ///
-    /// Errors: a vector is not representable; extents that are no powers of two have more than
-    /// [`MAX_XOR_VALUES`] sums ([`LayoutError::Undecided`]).
+    /// Errors: a vector is not representable; there are more than [`MAX_XOR_VALUES`] sums of odd
+    /// parts ([`LayoutError::Undecided`]).
     ///
     /// ```
     /// use tilewright_layout::{Layout, Xor};
@@ -97,8 +98,8 @@ impl Layout<Xor> {
         i64::try_from(largest).ok().and_then(|largest| largest.checked_add(1)).fits(OP)
     }
 
-    /// The least power of two above all offsets: the extent of the bits that they are made of, as
-    /// sums of offsets stay below it.
+    /// The least power of two above all offsets. Sums of offsets are also below it, because it
+    /// bounds their bits.
     ///
     /// Errors: a vector, or the power of two, is not representable.
     pub fn coshape(&self) -> Result<i64, LayoutError> {
@@ -161,8 +162,7 @@ impl Layout<Xor> {
         Ok(self.is_injective()? && self.is_surjective()?)
     }
 
-    /// The same as [`Layout::is_bijective`]: the memory that the layout needs has no hole and no
-    /// sharing.
+    /// The same as [`Layout::is_bijective`]: no offset is missing and none is shared.
     ///
     /// Errors: as [`Layout::cosize`].
     pub fn is_compact(&self) -> Result<bool, LayoutError> {
@@ -171,8 +171,8 @@ impl Layout<Xor> {
 
     /// The values, each once, in increasing order.
     ///
-    /// Errors: the layout has more than [`MAX_IMAGE`](crate::limits::MAX_IMAGE) coordinates, modes
-    /// of stride 0 not counted; a value is not representable.
+    /// Errors: the layout has more than [`MAX_IMAGE`](crate::limits::MAX_IMAGE) coordinates,
+    /// without modes of stride 0; a value is not representable.
     ///
     /// ```
     /// use tilewright_layout::{Layout, Xor};

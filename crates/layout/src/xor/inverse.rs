@@ -2,9 +2,9 @@
 //!
 //! # Laws
 //!
-//! An inverse sends offsets back to indices. What is read is an offset as a number; what comes out
-//! is an index as a vector of bits: so an inverse is itself a layout with XOR strides. (Integers
-//! would not do: the inverse of `(8,8):(^9,^1)` has the value 8 ^ 9 at offset 9.)
+//! An inverse maps offsets to indices. Its argument is an offset as a number; its value is an index
+//! as a vector of bits. So an inverse is a layout with XOR strides. (Integer strides are not
+//! sufficient: the inverse of `(8,8):(^9,^1)` has the value 8 ^ 9 at offset 9.)
 //!
 //! * Right: `L(R(k)) = k` for every `k` below the size of `R`, with `R(k)` an index of `L`; the
 //!   largest such layout.
@@ -13,9 +13,10 @@
 //!
 //! # Powers of two
 //!
-//! Then `L` is a linear map over bits. If `2^r` is the least power of two that is no offset, `R`
-//! has at most that size, and it has: its columns are indices of `1, 2, 4, .., 2^(r-1)`. A left
-//! inverse always exists, the pseudo-inverse of the matrix. Both are found by elimination.
+//! If all extents are powers of two, `L` is a linear map over bits. If `2^r` is the least power of
+//! two that is not an offset, the size of `R` is exactly `2^r`: its columns are indices of `1, 2,
+//! 4, .., 2^(r-1)`. A left inverse always exists: the pseudo-inverse of the matrix. Both are found
+//! by elimination.
 //!
 //! # Other extents
 //!
@@ -48,8 +49,8 @@ impl Layout<Xor> {
     /// The largest layout `R` with `L(R(k)) = k` for every `k` below its size; its values are
     /// indices of this layout, as bits.
     ///
-    /// Errors: a vector is not representable; an extent is no power of two, and no layout is shown
-    /// to be the largest within [`MAX_XOR_STEPS`] and [`MAX_XOR_VALUES`]
+    /// Errors: a vector is not representable; an extent is not a power of two, and no layout is
+    /// proved to be the largest within [`MAX_XOR_STEPS`] and [`MAX_XOR_VALUES`]
     /// ([`LayoutError::Undecided`]).
     ///
     /// ```
@@ -59,7 +60,7 @@ impl Layout<Xor> {
     /// assert_eq!(right("(8,8):(^1,^9)"), "(8,8):(^1,^9)");
     /// assert_eq!(right("(8,8):(^9,^1)"), "(8,8):(^8,^9)");
     /// assert_eq!(right("(8,8):(^1,^13)"), "(8,2,2,2):(^1,^13,^31,^59)");
-    /// assert_eq!(right("(3,8):(^1,^5)"), "3:^1"); // offset 3 is at no index
+    /// assert_eq!(right("(3,8):(^1,^5)"), "3:^1"); // 3 is not an offset
     /// ```
     pub fn right_inverse(&self) -> Result<Layout<Xor>, LayoutError> {
         if self.leaves().iter().all(|leaf| leaf.extent.unsigned_abs().is_power_of_two()) {
@@ -68,11 +69,11 @@ impl Layout<Xor> {
         right::largest(self)
     }
 
-    /// A layout `R` with `L(R(L(k))) = L(k)` for every index `k`: it sends an offset back to an
-    /// index that has it, as bits.
+    /// A layout `R` with `L(R(L(k))) = L(k)` for every index `k`: it maps an offset to an index
+    /// with this offset, as bits.
     ///
-    /// Errors: no layout does this ([`LayoutError::NoLeftInverse`]); an extent is no power of two,
-    /// and the search reached its limit ([`LayoutError::Undecided`]).
+    /// Errors: no layout does this ([`LayoutError::NoLeftInverse`]); an extent is not a power of
+    /// two, and the search reached its limit ([`LayoutError::Undecided`]).
     ///
     /// ```
     /// use tilewright_layout::{Layout, Xor};
@@ -115,7 +116,7 @@ fn layout_of(op: &'static str, modes: &XorModes) -> Result<Layout<Xor>, LayoutEr
 
 fn linear_right_inverse(layout: &Layout<Xor>) -> Result<Layout<Xor>, LayoutError> {
     let matrix = layout.bit_matrix()?;
-    // What the pseudo-inverse sends back right is an offset.
+    // A number is an offset exactly if the pseudo-inverse maps it to an index that has it.
     let back = matrix.pseudo_inverse();
     let right = back.columns().iter().zip(0..).take_while(|(index, bit)| matrix.apply(**index) == 1 << bit).count();
     layout_of_columns(OP_RIGHT, back.columns().get(..right).unwrap_or_default())
@@ -123,9 +124,9 @@ fn linear_right_inverse(layout: &Layout<Xor>) -> Result<Layout<Xor>, LayoutError
 
 /// The offsets of a layout.
 struct OffsetTable {
-    /// By index.
+    /// The offsets, by index.
     values: Vec<u64>,
-    /// With their indices, sorted.
+    /// The offsets with their indices, sorted by offset.
     offsets: Vec<(u64, u64)>,
 }
 

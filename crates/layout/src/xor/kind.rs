@@ -1,6 +1,6 @@
 //! XOR steps as a kind of stride.
 //!
-//! Law: values are sums of carry-less products, and composition and sums are those of this room.
+//! Law: values are XORs of carry-less products; composition and sums are those of the module `xor`.
 
 use super::{Xor, compose, product, sum};
 use crate::refusal::error::LayoutError;
@@ -11,7 +11,8 @@ use crate::value::number::Truth;
 impl StrideKind for Xor {
     #[inline]
     fn eval(leaves: &[Leaf<Xor>], index: &i64) -> Option<Xor> {
-        // Every vector is its own negative, so that the mirror image has the same values.
+        // Every vector is its own negative, so that a negative index has the same value as its
+        // magnitude.
         let Some((last, front)) = leaves.split_last() else { return (*index == 0).then_some(Xor(0)) };
         let (mut rest, mut value) = (index.unsigned_abs(), 0);
         for leaf in front {
@@ -32,7 +33,7 @@ impl StrideKind for Xor {
     }
 
     fn repeats(&self, extent: &i64, from: &i64) -> Truth {
-        // No sum carries when `from` has no bit below the length of the largest index.
+        // No sum carries if `from` has no bit below the length of the largest index.
         let low = u64::MAX.checked_shr((extent.unsigned_abs() - 1).leading_zeros()).unwrap_or(0);
         Truth::from(self.0 == 0 || from.unsigned_abs() & low == 0)
     }

@@ -1,14 +1,16 @@
 //! Recasting layouts with XOR strides.
 //!
 //! Law: as for layouts of integers. Widening by `n = 2^p`, with `f` of each leaf that multiply up
-//! to `n`, `L(f*c + j) = n*R(c) + P(j)` for one order `P` onto `[0, n)` that grows along each leaf.
+//! to `n`, `L(f*c + j) = n*R(c) + P(j)` for one order `P` onto `[0, n)` that increases along each
+//! leaf.
 //!
-//! *Widening is decided leaf by leaf.* `P` sends the bits of `j` to single bits below `n`, each of
-//! which comes from one of them alone (see [`crate::composed`]). So a leaf whose step has no bit
-//! below `n` has `f = 1`. Any other has a step that is one bit `2^e`, and `f = min(s, n / 2^e)`,
-//! which must divide `s`; and the bits of all such leaves are different ones, all `p` of them.
-//! What remains of a leaf moves by `f * d`, the carry-less product, for `f` is a power of two: were
-//! `s` less than `n / 2^e` and no power of two, two of its positions would share a bit of `P`.
+//! *Widening is decided leaf by leaf.* `P` maps the bits of `j` to single bits below `n`, and each
+//! of these comes from exactly one bit of `j` (see [`crate::composed`]). So a leaf whose step has
+//! no bit below `n` has `f = 1`. Any other has a step that is one bit `2^e`, and `f = min(s, n /
+//! 2^e)`, which must divide `s`; and the bits of all such leaves are different ones, all `p` of
+//! them. The step of the rest of a leaf is `f * d`, the carry-less product, because `f` is a power
+//! of two: if `s` were less than `n / 2^e` and not a power of two, two of its positions would share
+//! a bit of `P`.
 
 use crate::refusal::error::{Fits, LayoutError};
 use crate::value::layout::{Layout, Leaf};
@@ -19,18 +21,18 @@ use crate::xor::{Xor, product};
 const OP: &str = "recast_layout";
 
 impl Layout<Xor> {
-    /// The layout in elements `n` times as wide, `n` a power of two: exactly, the parts of every
-    /// element in one order.
+    /// The layout in elements `n` times as wide, `n` a power of two: exactly, with the same order
+    /// of parts in every element.
     ///
     /// Errors: a step or an extent does not divide, or two leaves have the same part of an element
-    /// ([`LayoutError::NotDivisible`]); too few elements lie side by side ([`LayoutError::Apart`]).
+    /// ([`LayoutError::NotDivisible`]); too few elements are contiguous ([`LayoutError::Apart`]).
     ///
     /// ```
     /// use tilewright_layout::{Layout, Xor};
     ///
     /// let wide = |text: &str, n| text.parse::<Layout<Xor>>().unwrap().widen(n);
     /// assert_eq!(wide("(8,8):(^1,^24)", 4).unwrap().to_string(), "(2,8):(^1,^6)");
-    /// // Of the second element the halves would be swapped.
+    /// // The two parts of the second element would be swapped.
     /// assert_eq!(wide("(2,2):(^3,^1)", 2).unwrap_err().code(), "E0115");
     /// ```
     pub fn widen(&self, n: i64) -> Result<Layout<Xor>, LayoutError> {
@@ -53,7 +55,7 @@ impl Layout<Xor> {
                 out.push(Leaf { extent: leaf.extent, stride });
                 continue;
             }
-            // At most 2^62, as its lowest bit is below n.
+            // The step is at most 2^62, because its lowest bit is below n.
             let step = step as i64;
             if step.count_ones() != 1 {
                 return Err(uneven(position, step, n));

@@ -3,10 +3,10 @@
 //! Law: `R(i) = A(i) ^ B(i)` at every index below the common size, `R` flat and coalesced.
 //!
 //! *By structure.* The sum changes step at most where `A` or `B` does, after every `p` indices for
-//! `p` in one of the two chains of running products. A mode `s:^d` may be cut after `m` of its
+//! `p` in one of the two chains of running products. A mode `s:^d` may be split after `m` of its
 //! indices, into `m:^d` and `s/m : m * d`, where `m` is a power of two or `d` is 0. If the union of
-//! both chains is a divisibility chain and each place where it cuts a mode is of this kind, then
-//! both layouts have the modes of the union, and their strides are added.
+//! both chains is a divisibility chain and every split of a mode is of this form, then both layouts
+//! are expressed in the modes of the union, and their strides are added.
 //!
 //! *By values.* Otherwise the values decide ([`crate::xor::function`]), up to [`MAX_XOR_VALUES`] of
 //! them.
@@ -50,22 +50,22 @@ pub(crate) fn add(a: &Layout<Xor>, b: &Layout<Xor>) -> Result<Layout<Xor>, Layou
     }
 }
 
-/// What is left of a layout, cut into the modes of the union.
+/// The rest of a layout, which is split into the modes of the union.
 struct Rest<'a> {
     modes: &'a [Leaf<Xor>],
-    /// How many indices of the first mode are behind.
+    /// The number of indices of the first mode that were passed.
     done: i64,
 }
 
 impl Rest<'_> {
-    /// How many indices the first mode still has, counted in steps of the cut; the modes cover the
-    /// same size, so that both end together.
+    /// The number of remaining indices of the first mode, counted in steps of the split. The modes
+    /// cover the same size, so both layouts end together.
     fn left(&self) -> Option<i64> {
         let mode = self.modes.first()?;
         (mode.extent % self.done == 0).then_some(mode.extent / self.done)
     }
 
-    /// Cuts off `count` indices, and gives the step there.
+    /// Splits off `count` indices and returns their step.
     fn cut(&mut self, count: i64) -> Option<Xor> {
         let mode = self.modes.first()?;
         if mode.stride.bits() != 0 && !self.done.unsigned_abs().is_power_of_two() {

@@ -1,7 +1,7 @@
 //! Text of XOR steps.
 //!
-//! Law: `^9` and `F9` are the vector with the bits of 9, and `^9` is printed; 0 is the zero of
-//! every kind of step.
+//! Law: `^9` and `F9` are parsed as the vector with the bits of 9, which prints as `^9`; 0 is the
+//! zero of every type of step.
 
 use core::fmt;
 use core::str::FromStr;
@@ -12,7 +12,7 @@ use crate::refusal::error::LayoutError;
 use crate::text::reading::{Cursor, LayoutLiteral, Literal};
 use crate::value::tree::Tree;
 
-/// What stands where XOR steps are read.
+/// The expected text in error messages of XOR steps.
 const XOR_STEP: &str = "an XOR step such as ^9, or 0; integer and XOR strides do not mix";
 
 impl Literal for Xor {
@@ -27,7 +27,7 @@ impl Literal for Xor {
 }
 
 impl LayoutLiteral for Xor {
-    /// A shape alone is the compact layout, whose strides are integers.
+    /// A shape without strides is the compact layout, whose strides are integers.
     fn of_index(_index: i64) -> Option<Xor> {
         None
     }
@@ -36,7 +36,7 @@ impl LayoutLiteral for Xor {
 impl FromStr for Xor {
     type Err = LayoutError;
 
-    /// Reads `^9`, `F9`, and `0`, which is zero in every kind of step.
+    /// Parses `^9`, `F9`, and `0`, which is zero in every type of step.
     fn from_str(text: &str) -> Result<Xor, LayoutError> {
         let tree: Tree<Xor> = text.parse()?;
         match (tree.is_leaf(), tree.leaves()) {

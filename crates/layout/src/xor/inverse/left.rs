@@ -1,13 +1,13 @@
-//! Left inverses of layouts with XOR strides whose extents are no powers of two.
+//! Left inverses of layouts with XOR strides whose extents are not powers of two.
 //!
-//! Law: modes `t_l:^f_l` are found exactly when for some extents and strides the value at every
-//! offset `y` of the layout is an index of `y`; unless the steps run out.
+//! Law: the search finds modes `t_l:^f_l` exactly when for some extents and strides the value at
+//! every offset `y` of the layout is an index of `y`, unless it reaches its limit.
 //!
 //! The digits of `y` depend on the extents alone, and for given digits the value is linear in the
 //! bits of the strides. So the extents are searched, innermost first, the longest before the
-//! others, and each offset in turn adds one equation, whose right side is its index. Where an
-//! offset has several indices that contradict nothing, each is tried. A mode that contradicts an
-//! offset does so for every length that includes it, so it ends before.
+//! others, and each offset in turn adds one equation, whose right side is its index. If several
+//! indices of an offset are consistent, each is tried. A mode that contradicts an offset does so
+//! for every extent that includes the offset, so it must end before.
 
 use smallvec::SmallVec;
 
@@ -17,15 +17,15 @@ use crate::limits::MAX_XOR_STEPS;
 use crate::refusal::interrupt::is_requested;
 use crate::xor::function::XorModes;
 
-/// How many choices may wait for one another.
+/// The most choices that may be pending.
 const MAX_CHOICES: usize = 256;
 
-/// Why there is no result.
+/// The reason why there is no result.
 pub(super) enum NoLeftInverse {
     /// The search was cut off.
     Halted,
-    /// There is none. No candidate has a right value at all offsets up to this one, which has this
-    /// index.
+    /// There is no left inverse: no candidate is correct at all offsets up to this one, which has
+    /// this index.
     None { offset: u64, index: u64 },
 }
 
@@ -61,11 +61,11 @@ struct LeftInverseSearch<'a> {
     /// Each offset once, in increasing order.
     offsets: alloc::vec::Vec<u64>,
     steps: usize,
-    /// How many choices wait.
+    /// The number of pending choices.
     choices: usize,
-    /// Whether none was left out.
+    /// Whether no choice was left out.
     complete: bool,
-    /// The place of the largest offset that some candidate came to, and went wrong at.
+    /// The position of the largest offset that some candidate reached, and at which it failed.
     farthest: usize,
     found: Option<XorModes>,
 }
@@ -75,20 +75,20 @@ impl LeftInverseSearch<'_> {
         self.steps == 0 || is_requested()
     }
 
-    /// Adds a mode after `extents`, which cover `covered`; the offsets before place `next` are
-    /// right.
+    /// Adds a mode after `extents`, which cover `covered`; the offsets before position `next` are
+    /// correct.
     fn extend(&mut self, extents: &mut SmallVec<[u64; 8]>, known: &Unknowns, covered: u64, next: usize) -> bool {
         let mut known = known.clone();
         known.push();
         self.place(extents, known, covered, next)
     }
 
-    /// Makes the offsets from place `next` on right with a last mode that goes on; and where that
-    /// goes wrong, ends this mode before.
+    /// Makes the offsets from position `next` on correct with a last mode that continues; if that
+    /// fails, ends this mode earlier.
     fn place(&mut self, extents: &mut SmallVec<[u64; 8]>, known: Unknowns, covered: u64, next: usize) -> bool {
         let first = next;
         let (mut next, mut known) = (next, known);
-        // What was known when this many offsets had been placed.
+        // The state of the unknowns after this many offsets were placed.
         let mut marks: SmallVec<[(usize, Unknowns); 2]> = SmallVec::new();
         marks.push((next, known.clone()));
         while let Some(offset) = self.offsets.get(next).copied() {
@@ -146,8 +146,8 @@ impl LeftInverseSearch<'_> {
         self.end_earlier(extents, &marks, covered, first..next)
     }
 
-    /// Ends the last mode after each number of offsets that it has placed, the most first, and goes
-    /// on with another.
+    /// Ends the last mode after each number of offsets that it has placed, the largest number
+    /// first, and continues with another mode.
     fn end_earlier(
         &mut self,
         extents: &mut SmallVec<[u64; 8]>,
@@ -161,7 +161,7 @@ impl LeftInverseSearch<'_> {
                 marks.next();
             }
             let (Some((_, known)), Some(offset)) = (marks.peek().copied(), self.offsets.get(next)) else { continue };
-            // The offsets placed lie below the end, and the next one does not.
+            // The placed offsets are below the end, and the next one is not.
             let before = next.checked_sub(1).and_then(|before| self.offsets.get(before)).copied().unwrap_or(0);
             let (least, most) = ((before / covered + 1).max(2), offset / covered);
             for extent in (least..=most).rev() {
@@ -174,7 +174,7 @@ impl LeftInverseSearch<'_> {
                     continue;
                 }
                 extents.push(extent);
-                // At most the offset.
+                // The product is at most the offset.
                 let found = self.extend(extents, &known, covered * extent, next);
                 extents.pop();
                 if found {

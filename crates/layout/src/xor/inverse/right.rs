@@ -1,22 +1,22 @@
-//! Right inverses of layouts with XOR strides whose extents are no powers of two.
+//! Right inverses of layouts with XOR strides whose extents are not powers of two.
 //!
-//! Law: the result is the largest, or is not given.
+//! Law: the result is the largest right inverse, or an error.
 //!
-//! No right inverse is longer than the offsets `0, 1, ..` go without a hole; let `m` be the first
-//! that is missing. Then these settle it, the first that does:
+//! Let `m` be the least number that is not an offset. No right inverse has more than `m` indices.
+//! The following methods are tried in order:
 //!
-//! * *Integers.* Where the values are those of a layout with integer strides whose chain of strides
-//!   ends at `m`, its right inverse is one of XOR strides, too, or is not.
-//! * *The low block.* Where `L` begins with `2^k*q:^1` and all other strides have `k` low bits 0,
+//! * *Integers.* If the values are those of a layout with integer strides whose chain of strides
+//!   ends at `m`, its right inverse is converted to XOR strides, if possible.
+//! * *The low block.* If `L` begins with `2^k*q:^1` and all other strides have `k` low bits 0,
 //!   `L(i) = i mod 2^k + 2^k * L'(i >> k)`. The low bits of an index are those of its offset, so
 //!   extents of a right inverse below `2^k` are powers of two: it is `2^k:^1` and, `k` bits higher,
 //!   one of `L'`.
-//! * *Bits.* What the linear part of `L` gives, if it reaches `m`, or the first number that is no
-//!   sum of its vectors.
+//! * *Bits.* The right inverse of the linear part of `L`, if it reaches `m`, or the first number
+//!   that is not a sum of vectors of `L`.
 //! * *A search* of all modes: with the modes so far covering `c` offsets, the next stride is an
-//!   index of offset `c`, and its extent is at most the number of blocks of `c` offsets that come
-//!   out right. Only indices of offsets below `m` can come up. They are found by elimination for
-//!   each coordinate of the odd parts of extents, the extents `2^k` being linear.
+//!   index of offset `c`, and its extent is at most the number of blocks of `c` offsets that are
+//!   then correct. Only indices of offsets below `m` are possible. They are found by elimination
+//!   for each coordinate of the odd parts of extents, the extents `2^k` being linear.
 
 use alloc::vec::Vec;
 
@@ -51,7 +51,7 @@ pub(super) fn largest(layout: &Layout<Xor>) -> Result<Layout<Xor>, LayoutError> 
     flat(OP, leaves)
 }
 
-/// The right inverse of the integer layout of these values, where nothing longer exists.
+/// The right inverse of the integer layout with these values, if no longer one exists.
 fn of_integers(layout: &Layout<Xor>) -> Option<Layout<Xor>> {
     let integers = layout.integers().ok()?;
     let mut chain = Layout::blank();
@@ -60,7 +60,7 @@ fn of_integers(layout: &Layout<Xor>) -> Option<Layout<Xor>> {
     if overlaps { None } else { Layout::of_integers(&chain).ok() }
 }
 
-/// The bits of the low block, and the modes above it; none if there is no such block.
+/// The number of bits of the low block, and the modes above it; None if there is no such block.
 fn above_low_block(modes: &[Leaf<Xor>]) -> Option<(u32, Leaves<Leaf<Xor>>)> {
     let (first, others) = modes.split_first().filter(|(first, _)| first.stride.bits() == 1)?;
     let even = others.iter().map(|leaf| leaf.stride.bits().trailing_zeros());
@@ -102,8 +102,8 @@ fn above_block(layout: &Layout<Xor>) -> Result<Layout<Xor>, LayoutError> {
     if search.size <= sure.size() as usize { Ok(sure) } else { layout_of(OP, &search.best) }
 }
 
-/// The first indices of a layout, as many as are linear in their bits: its modes up to the first
-/// whose extent is no power of two, and of that a part.
+/// The first indices of a layout that are linear in their bits: its modes up to the first whose
+/// extent is not a power of two, and a part of that mode.
 fn linear_part(layout: &Layout<Xor>) -> Result<Layout<Xor>, LayoutError> {
     let mut leaves = Leaves::new();
     for leaf in layout.leaves() {
@@ -116,7 +116,7 @@ fn linear_part(layout: &Layout<Xor>) -> Result<Layout<Xor>, LayoutError> {
     Layout::flat(leaves)
 }
 
-/// The offsets below `end` with their indices, sorted; none if there are too many.
+/// The offsets below `end` with their indices, sorted; None if there are too many.
 fn met(layout: &Layout<Xor>, end: u64) -> Option<Vec<(u64, u64)>> {
     // A mode of extent 2^a * q is a mode of extent 2 for each of a bits, and one of extent q.
     let mut twos: Vec<(u64, u64)> = Vec::new();
@@ -133,7 +133,7 @@ fn met(layout: &Layout<Xor>, end: u64) -> Option<Vec<(u64, u64)>> {
     let high = |value: u64| value.checked_shr(above).unwrap_or(0);
     let matrix = BitMatrix::of_columns(twos.iter().map(|(value, _)| high(*value))).ok()?;
     let (back, kernel) = (matrix.pseudo_inverse(), matrix.kernel());
-    // What the bits of a number select: the XOR of the values, and the sum of the index steps.
+    // The XOR of the values, and the sum of the index steps, that the bits of a number select.
     let selected = |bits: u64| {
         let chosen = twos.iter().zip(0..).filter(|(_, bit)| bits >> bit & 1 == 1);
         chosen.fold((0, 0), |(value, index), ((more, step), _)| (value ^ more, index + step))
@@ -172,11 +172,11 @@ fn met(layout: &Layout<Xor>, end: u64) -> Option<Vec<(u64, u64)>> {
 }
 
 struct RightInverseSearch {
-    /// The offsets that can come up, with their indices, sorted.
+    /// The possible offsets, with their indices, sorted.
     offsets: Vec<(u64, u64)>,
     best: XorModes,
     size: usize,
-    /// No right inverse is larger.
+    /// An upper bound of the size of right inverses.
     most: usize,
     steps: usize,
 }
@@ -193,7 +193,7 @@ impl RightInverseSearch {
         self.offsets.iter().skip(first).take_while(|(other, _)| *other == offset).map(|(_, index)| *index).collect()
     }
 
-    /// Tries all modes that may follow; `values` are those of the modes so far.
+    /// Tries all modes that may be appended; `values` are those of the modes so far.
     fn extend(&mut self, modes: &mut XorModes, values: &[u64]) {
         let covered = values.len();
         if covered > self.size {

@@ -1,4 +1,4 @@
-//! Strides of which some bits are not known yet, as the solutions of linear equations.
+//! Strides with unknown bits, as the solutions of linear equations.
 //!
 //! Law: with the strides `f_l` of the modes, an [`equation`](Unknowns::equate) says that the sum of
 //! `digit_l * f_l`, by carry-less products, is a given vector. Each of its bits is the XOR of bits
@@ -17,31 +17,31 @@ type Word = SmallVec<[u64; 4]>;
 
 #[derive(Clone)]
 struct EquationRow {
-    /// The mode and the bit that no other row has.
+    /// The mode and the bit that only this row has.
     own: (usize, u32),
     bits: Word,
     value: bool,
 }
 
-/// What is known about the strides of a list of modes.
+/// The equations for the strides of a list of modes.
 #[derive(Clone, Default)]
 pub(super) struct Unknowns {
-    /// The strides that are known, and none for the others.
+    /// The known strides; None for the others.
     strides: SmallVec<[Option<u64>; 8]>,
     rows: Vec<EquationRow>,
 }
 
-/// Digits of one number, one for each mode.
+/// The digits of a number, one for each mode.
 pub(super) type Digits = SmallVec<[u64; 8]>;
 
 impl Unknowns {
-    /// Adds a mode about whose stride nothing is known.
+    /// Adds a mode with an unknown stride.
     pub(super) fn push(&mut self) {
         self.strides.push(None);
     }
 
-    /// The sum over the modes whose strides are known; none if it has too many bits. And whether
-    /// there are no others with a digit.
+    /// The sum over the modes with known strides, None if it has too many bits; and whether the
+    /// digits of all other modes are 0.
     pub(super) fn sum(&self, digits: &[u64]) -> (Option<u64>, bool) {
         let (mut sum, mut all) = (Some(0), true);
         for (digit, stride) in digits.iter().zip(&self.strides) {
@@ -53,8 +53,8 @@ impl Unknowns {
         (sum, all)
     }
 
-    /// Adds the equation that the sum over all modes is `value`; whether it contradicts nothing,
-    /// and how many rows it was compared with.
+    /// Adds the equation that the sum over all modes is `value`. Returns whether it is consistent.
+    /// Adds the number of compared rows to `steps`.
     pub(super) fn equate(&mut self, digits: &[u64], value: u64, steps: &mut usize) -> bool {
         let (Some(known), _) = self.sum(digits) else { return false };
         let rest = known ^ value;
@@ -62,7 +62,7 @@ impl Unknowns {
         let open: Digits = digits.iter().zip(&self.strides).map(open).collect();
         let mut moving = open.iter().enumerate().filter(|(_, digit)| **digit != 0);
         let free = |mode: usize| self.rows.iter().all(|row| row.bits.get(mode).is_none_or(|word| *word == 0));
-        // One mode of which nothing is known: the stride is a quotient.
+        // If there is one mode with a completely unknown stride, the stride is a quotient.
         if let (Some((mode, digit)), None) = (moving.next(), moving.next())
             && free(mode)
         {
@@ -73,7 +73,7 @@ impl Unknowns {
             }
             return stride.is_some();
         }
-        // The longest product of a digit with 63 bits.
+        // The length of the longest product of a digit with 63 bits.
         let longest = open.iter().map(|digit| length(*digit)).max().unwrap_or(0);
         for bit in 0..(BITS + longest).max(length(rest)) {
             // Bit `bit` of `digit * f` is the XOR of the bits `bit - i` of `f` over the bits `i` of
@@ -95,8 +95,8 @@ impl Unknowns {
         true
     }
 
-    /// Says of a mode that its steps up to number `last` are representable: its stride has no bit
-    /// that they would shift too far.
+    /// Adds the condition that the steps of a mode up to number `last` are representable: its
+    /// stride has no bit that they would shift too far.
     pub(super) fn bound(&mut self, mode: usize, last: u64, steps: &mut usize) -> bool {
         let Some(stride) = self.strides.get(mode) else { return true };
         if let Some(stride) = stride {
@@ -115,7 +115,7 @@ impl Unknowns {
         true
     }
 
-    /// Adds a row; whether it contradicts none.
+    /// Adds a row. Returns whether it is consistent.
     fn insert(&mut self, mut bits: Word, mut value: bool, steps: &mut usize) -> bool {
         *steps = steps.saturating_sub(1 + self.rows.len() / 8);
         for row in &self.rows {
@@ -137,7 +137,7 @@ impl Unknowns {
         true
     }
 
-    /// Takes the strides all of whose bits are known out of the rows.
+    /// Removes the strides whose bits are all known from the rows.
     fn settle(&mut self) {
         for mode in 0..self.strides.len() {
             if self.strides.get(mode).is_none_or(Option::is_some) {
@@ -160,7 +160,7 @@ impl Unknowns {
         }
     }
 
-    /// Strides that satisfy all equations: bits that nothing fixes are 0.
+    /// Strides that satisfy all equations; undetermined bits are 0.
     pub(super) fn strides(&self) -> SmallVec<[u64; 8]> {
         let mut strides: SmallVec<[u64; 8]> = self.strides.iter().map(|stride| stride.unwrap_or(0)).collect();
         for row in self.rows.iter().filter(|row| row.value) {
@@ -173,7 +173,7 @@ impl Unknowns {
 }
 
 fn add(bits: &mut Word, other: &Word) {
-    // A row made before a mode was added has no word for it.
+    // A row that was made before a mode was added has no word for that mode.
     if bits.len() < other.len() {
         bits.resize(other.len(), 0);
     }
@@ -182,7 +182,7 @@ fn add(bits: &mut Word, other: &Word) {
     }
 }
 
-/// The carry-less quotient, where the division comes out even.
+/// The carry-less quotient; None if the division has a remainder.
 fn quotient(mut dividend: u64, divisor: u64) -> Option<u64> {
     let mut quotient = 0;
     while length(dividend) >= length(divisor) && dividend != 0 {
