@@ -96,8 +96,8 @@ pub enum AnyLayout {
     Composed(Box<Composed>),
     /// A composed layout with sizes known at launch: `(M,8):(8,1) o K o 4:1`.
     LaunchComposed(Box<Composed<Expr>>),
-    /// A map of coordinates, given by an inner coordinate layout: `(4,5):(1,4) o (0,0) o
-    /// (2,3):(1@0,1@1)`.
+    /// A map of coordinates, given by an inner coordinate layout:
+    /// `(4,5):(1,4) o (0,0) o (2,3):(1@0,1@1)`.
     CoordinateComposed(Box<Composed<CoordinateStep>>),
 }
 

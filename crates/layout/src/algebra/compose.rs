@@ -23,10 +23,10 @@
 //!
 //! *One mode of `B`.* For a mode `s:d` let `h(x) = A(x * d)`. Any layout with this function,
 //! coalesced, has as first extent the first `p` with `h(p) != p * h(1)`, or `s` when there is none;
-//! so `p` must divide `s` (else: refused, [`LayoutError::Uneven`]), and the rest is the mode `s/p :
-//! p*d`. By (1), with `a_k = |d| mod P_k`, the first index at which anything can happen is the
-//! least `ceil(P_k / a_k)` over the `k` with `a_k != 0`: there some carries set in together, and
-//! `h` breaks unless their `K_k` cancel, in which case the next carry is examined. This splits
+//! so `p` must divide `s` (else: refused, [`LayoutError::Uneven`]), and the rest is the mode
+//! `s/p : p*d`. By (1), with `a_k = |d| mod P_k`, the first index at which anything can happen is
+//! the least `ceil(P_k / a_k)` over the `k` with `a_k != 0`: there some carries set in together,
+//! and `h` breaks unless their `K_k` cancel, in which case the next carry is examined. This splits
 //! every mode of `B` into *runs* `t:e` on each of which `A` is linear from 0.
 //!
 //! *Across modes.* Let the runs of all modes be `t_l : e_l`. A composite exists if and only if

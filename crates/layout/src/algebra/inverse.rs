@@ -21,8 +21,8 @@
 //!
 //! # Left
 //!
-//! Sort the modes with nonzero strides by `|d|`. If all have one sign, and `d_k | d_(k+1)`, `s_k *
-//! d_k <= d_(k+1)`, then the digits of an offset in the bases `d_1, d_2/d_1, ..` are the
+//! Sort the modes with nonzero strides by `|d|`. If all have one sign, and `d_k | d_(k+1)`,
+//! `s_k * d_k <= d_(k+1)`, then the digits of an offset in the bases `d_1, d_2/d_1, ..` are the
 //! coordinates. The layout that maps each digit to the index step of its mode is a left inverse.
 //! Otherwise candidates are searched.
 

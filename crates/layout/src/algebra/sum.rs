@@ -5,11 +5,11 @@
 //!
 //! A coalesced layout of `n` indices changes step after every `p` indices, for `p` in its chain of
 //! running products below `n` (see (1) in [`crate::algebra::compose`]); so their sum changes step
-//! at the union of both chains, except at a common `p` where the two changes cancel. Let `p_1 < ..
-//! < p_m` be the remaining ones. A layout with these changes exists if and only if each divides the
-//! next and the last divides `n`: the first mode must end at `p_1`, and if `p` is the least one
-//! that `p_1` does not divide, the change at `p` falls inside a block of `p_1` indices and is the
-//! only one there, so that this block differs from the first; go on above `p_1`.
+//! at the union of both chains, except at a common `p` where the two changes cancel. Let
+//! `p_1 < .. < p_m` be the remaining ones. A layout with these changes exists if and only if each
+//! divides the next and the last divides `n`: the first mode must end at `p_1`, and if `p` is the
+//! least one that `p_1` does not divide, the change at `p` falls inside a block of `p_1` indices
+//! and is the only one there, so that this block differs from the first; go on above `p_1`.
 
 use smallvec::SmallVec;
 

@@ -4,9 +4,9 @@
 //!
 //! An *atom layout* (M,N,K) arranges copies of an atom, each executed by its own threads. Thread
 //! `(v,i,j,l)` is the `v`-th thread of the atom at `(i,j,l)`; its number is its value in the
-//! product of the atom's threads with the atom layout. Together the copies cover a tile of `m*|M| x
-//! n*|N| x k*|K|`. A *permutation* of a mode enlarges the tile and determines the order of its
-//! indices.
+//! product of the atom's threads with the atom layout. Together the copies cover a tile of
+//! `m*|M| x n*|N| x k*|K|`. A *permutation* of a mode enlarges the tile and determines the order of
+//! its indices.
 //!
 //! An operand, say A with modes (M,K), is partitioned like this: permute each mode, divide it into
 //! the extents of the atom, apply the atom's thread-value layout, and distribute the atoms over the

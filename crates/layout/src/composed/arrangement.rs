@@ -1,12 +1,12 @@
 //! Division by a composed layout, and product with one: swizzled tiles, and swizzled arrangements
 //! of copies.
 //!
-//! Laws, as for layouts, with `+` as in [`Composed::beside`]: `logical_divide(A, T) = A o (T,
-//! complement(T, size(A)))`, where the values of `T` and its strict complement together cover every
-//! index once, and `logical_product(A, B) = (A, A* o B)`, `A*` the open weak complement, so that
-//! copies at different values of `B` are disjoint. The product of a composed block is the product
-//! of its inner layout; the same outer map applies to all copies, as in the product with a plain
-//! layout.
+//! Laws, as for layouts, with `+` as in [`Composed::beside`]:
+//! `logical_divide(A, T) = A o (T, complement(T, size(A)))`, where the values of `T` and its strict
+//! complement together cover every index once, and `logical_product(A, B) = (A, A* o B)`, `A*` the
+//! open weak complement, so that copies at different values of `B` are disjoint. The product of a
+//! composed block is the product of its inner layout; the same outer map applies to all copies, as
+//! in the product with a plain layout.
 //!
 //! The forms (`zipped_`, `tiled_`, `flat_`) and the pairings by mode only rearrange the domain.
 
@@ -78,8 +78,8 @@ impl Composed {
         Composed::new(self.outer.after(&self.offset, &both.outer)?, both.offset, both.inner)
     }
 
-    /// The map divided into tiles whose indices are the values of a composed layout: `(tile,
-    /// rest)`.
+    /// The map divided into tiles whose indices are the values of a composed layout:
+    /// `(tile, rest)`.
     ///
     /// Errors: the values of `tile` have no complement ([`Composed::complement`]); as
     /// [`Composed::beside`].

@@ -3,8 +3,9 @@
 //! Law: the result has the same value at every coordinate. For an outer layout `A`, an offset `o`
 //! and an inner layout `B`, all of coordinates of `A`:
 //!
-//! * if `A o (B, 2:o)` exists, `A` is additive over `o` and the values of `B`, so `A(o + B(c)) =
-//!   A(o) + (A o B)(c)`: a layout with an offset. The composition exists if and only if that holds;
+//! * if `A o (B, 2:o)` exists, `A` is additive over `o` and the values of `B`, so
+//!   `A(o + B(c)) = A(o) + (A o B)(c)`: a layout with an offset. The composition exists if and only
+//!   if that holds;
 //! * if every coordinate is within the shape of `A`, let `I` map a coordinate to its index in that
 //!   shape. `I` is additive over these coordinates, so `A(o + B(c)) = A(I(o) + (I o B)(c))`, where
 //!   `A` is applied to an index.

@@ -7,8 +7,8 @@
 //!   largest such map.
 //! * The image of `R`, as a layout and an offset: `offset + L(j)` are the values, each once, in
 //!   increasing order.
-//! * `complement(R, M)`: the layout `C` such that the sums of the values of `R` and `C` cover `[0,
-//!   N)`, each number once, where `N` is `M` rounded up to what they tile.
+//! * `complement(R, M)`: the layout `C` such that the sums of the values of `R` and `C` cover
+//!   `[0, N)`, each number once, where `N` is `M` rounded up to what they tile.
 //!
 //! *Affine over bits*, `R(x) = t ^ M(x)`: with `P` the pseudo-inverse of `M`, `X(y) = P(y ^ t)` is
 //! a left inverse, because `y ^ t` is in the image of `M` for every value `y`. It is also a right
@@ -18,8 +18,8 @@
 //!
 //! *Otherwise* the left inverse of `A o offset o B` is `B' o -offset o A'`, where `A'` inverts `A`
 //! on all values of `offset + B`, and `B'` is a left inverse of `B`. If `A` has no inverse there, a
-//! layout with an offset is searched. A right inverse is a left inverse, cut where the values `0,
-//! 1, ..` end.
+//! layout with an offset is searched. A right inverse is a left inverse, cut where the values
+//! `0, 1, ..` end.
 //!
 //! *The image* of `t ^ M` is a coset; with the reduced basis of `M` and the least `t` its numbers
 //! are enumerated in increasing order. So it is the image of a layout exactly when that enumeration

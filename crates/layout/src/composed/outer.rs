@@ -220,8 +220,8 @@ impl<N: Extent> OuterMap<N> {
     }
 }
 
-/// The image of an offset that is not known under a swizzle, by arithmetic on its bits: `a ^ c = a
-/// + c - 2ac` for bits `a` and `c`.
+/// The image of an offset that is not known under a swizzle, by arithmetic on its bits:
+/// `a ^ c = a + c - 2ac` for bits `a` and `c`.
 ///
 /// Errors: the offset may be negative; a number is not representable.
 #[cold]

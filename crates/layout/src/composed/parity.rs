@@ -1,17 +1,17 @@
 //! Integer functions of bits as sums of parities.
 //!
-//! Law: every integer function `F` of `n` bits has a unique representation `F(x) = c + sum over
-//! masks m != 0 of w_m * p_m(x)`, where `p_m(x)` is the parity of `x & m`. It is unique because the
-//! functions `1 - 2 * p_m` are the characters of the group of bit vectors, which are linearly
-//! independent. A composed layout of power-of-two extents is a short sum of this form if the
-//! argument of each swizzle or outer layout is affine over bits:
+//! Law: every integer function `F` of `n` bits has a unique representation
+//! `F(x) = c + sum over masks m != 0 of w_m * p_m(x)`, where `p_m(x)` is the parity of `x & m`. It
+//! is unique because the functions `1 - 2 * p_m` are the characters of the group of bit vectors,
+//! which are linearly independent. A composed layout of power-of-two extents is a short sum of this
+//! form if the argument of each swizzle or outer layout is affine over bits:
 //!
 //! * the inner layout is the sum with one mask of one bit for each bit of the index, whatever its
 //!   strides are; an offset is added to `c`;
-//! * a function is *affine over bits* when bit `k` of its value (two's complement, 64 bits) is `t_k
-//!   ^ p_(m_k)(x)`. It is then the sum of `2^k * (t_k ^ p_(m_k))`. Whether a function is affine is
-//!   decided as follows: its values at 0 and at the powers of two determine the only candidate,
-//!   whose sum is compared with that of the function;
+//! * a function is *affine over bits* when bit `k` of its value (two's complement, 64 bits) is
+//!   `t_k ^ p_(m_k)(x)`. It is then the sum of `2^k * (t_k ^ p_(m_k))`. Whether a function is
+//!   affine is decided as follows: its values at 0 and at the powers of two determine the only
+//!   candidate, whose sum is compared with that of the function;
 //! * the value of an outer layout whose modes end at powers of two is the sum of its steps `a_k`
 //!   over the bits of its argument: `sum of a_k * (t_k ^ p_(m_k))`.
 //!

@@ -2,8 +2,8 @@
 //! coordinates.
 //!
 //! Law: an index is passed unchanged. The outer layout evaluates a coordinate mode by mode: the
-//! scale at the path of a mode is the index in that mode, 0 if there is none. So `(4,5):(1,4) o
-//! (0,0) o (2,3):(1@0,1@1)` is a window of 2 by 3 of `(4,5):(1,4)`.
+//! scale at the path of a mode is the index in that mode, 0 if there is none. So
+//! `(4,5):(1,4) o (0,0) o (2,3):(1@0,1@1)` is a window of 2 by 3 of `(4,5):(1,4)`.
 
 use alloc::boxed::Box;
 

@@ -3,8 +3,8 @@
 //! Laws: those of the predicates of layouts, with the values of the map. *If the map is affine over
 //! bits*, its values are `t ^ V` for a space `V`, so there are `2^rank` of them. With `V` in
 //! echelon form, the least value has none of the leading bits of `V` and the greatest has all of
-//! them; flipping the sign bit makes the order of signed numbers that of bits. From index `h
-//! 2^(k+1) + 2^k - 1` to the next, the value changes by the XOR of columns `0..=k`. It increases
+//! them; flipping the sign bit makes the order of signed numbers that of bits. From index
+//! `h 2^(k+1) + 2^k - 1` to the next, the value changes by the XOR of columns `0..=k`. It increases
 //! for every `h` exactly when the leading bit of that XOR is 0 before the change, that is, when no
 //! later column has that bit. *Otherwise* the values are enumerated.
 

@@ -1,8 +1,8 @@
 //! Composition, division and product of composed layouts.
 //!
-//! Law: `R o f = A o offset o (B o f)`, so these operations are applied to the inner layout. If `B
-//! o f` is not a layout, `R o f` still exists: `f` becomes the inner layout, and `B` becomes part
-//! of the outer map, `(A o offset o B) o 0 o f`. So a composition is never refused because the
+//! Law: `R o f = A o offset o (B o f)`, so these operations are applied to the inner layout. If
+//! `B o f` is not a layout, `R o f` still exists: `f` becomes the inner layout, and `B` becomes
+//! part of the outer map, `(A o offset o B) o 0 o f`. So a composition is never refused because the
 //! composite is not a layout.
 //!
 //! A division is a composition with a layout that has every index once as a value: the division of

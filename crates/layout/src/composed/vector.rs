@@ -1,12 +1,12 @@
 //! Common vectors of two composed layouts: vectors whose elements are contiguous in both,
 //! everywhere in the domain.
 //!
-//! Law: with `C` the complement of `R = max_common_layout(a, b)` in the domain, `a(C(c) + R(i)) =
-//! a(C(c)) + i` and the same for `b`, for every `c` and every `i` below the size of `R`. So the
-//! domain is divided into vectors, each of which one load or store can move. For layouts this is
-//! [`crate::max_common_layout`], where it is enough to examine one vector. A swizzle permutes
-//! vectors, so for swizzled layouts they must also be *aligned*: `a(C(c))` is a multiple of the
-//! size, including the offset.
+//! Law: with `C` the complement of `R = max_common_layout(a, b)` in the domain,
+//! `a(C(c) + R(i)) = a(C(c)) + i` and the same for `b`, for every `c` and every `i` below the size
+//! of `R`. So the domain is divided into vectors, each of which one load or store can move. For
+//! layouts this is [`crate::max_common_layout`], where it is enough to examine one vector. A
+//! swizzle permutes vectors, so for swizzled layouts they must also be *aligned*: `a(C(c))` is a
+//! multiple of the size, including the offset.
 //!
 //! *If both are affine over bits*, aligned vectors of `2^r` elements are found bit by bit. A layout
 //! with a complement in a domain of `2^n` indices has power-of-two steps, so `R` selects some bits

@@ -2,8 +2,8 @@
 //!
 //! Law: for a positive divisor `d`, `n = d * quotient + remainder`, the quotient rounded toward
 //! zero, as in the evaluation of a layout at an index. Terms that the divisor divides are divided
-//! separately, so that only the rest needs a division: `(i + 64*j) / 8` is `i / 8 + 8*j` for `i >=
-//! 0`.
+//! separately, so that only the rest needs a division: `(i + 64*j) / 8` is `i / 8 + 8*j` for
+//! `i >= 0`.
 
 use alloc::vec::Vec;
 

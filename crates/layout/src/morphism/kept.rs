@@ -47,8 +47,8 @@ impl NestMorphism {
         Ok(NestMorphism::from_parts(flat, self.domain_profile().clone(), codomain))
     }
 
-    /// The morphism without the entries 1 of domain and codomain. This is a functor: `squeeze(g o
-    /// f) = squeeze g o squeeze f`.
+    /// The morphism without the entries 1 of domain and codomain. This is a functor:
+    /// `squeeze(g o f) = squeeze g o squeeze f`.
     ///
     /// Errors: none for a morphism that exists.
     ///

@@ -6,9 +6,9 @@
 //! strictly associative and has strict units, sums and interchange hold, Tuple and the opposite of
 //! Ref are subcategories. A nested layout is a span from the sizes of its modes.
 //!
-//! Realisation is a functor here, too: a refinement changes no index, so `|U <- X -> V|` is `|X ->
-//! V|` on `[0, size U)`, and `|s o t| = |s| o |t|`. (Coordinates do change: those of `U` are first
-//! split into those of `X`.)
+//! Realisation is a functor here, too: a refinement changes no index, so `|U <- X -> V|` is
+//! `|X -> V|` on `[0, size U)`, and `|s o t| = |s| o |t|`. (Coordinates do change: those of `U` are
+//! first split into those of `X`.)
 //!
 //! A *cospan* `U -> X <- V`, here a morphism followed by a refinement in its own direction, is
 //! composed by pushforward. The composition of layouts by mutual refinement is a span, then an

@@ -123,8 +123,8 @@ pub(super) fn less(a: &Expr, b: &Expr, many: &[&Expr]) -> Truth {
     if answer == Truth::Open { less_by_product(a, b, many) } else { answer }
 }
 
-/// The same for an extent that is a product, which implies nothing about a single parameter: `b -
-/// a` is at least 1 if it is at least `many - 1`, and at most 0 if it is at most `2 - many`.
+/// The same for an extent that is a product, which implies nothing about a single parameter:
+/// `b - a` is at least 1 if it is at least `many - 1`, and at most 0 if it is at most `2 - many`.
 fn less_by_product(a: &Expr, b: &Expr, many: &[&Expr]) -> Truth {
     for product in many.iter().filter(|expr| expr.bounds().least < 2) {
         let above = || b.minus(a)?.minus(product)?.plus(&Expr::one());

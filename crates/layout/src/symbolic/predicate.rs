@@ -5,11 +5,11 @@
 //! decide it.
 //!
 //! The criteria are those of numbers (`predicate.rs`), with the modes `s_k:d_k` sorted by the
-//! magnitudes of their strides and `r_k` the reach of those before: an interval where `d_k <= r_k +
-//! 1`, distinct where `d_k > r_k`, a bijection where `d_k` is the product of the extents before. A
-//! mode of one position adds nothing to the reach, and its stride does not matter. So a criterion
-//! is tested only for the values at which its mode has several positions. If it fails for all of
-//! these, and the mode certainly has several positions, the predicate is false.
+//! magnitudes of their strides and `r_k` the reach of those before: an interval where
+//! `d_k <= r_k + 1`, distinct where `d_k > r_k`, a bijection where `d_k` is the product of the
+//! extents before. A mode of one position adds nothing to the reach, and its stride does not
+//! matter. So a criterion is tested only for the values at which its mode has several positions. If
+//! it fails for all of these, and the mode certainly has several positions, the predicate is false.
 //!
 //! That values are *not* distinct is proved by a collision: a stride that is `q` times another one,
 //! of a mode of more than `q` positions; or by counting: more coordinates than there are multiples

@@ -160,8 +160,8 @@ impl Short<'_> {
         self.put(PADDED.get((value % 1000) as usize)?.to_le_bytes(), 3)
     }
 
-    /// Writes a layout of few leaves and tuples, without an empty tuple, and with numbers from 0 to
-    /// 999999. None for any other layout, or if there is not enough space; then part of the text
+    /// Writes a layout of few leaves and tuples, without an empty tuple, and with numbers up to
+    /// 999999. The result is None for any other layout, or if there is not enough space; then part of the text
     /// may have been written.
     #[inline(always)]
     fn layout<D: Stride>(&mut self, layout: &Layout<D>) -> Option<()> {

@@ -199,8 +199,9 @@ fn check_rank<D: Stride, E: Stride>(
     Ok(())
 }
 
-/// Applies a division or a product of a layout and a tiler in the given form. `pair(mode, tile,
-/// pairs)` writes the first and the second part for one mode and one layout of the tiler.
+/// Applies a division or a product of a layout and a tiler in the given form.
+/// `pair(mode, tile, pairs)` writes the first and the second part for one mode and one layout of
+/// the tiler.
 #[inline]
 pub(crate) fn by_tiler<D: Stride, E: Stride>(
     op: &'static str,

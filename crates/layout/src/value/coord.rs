@@ -92,8 +92,8 @@ pub(crate) fn check_extents<N: Extent>(shape: &Tree<N>) -> Result<(), LayoutErro
 
 impl<D: Stride> Layout<D> {
     /// The value at a coordinate, whose nesting may be less deep than that of the shape: an integer
-    /// at a tuple mode is an index into that mode (CuTe `layout(coord)`, `crd2idx(coord, shape,
-    /// stride)`).
+    /// at a tuple mode is an index into that mode (CuTe `layout(coord)`,
+    /// `crd2idx(coord, shape, stride)`).
     ///
     /// Errors: the coordinate does not fit the shape; the value is not representable.
     ///

@@ -80,8 +80,8 @@ pub trait StrideKind: Sized {
         eval_by_division(leaves, index)
     }
 
-    /// Whether the `extent` steps from number `from` on equal those from 0 on: `(from + c) * self =
-    /// from * self + c * self` for every `c` below `extent`.
+    /// Whether the `extent` steps from number `from` on equal those from 0 on:
+    /// `(from + c) * self = from * self + c * self` for every `c` below `extent`.
     #[inline]
     fn repeats(&self, _extent: &Self::Extent, _from: &Self::Extent) -> Truth
     where

@@ -3,8 +3,8 @@
 //! Law: a layout is a tree of (extent, stride) pairs. As a function, it maps a natural coordinate,
 //! with one index for each leaf, to the sum of `index * stride`. It maps an integer to the value at
 //! its colexicographic coordinate: the first leaf varies fastest, and the index of the last leaf is
-//! not reduced, so that past the end the last stride continues. For negative indices, `L(-i) =
-//! -L(i)`.
+//! not reduced, so that past the end the last stride continues. For negative indices,
+//! `L(-i) = -L(i)`.
 //!
 //! Invariants, checked once by the constructors: extents are positive, and their product, the size,
 //! is representable. Shape and stride are congruent because there is only one tree.

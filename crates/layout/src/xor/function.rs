@@ -3,13 +3,13 @@
 //! # Law
 //!
 //! A function `h` on `0 .. n` is that of a layout with XOR strides exactly when [`modes`] finds it,
-//! and the modes found are coalesced, so there is only one such list (see [`crate::xor`]). Let `d =
-//! h(1)` and let `p` be the first index with `h(p) != p * d`; if there is none, `n:^d` is all. The
-//! first extent `t` of a coalesced layout is at most `p`; and if it is less, the next stride is `t
-//! * d`, so that `t` is no power of two and the layout breaks at `t + a`, where `a` is the lowest
-//! bit of `t`. So `t` is `p`, or `p - 2^j` with that lowest bit. Of these candidates, at most one
-//! divides `n` and has `h(i) = h(i mod t) + h(i - i mod t)` for every `i`: this follows from the
-//! proof of uniqueness. The remaining modes are those of `h` at the multiples of `t`.
+//! and the modes found are coalesced, so there is only one such list (see [`crate::xor`]). Let
+//! `d = h(1)` and let `p` be the first index with `h(p) != p * d`; if there is none, `n:^d` is all.
+//! The first extent `t` of a coalesced layout is at most `p`; and if it is less, the next stride is
+//! `t * d`, so that `t` is no power of two and the layout breaks at `t + a`, where `a` is the
+//! lowest bit of `t`. So `t` is `p`, or `p - 2^j` with that lowest bit. Of these candidates, at
+//! most one divides `n` and has `h(i) = h(i mod t) + h(i - i mod t)` for every `i`: this follows
+//! from the proof of uniqueness. The remaining modes are those of `h` at the multiples of `t`.
 //!
 //! Every value is evaluated. So a function of more than [`MAX_XOR_VALUES`] values can only be
 //! refuted, by the first of its values.

@@ -14,9 +14,9 @@
 //! # Powers of two
 //!
 //! If all extents are powers of two, `L` is a linear map over bits. If `2^r` is the least power of
-//! two that is not an offset, the size of `R` is exactly `2^r`: its columns are indices of `1, 2,
-//! 4, .., 2^(r-1)`. A left inverse always exists: the pseudo-inverse of the matrix. Both are found
-//! by elimination.
+//! two that is not an offset, the size of `R` is exactly `2^r`: its columns are indices of
+//! `1, 2, 4, .., 2^(r-1)`. A left inverse always exists: the pseudo-inverse of the matrix. Both are
+//! found by elimination.
 //!
 //! # Other extents
 //!

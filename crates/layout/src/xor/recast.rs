@@ -6,11 +6,11 @@
 //!
 //! *Widening is decided leaf by leaf.* `P` maps the bits of `j` to single bits below `n`, and each
 //! of these comes from exactly one bit of `j` (see [`crate::composed`]). So a leaf whose step has
-//! no bit below `n` has `f = 1`. Any other has a step that is one bit `2^e`, and `f = min(s, n /
-//! 2^e)`, which must divide `s`; and the bits of all such leaves are different ones, all `p` of
-//! them. The step of the rest of a leaf is `f * d`, the carry-less product, because `f` is a power
-//! of two: if `s` were less than `n / 2^e` and not a power of two, two of its positions would share
-//! a bit of `P`.
+//! no bit below `n` has `f = 1`. Any other has a step that is one bit `2^e`, and
+//! `f = min(s, n / 2^e)`, which must divide `s`; and the bits of all such leaves are different
+//! ones, all `p` of them. The step of the rest of a leaf is `f * d`, the carry-less product,
+//! because `f` is a power of two: if `s` were less than `n / 2^e` and not a power of two, two of
+//! its positions would share a bit of `P`.
 
 use crate::refusal::error::{Fits, LayoutError};
 use crate::value::layout::{Layout, Leaf};

@@ -19,8 +19,8 @@ use crate::value::kind::ExtentKind;
 use crate::value::layout::Leaf;
 use crate::value::number::{Extent, Stride, Truth};
 
-/// The outer layout of a composition, as a function on all integers: `A(i)` is the sum of `digit *
-/// stride` over the levels, plus the rest of `i` times the step of the last mode.
+/// The outer layout of a composition, as a function on all integers: `A(i)` is the sum of
+/// `digit * stride` over the levels, plus the rest of `i` times the step of the last mode.
 pub(crate) struct Outer<D: Stride> {
     /// The coalesced modes except the last.
     pub(crate) levels: ArrayVec<OuterLevel<D>, MAX_LEVELS>,

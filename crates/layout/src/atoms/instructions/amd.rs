@@ -17,8 +17,8 @@
 //! ```
 //!
 //! 8-bit operands of an instruction that accepts 8, 6 and 4 bits are an exception: the values of a
-//! lane are two runs of 16, and along K the second runs of all lanes follow the first runs: `k =
-//! 16*p + v mod 16 + 16*P * (v div 16)`. A lane holds one scale factor for its row and for 32
+//! lane are two runs of 16, and along K the second runs of all lanes follow the first runs:
+//! `k = 16*p + v mod 16 + 16*P * (v div 16)`. A lane holds one scale factor for its row and for 32
 //! values along K.
 //!
 //! # Sources
