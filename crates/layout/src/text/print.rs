@@ -160,9 +160,9 @@ impl Short<'_> {
         self.put(PADDED.get((value % 1000) as usize)?.to_le_bytes(), 3)
     }
 
-    /// Writes a layout of few leaves and tuples, without an empty tuple, and with numbers up to
-    /// 999999. The result is None for any other layout, or if there is not enough space; then part of the text
-    /// may have been written.
+    /// Writes a layout of few leaves and tuples, without an empty tuple, whose numbers have at most
+    /// six digits and no sign. None for any other layout, or if there is not enough space; then
+    /// part of the text may have been written.
     #[inline(always)]
     fn layout<D: Stride>(&mut self, layout: &Layout<D>) -> Option<()> {
         let (nodes, leaves) = (layout.profile().as_ref().nodes(), layout.leaves());
