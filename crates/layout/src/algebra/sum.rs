@@ -9,7 +9,7 @@
 //! `p_1 < .. < p_m` be the remaining ones. A layout with these changes exists if and only if each
 //! divides the next and the last divides `n`: the first mode must end at `p_1`, and if `p` is the
 //! least one that `p_1` does not divide, the change at `p` falls inside a block of `p_1` indices
-//! and is the only one there, so that this block differs from the first; go on above `p_1`.
+//! and is the only one there, so that this block differs from the first; then repeat above `p_1`.
 
 use smallvec::SmallVec;
 

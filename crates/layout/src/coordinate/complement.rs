@@ -4,7 +4,7 @@
 //!
 //! The complement `C` of `L` in a target shape is a layout of coordinates such that `(L, C)`, with
 //! `L`'s stride-0 modes left out, is a bijection onto the coordinates of the target, with each mode
-//! rounded up to a multiple of what `L` covers there. Where each stride of `L` has one term, the
+//! rounded up to a multiple of what `L` covers there. If each stride of `L` has one term, the
 //! values of `(L, C)` cover a box exactly when those at each path cover the numbers below its
 //! extent. So `C` consists of the complements of the parts of `L` at each path, and of all of every
 //! mode in which `L` does not step. The weak complement only requires disjoint copies, and is

@@ -10,7 +10,7 @@
 //! # Criterion
 //!
 //! `A o B` is the sum of the functions `A_p o B_p`, where `B_p` has the scales of the strides at
-//! `p`, and these are compositions after integers. Where each stride has one term, every leaf of
+//! `p`, and these are compositions after integers. If each stride has one term, every leaf of
 //! `B` belongs to one path, so the functions depend on different leaves: their sum is additive over
 //! the leaves of `B` exactly when each of them is, and along one leaf it is one of them. So the
 //! composite exists if and only if every `A_p o B_p` does, and consists of their leaves.

@@ -1,6 +1,6 @@
 //! Replaces operations that a language lacks by operations that it has.
 //!
-//! Law: every result keeps its value. Where quotient and remainder of one division are both needed
+//! Law: every result keeps its value. If quotient and remainder of one division are both needed
 //! and can have names, the division is done once: `r = n - q * d`.
 
 use alloc::collections::{BTreeMap, BTreeSet};

@@ -5,7 +5,7 @@
 //!
 //! * *Intervals.* The bounds of the atoms give bounds of every product, and these add up.
 //! * *Elimination.* To show `P >= 0`, take the atom `x` that nests most deeply and read `P` as a
-//!   polynomial in it. Where `P = C*x + R` is linear in a parameter with `least <= x <= greatest`,
+//!   polynomial in it. If `P = C*x + R` is linear in a parameter with `least <= x <= greatest`,
 //!   it is enough, and for independent parameters also necessary, that `P` is not negative at both
 //!   ends, or, if one end is unbounded, not negative at the other end with `C` of the right sign. A
 //!   quotient `x = floor(n/d)` lies between `(n-d+1)/d` and `n/d`, and between its own bounds: `P`

@@ -2,7 +2,7 @@
 //!
 //! Law: any layout with the function of one mode `s:d` of B after A has as first extent, coalesced,
 //! the first `p` with `A(p*d) != p * A(d)`, or `s` when there is none; so `p` divides `s`, or no
-//! composite exists, and the mode goes on as `s/p : p*d`. Before the first carry `A` is linear
+//! composite exists, and the rest of the mode is `s/p : p*d`. Before the first carry `A` is linear
 //! ([`crate::algebra::compose`], (1)). The first carry ends the run, unless several carries cancel.
 
 use alloc::boxed::Box;
