@@ -153,33 +153,3 @@ def gemm(a, b, c, bias=None, tf32=False):
         a, b, c, c if bias is None else bias, m, n, k, EXACT=what == "f32", INTEGERS=integers, RELU=bias is not None,
         A_STEP_M=a.stride(0), A_STEP_K=a.stride(1), B_STEP_N=b.stride(0), B_STEP_K=b.stride(1),
     )  # fmt: skip
-
-
-@triton.jit
-def _int4_product(
-    a, words, scales, c, m, n, k, M_TILE: tl.constexpr, N_TILE: tl.constexpr, K_TILE: tl.constexpr, TOGETHER: tl.constexpr,
-):  # fmt: skip
-    number, tiles_n = tl.program_id(0), tl.cdiv(n, N_TILE)
-    row, column = number // tiles_n * M_TILE + tl.arange(0, M_TILE), number % tiles_n * N_TILE + tl.arange(0, N_TILE)
-    depth = tl.arange(0, K_TILE)
-    # The bits of a word, four by four from the lowest, are those of K 0 2 4 6 1 3 5 7.
-    shift = (depth % 8 // 2 + depth % 2 * 4) * 4
-    sums = tl.zeros((M_TILE, N_TILE), dtype=tl.float32)
-    for done in range(0, k, K_TILE):
-        left = tl.load(a + (row % m)[:, None] * k + done + depth[None, :])
-        word = tl.load(words + column[None, :] * (k // 8) + ((done + depth) // 8)[:, None])
-        weight = (((word >> shift[:, None]) & 15) ^ 8) - 8
-        scale = tl.load(scales + done // 128 * n + column)
-        sums = tl.dot(left, (weight.to(tl.float32) * scale[None, :].to(tl.float32)).to(a.dtype.element_ty), sums)
-    tl.store(c + row[:, None] * n + column[None, :], sums.to(c.dtype.element_ty), mask=(row < m)[:, None])
-
-
-_OF_INT4 = [_tiles(16, n, k, stages, warps) for n in (32, 64, 128) for k in (64, 128) for stages in (3, 5) for warps in (4, 8)]
-_tuned_int4_product = triton.autotune(configs=_OF_INT4, key=["m", "n", "k"])(_int4_product)
-
-
-def int4_gemm(a, words, scales, c):
-    """A (M,K) by weights of four bits: words (N,K/8) and scales (K/128,N), as ``tw.ops.quantize_int4`` makes them."""
-    (m, k), n = a.shape, words.shape[0]
-    grid = lambda meta: (triton.cdiv(m, meta["M_TILE"]) * triton.cdiv(n, meta["N_TILE"]),)  # noqa: E731
-    _tuned_int4_product[grid](a, words, scales, c, m, n, k)

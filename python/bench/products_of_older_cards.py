@@ -123,7 +123,7 @@ def compare(dtype, limit):
 
 
 def of_kinds():
-    """tf32, integers, a fused epilogue and weights of four bits, beside Triton's."""
+    """tf32, integers and a fused epilogue, beside Triton's."""
     lines = []
 
     def line(title, m, n, k, own, peer, wanted):
@@ -153,13 +153,6 @@ def of_kinds():
         line("bf16, `max(x + bias, 0)`", size, size, size,
              into(lambda d: tw.gpu.gemm(a, b, out=d, function="max(x + bias, 0)", bias=bias), size, size, a.dtype),
              into(lambda d: in_triton.gemm(a, b, d, bias), size, size, a.dtype), (a[:64].double() @ b.T.double() + bias.double()).relu())  # fmt: skip
-    words, scales = tw.ops.quantize_int4(torch.randn(14336, 4096, device="cuda").bfloat16())
-    weights = torch.stack([(words >> (4 * (k // 2 + k % 2 * 4)) & 15 ^ 8) - 8 for k in range(8)], -1).view(14336, 4096)
-    weights = weights.double() * scales.T.repeat_interleave(128, 1).double()
-    for rows in (1, 16, 64):
-        a = torch.randn(rows, 4096, device="cuda").bfloat16()
-        line("weights of four bits", rows, 14336, 4096, into(lambda d: tw.gpu.gemm(a, words, int4=scales, out=d), rows, 14336, a.dtype),
-             into(lambda d: in_triton.int4_gemm(a, words, scales, d), rows, 14336, a.dtype), a[:64].double() @ weights.T)  # fmt: skip
     table(["kind", "M x N x K", "us", "TFLOP/s", "Triton", "of ours"], lines)
 
 
