@@ -134,10 +134,8 @@ fn node(cursor: &mut Cursor<'_>, depth: usize) -> Result<Node, Stop> {
         break;
     }
     let kept = cursor.at;
-    if node.name.starts_with("make_") {
-        if cursor.blanks(true).peek() != Some(b'(') {
-            cursor.at = kept;
-        }
+    if node.name.starts_with("make_") && cursor.blanks(true).peek() != Some(b'(') {
+        cursor.at = kept;
     }
     match cursor.peek() {
         Some(b'{') => {
