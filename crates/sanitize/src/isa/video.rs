@@ -220,9 +220,6 @@ impl ScalarVideo {
 /// increments the sum. The addend is signed, as on an H200. If no factor is signed and nothing is
 /// negated, an unsigned number of 64 bits is shifted. With `.sat` the result is clamped to 32 bits,
 /// which are signed if a factor is signed or something is negated.
-/// 1. The addend is signed, as on an H200. If no factor is signed and nothing is negated, an
-/// unsigned number of 64 bits is shifted. With `.sat` the result is clamped to 32 bits, which are
-/// signed if a factor is signed or something is negated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct VideoProduct {
     /// The parts of the factors.
