@@ -61,8 +61,10 @@ impl Build {
     ///     k.threads(64)?;
     ///     let own = x.slice(k.thread()?)?.load()?.numbers()?[0];
     ///     let found = k.any_lane(own.gt(own.like(7.0)));
-    ///     let to = y.slice(k.thread()?)?;
-    ///     to.store(&to.fragment()?.map(|_| Ok(found.select(own.like(32.0), own.like(0.0))))?)
+    ///     let (to, count) = (y.slice(k.thread()?)?, found.select(own.like(32.0), own.like(0.0)));
+    ///     let result = to.fragment()?;
+    ///     result.fill(count)?;
+    ///     to.store(&result)
     /// })?;
     /// let mut interpreter = interpret::Interpreter::new(kernel.program(), &[])?;
     /// let mut numbers = [0.0_f32; 64];
