@@ -63,10 +63,10 @@ impl Norm {
     /// The coordinate of the next tile of `many` rows, and the statement that computes it.
     ///
     /// From a sum of multiples of blocks and iterations the compiler takes two tiles at once. That
-    /// keeps memory busy where warps are few, as with 32 elements a thread and one sum. A block then
-    /// reads the first tile of the next one, too. Otherwise one tile ahead is enough, and registers
-    /// for two would leave half as many warps: the rows are numbers of their own, and the last tile
-    /// is loaded again, from L2.
+    /// keeps memory busy where warps are few, as with 32 elements a thread and one sum. A block
+    /// then reads the first tile of the next one, too. Otherwise one tile ahead is enough, and
+    /// registers for two would leave half as many warps: the rows are numbers of their own, and the
+    /// last tile is loaded again, from L2.
     fn following(&self, many: i64) -> (String, String) {
         let GradientTiles { tiles, .. } = self.tiles;
         if self.tiles.has_few_warps() && !self.centred {

@@ -88,8 +88,8 @@ impl Threads {
         }
     }
 
-    /// Calls `part` with every number below `parts`, on all of them. What they call is no parameter of
-    /// the type, so that the code of rayon is compiled once and not for each use.
+    /// Calls `part` with every number below `parts`, on all of them. What they call is no parameter
+    /// of the type, so that the code of rayon is compiled once and not for each use.
     pub fn each(&self, parts: usize, part: &(dyn Fn(usize) + Sync)) {
         let shared = || (0..parts).into_par_iter().with_max_len(1).for_each(part);
         match self {

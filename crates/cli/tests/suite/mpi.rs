@@ -102,8 +102,8 @@ fn what_processes_compute_is_what_defines_it() {
 #[test]
 fn a_rank_that_is_killed_or_hangs_is_named_by_all_others() {
     let mut seed = 20_261_123;
-    // The last one in a product. Each case waits for 8 to 20 seconds, so `.ci/run` tries three: a rank
-    // that is killed in the first plan, one that hangs in the second, and the product.
+    // The last one in a product. Each case waits for 8 to 20 seconds, so `.ci/run` tries three: a
+    // rank that is killed in the first plan, one that hangs in the second, and the product.
     let exhaustive = std::env::var_os("TILEWRIGHT_EXHAUSTIVE").is_some();
     for (case, ranks) in [2, 3, 5, 4, 3, 3].into_iter().enumerate() {
         if !exhaustive && [1, 2, 4].contains(&case) {

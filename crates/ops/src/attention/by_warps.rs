@@ -11,8 +11,8 @@
 //! that is farthest ahead.
 //!
 //! *Registers.* The products of the next tile are not computed ahead: the other warp of a scheduler
-//! multiplies while a warp takes powers. Measured on an H200, heads of 64: 371 TFLOP/s, and 361 with
-//! products of the next tile among the powers, which need more registers. Three blocks of a
+//! multiplies while a warp takes powers. Measured on an H200, heads of 64: 371 TFLOP/s, and 361
+//! with products of the next tile among the powers, which need more registers. Three blocks of a
 //! multiprocessor, with 168 registers a thread, took 338. All queries of a row stay in registers
 //! with heads of 64, and a quarter of them with heads of 128.
 
@@ -39,8 +39,8 @@ const ROWS_OF_WARP: i64 = 32;
 /// Keys of a tile.
 const KEYS: i64 = 32;
 /// Stages of the rings, and groups of copies whose tiles are written out together, so that the
-/// stages are known. Measured on an H200: written out one by one, 315 TFLOP/s instead of 329, causal
-/// with heads of 64, and with three stages 364 instead of 380, whole with heads of 128.
+/// stages are known. Measured on an H200: written out one by one, 315 TFLOP/s instead of 329,
+/// causal with heads of 64, and with three stages 364 instead of 380, whole with heads of 128.
 const STAGES: i64 = 2;
 /// How far a logit, in powers of two, may be above the greatest one that sums are relative to. So
 /// powers are at most 2^8, sums are as exact as with the greatest logit itself, and they are

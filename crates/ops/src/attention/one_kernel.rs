@@ -202,10 +202,10 @@ impl OneKernel<'_> {
         if self.dense.same_length { Ok(Expr::from(0)) } else { k.size("T-S") }
     }
 
-    /// Whether blocks of warps begin, and add, in the order of their keys from the last one on. With
-    /// a mask each block begins at its diagonal, so the last block is the first one at each of its
-    /// tiles, and the one before comes to them two tiles later: blocks that begin together do not
-    /// wait.
+    /// Whether blocks of warps begin, and add, in the order of their keys from the last one on.
+    /// With a mask each block begins at its diagonal, so the last block is the first one at each of
+    /// its tiles, and the one before comes to them two tiles later: blocks that begin together do
+    /// not wait.
     fn is_downward(&self) -> bool {
         self.by_warps.is_some() && self.in_turns && self.is_causal()
     }

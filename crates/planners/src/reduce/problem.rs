@@ -1,8 +1,9 @@
 //! The problem of a reduction: a layout with kept and reduced modes, as two lists of axes.
 //!
 //! Law: the result at the coordinate `c` of the kept axes is reduced from the elements at
-//! `sum c_j * kept_j + sum r_j * reduced_j` for all coordinates `r` of the reduced axes. The results
-//! are contiguous, the first kept axis fastest; the index of an element is `sum r_j * place_j`.
+//! `sum c_j * kept_j + sum r_j * reduced_j` for all coordinates `r` of the reduced axes. The
+//! results are contiguous, the first kept axis fastest; the index of an element is
+//! `sum r_j * place_j`.
 
 use tilewright_layout::Layout;
 

@@ -282,8 +282,8 @@ impl<const N: usize> Patch<'_, N> {
         }
     }
 
-    /// Prefetches a row, if there is one: hardware prefetchers do not follow short rows that are far
-    /// apart.
+    /// Prefetches a row, if there is one: hardware prefetchers do not follow short rows that are
+    /// far apart.
     fn prefetch(&self, number: usize) {
         let Some(later) = self.table.get(number) else { return };
         for (start, bytes) in self.start(later).into_iter().zip(self.prefetched) {

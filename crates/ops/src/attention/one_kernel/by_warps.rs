@@ -353,8 +353,8 @@ impl<'k, 'a> WarpsKernel<'k, 'a> {
                 own()?;
                 continue;
             }
-            // The keys of a warp may be behind all queries of the slice. Measured on an H200 with heads
-            // of 128: 268 TFLOP/s instead of 264.
+            // The keys of a warp may be behind all queries of the slice. Measured on an H200 with
+            // heads of 128: 268 TFLOP/s instead of 264.
             let rows = ROWS * self.arranged.instructions();
             let warp = OfThread::of(k)?.warp();
             let key = k.index(&times(&self.tensors.block, KEYS_OF_BLOCK)?)? + warp * warp.like(rows as f64);

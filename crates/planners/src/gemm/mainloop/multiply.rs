@@ -111,8 +111,8 @@ impl<'a, 'k> Multiplier<'a, 'k> {
         })
     }
 
-    /// Waits for the stages of the next phase and issues their wgmma, those of the last one up to an
-    /// extent along K.
+    /// Waits for the stages of the next phase and issues their wgmma, those of the last one up to
+    /// an extent along K.
     fn set_off(&self, along: i64) -> Result<(), KernelError> {
         let outline = self.declared.outline;
         let depth = outline.problem.k_tile();

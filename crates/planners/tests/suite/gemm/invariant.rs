@@ -132,8 +132,8 @@ fn every_plan_gives_the_same_bits() {
     }
 }
 
-/// Stages of a long ring are filled and released in pairs, with two mbarriers for a pair, and those of
-/// a shorter one alone: no bits depend on it.
+/// Stages of a long ring are filled and released in pairs, with two mbarriers for a pair, and those
+/// of a shorter one alone: no bits depend on it.
 #[test]
 fn stages_in_pairs_give_the_same_bits() {
     let problems: [(&str, OfRows); 5] = [

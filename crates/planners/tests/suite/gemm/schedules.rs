@@ -73,7 +73,8 @@ fn tiles_of_every_kind_are_right() {
     }
 }
 
-/// Stages that are filled and released in pairs, with one row of tiles and with tiles at both edges.
+/// Stages that are filled and released in pairs, with one row of tiles and with tiles at both
+/// edges.
 #[test]
 fn stages_in_pairs_are_right() {
     for sizes in [[1, 40, 1024], [70, 40, 1152]] {
