@@ -158,8 +158,8 @@ impl Lines {
 }
 
 impl PeerMemoryMut<'_> {
-    /// Copies lines, from the first bytes of both sides on, with the copy engines of the device of
-    /// both views.
+    /// Copies lines with the copy engines of the device of both views. The first line begins at the
+    /// first byte of both sides.
     ///
     /// Errors: destination lines that overlap, or lines that are not inside of the memory (E0813);
     /// the stream or the memory is of another device (E0814).

@@ -110,8 +110,8 @@ pub fn composition_by_mode<'a>(a: &Layout, b: &Layout, style: Style) -> Result<F
     Ok(Figure { table, ..Figure::default() })
 }
 
-/// A layout as a line of its indices, some of which `what` highlights. Lines mark the ends of its
-/// modes.
+/// A layout as a line of its indices. `what` selects the indices that are highlighted. Lines mark
+/// the ends of the modes.
 ///
 /// None if a line is too short for the indices.
 ///

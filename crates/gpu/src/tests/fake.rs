@@ -50,7 +50,7 @@ pub(crate) struct Books {
     pub(super) attributes: BTreeMap<c_int, c_int>,
     /// The number of bytes of device memory in use.
     pub(crate) bytes: usize,
-    /// Pairs of contexts, of which the first may access the memory of the second.
+    /// Pairs of contexts. The first context of a pair may access the memory of the second.
     pub(super) peers: BTreeSet<(usize, usize)>,
     pub(super) capture: Option<Vec<Launched>>,
     /// The number of captures that were begun.

@@ -1,8 +1,8 @@
-//! Ranges of a number, called cases, in each of which coordinates are sums of its digits.
+//! Cases of a number. A case is a range of the number in which coordinates are sums of its digits.
 //!
 //! Law: let `x = n mod X` be a digit of a number, and let `floor(x / d)` be multiplied by other
 //! terms of a coordinate, as a flag that selects one of several positions. For `x` from `v * d` up
-//! to `(v + 1) * d`, or up to `X`, that quotient is `v`. So these ranges are cases, and in each
+//! to `(v + 1) * d`, or up to `X`, that quotient is `v`. These ranges are the cases. In each one:
 //!
 //! ```text
 //! n = v * d + y + X * z,   y below u = min(d, X - v * d),   m = y + u * z
