@@ -78,4 +78,4 @@ pub use global::{
     GlobalReport, LINE_BYTES, Request, RequestUnits, SECTOR_BYTES, Taken, Widths, global_access, request_units, widths,
 };
 pub use storage::Storage;
-pub use suggest::{Advice, MAX_COMPOSED, MAX_SEARCHED, Proof, Remedy, Suggestion, suggest};
+pub use suggest::{Advice, MAX_COMPOSED, MAX_SEARCHED, Proof, Remedy, Suggestion, suggest, suggest_swizzle};

@@ -180,6 +180,24 @@ pub fn suggest(tile: impl Into<Composed>, accesses: &[Access], banks: Banks) -> 
     Ok(Advice { before: problem.reports, suggestions })
 }
 
+/// As [`suggest()`], but tries swizzles alone. That takes a small part of the time.
+///
+/// ```
+/// use tilewright_layout::analysis::{Access, Banks, suggest_swizzle};
+/// use tilewright_layout::Layout;
+///
+/// let tile: Layout = "(32,32):(32,1)".parse().unwrap();
+/// let read = Access::columns(&tile.shape(), 32, 1).unwrap();
+/// let advice = suggest_swizzle(&tile, &[read], Banks::NVIDIA).unwrap();
+/// assert_eq!(advice.suggestions[0].text(), "S<5,0,5> o 0 o (32,32):(32,1)");
+/// assert_eq!((advice.wavefronts(), advice.suggestions[0].wavefronts()), (32 * 32, 32));
+/// ```
+pub fn suggest_swizzle(tile: impl Into<Composed>, accesses: &[Access], banks: Banks) -> Result<Advice, AnalysisError> {
+    let problem = Problem::new(tile.into(), accesses, banks)?;
+    let best = if problem.before > problem.bound { problem.swizzle()? } else { None };
+    Ok(Advice { before: problem.reports, suggestions: best.into_iter().collect() })
+}
+
 /// Accesses to a layout, with the offsets of the lanes of their phases.
 struct Problem<'a> {
     tile: Composed,
@@ -201,11 +219,36 @@ struct Problem<'a> {
 }
 
 /// The offsets of the first elements of the lanes of a phase.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Lanes {
     /// The width of an access, or a word of a bank if that is wider: the base-2 logarithm of the
     /// number of elements.
     slot: u32,
+    /// In ascending order, each once.
     starts: Vec<i64>,
+}
+
+impl Lanes {
+    fn new(slot: u32, mut starts: Vec<i64>) -> Lanes {
+        starts.sort_unstable();
+        starts.dedup();
+        Lanes { slot, starts }
+    }
+
+    /// The lanes with the first offset moved to 0 by exclusive or. A map `F` that is linear over
+    /// bits sends `x ^ c` to `F(x) ^ F(c)`, which only permutes words and banks, so it costs a
+    /// phase and this one the same.
+    fn from_zero(&self) -> Lanes {
+        let first = self.starts.first().copied().unwrap_or(0);
+        Lanes::new(self.slot, self.starts.iter().map(|start| start ^ first).collect())
+    }
+}
+
+/// Each different phase, and how many times it occurs.
+fn counted(mut phases: Vec<Lanes>) -> Vec<(Lanes, i64)> {
+    phases.sort_unstable();
+    let runs = phases.chunk_by(|one, next| one == next);
+    runs.filter_map(|run| Some((run.first()?.clone(), run.len() as i64))).collect()
 }
 
 impl<'a> Problem<'a> {
@@ -250,7 +293,7 @@ impl<'a> Problem<'a> {
                 let starts = (first..first + phase.lanes)
                     .map(|thread| problem.storage.at(access.index(thread, phase.instruction * access.vector())?));
                 let starts = starts.collect::<Result<_, AnalysisError>>()?;
-                problem.phases.push(Lanes { slot, starts });
+                problem.phases.push(Lanes::new(slot, starts));
             }
             problem.before += report.wavefronts();
             problem.bound += report.ideal();
@@ -297,28 +340,24 @@ impl<'a> Problem<'a> {
         (self.banks.line() * 8 / self.bits).max(1).trailing_zeros()
     }
 
-    /// The number of wavefronts of all phases after each offset `x` is changed to `map(x)`, which
-    /// keeps vectors whole; None if it exceeds `most`.
-    fn wavefronts(&self, most: i64, map: impl Fn(i64) -> i64) -> Option<i64> {
+    /// The number of wavefronts of phases after each offset `x` is changed to `map(x)`, which keeps
+    /// vectors whole; None if it exceeds `most`.
+    fn wavefronts(&self, phases: &[(Lanes, i64)], most: i64, map: impl Fn(i64) -> i64) -> Option<i64> {
         let line = self.line();
         let mut sum = 0;
-        let mut seen: Vec<(i64, i64)> = Vec::new();
-        for phase in &self.phases {
-            seen.clear();
-            // The comparison is with each earlier lane; the lanes of a phase are few.
-            let mut degree = 0;
-            for start in &phase.starts {
+        let mut places: Vec<(i64, i64)> = Vec::new();
+        for (phase, times) in phases {
+            let place = |start: &i64| {
                 let place = map(*start);
-                let word = (place & ((1 << line) - 1)) >> phase.slot.min(line);
-                let key = (word, place >> line);
-                if seen.contains(&key) {
-                    continue;
-                }
-                seen.push(key);
-                let here = seen.iter().filter(|(other, _)| *other == word).count();
-                degree = degree.max(here as i64);
-            }
-            sum += degree;
+                ((place & ((1 << line) - 1)) >> phase.slot.min(line), place >> line)
+            };
+            places.clear();
+            places.extend(phase.starts.iter().map(place));
+            places.sort_unstable();
+            places.dedup();
+            // The different lines that are accessed in a word of a bank, of the word with the most.
+            let degree = places.chunk_by(|one, next| one.0 == next.0).map(<[_]>::len).max().unwrap_or(0);
+            sum += degree as i64 * times;
             if sum > most {
                 return None;
             }
@@ -331,15 +370,16 @@ impl<'a> Problem<'a> {
         let (line, width) = (i64::from(self.line()), i64::from(self.width));
         let first = i64::from(self.vector.trailing_zeros());
         let old = self.replaced();
+        // Both swizzles are linear over bits.
+        let phases = counted(self.phases.iter().map(Lanes::from_zero).collect());
         let mut best: Option<(i64, i64, i64, i64, Swizzle)> = None;
         for base in first..line {
             for bits in 1..=line - base {
                 for shift in bits..=width - base - bits {
                     let Some(swizzle) = Swizzle::checked(bits, base, shift) else { continue };
                     let most = best.as_ref().map_or(self.before - 1, |best| best.0);
-                    let Some(cost) = self.wavefronts(most, |x| swizzle.apply(old.map_or(x, |old| old.apply(x)))) else {
-                        continue;
-                    };
+                    let map = |x| swizzle.apply(old.map_or(x, |old| old.apply(x)));
+                    let Some(cost) = self.wavefronts(&phases, most, map) else { continue };
                     let rank = (cost, bits, shift, base);
                     if best.as_ref().is_none_or(|best| rank < (best.0, best.1, best.2, best.3)) {
                         best = Some((cost, bits, shift, base, swizzle));

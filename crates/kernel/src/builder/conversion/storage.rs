@@ -3,9 +3,9 @@
 //! Law: the layout is the one of the candidates with the fewest wavefronts of stores and loads
 //! together. The candidates are the order of the tile and the orders of both distributions, each
 //! without a swizzle and with the best swizzle that keeps accesses as wide
-//! ([`tilewright_layout::analysis::suggest`]).
+//! ([`tilewright_layout::analysis::suggest_swizzle`]).
 
-use tilewright_layout::analysis::{Access, Banks, Remedy, suggest};
+use tilewright_layout::analysis::{Access, Banks, suggest_swizzle};
 use tilewright_layout::{Coordinate, Layout};
 
 use crate::distribution::Distribution;
@@ -44,9 +44,8 @@ fn considered(storage: &Layout, sides: [&Distribution; 2], bits: u32) -> Option<
         Layout::<Coordinate>::identity(&storage.shape()).ok()?.compose(&layout).ok()?;
         accesses.push(access(storage, &layout, bits)?);
     }
-    let advice = suggest(storage, &accesses, Banks::NVIDIA).ok()?;
-    let swizzled = advice.suggestions.iter().find(|one| matches!(one.remedy, Remedy::Swizzle(_)));
-    Some(match swizzled {
+    let advice = suggest_swizzle(storage, &accesses, Banks::NVIDIA).ok()?;
+    Some(match advice.suggestions.first() {
         Some(better) if better.wavefronts() < advice.wavefronts() => (better.wavefronts(), better.text()),
         _ => (advice.wavefronts(), storage.to_string()),
     })

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 
 use crate::{Composed, Layout, Tree};
 
-use super::{Problem, Proof, Remedy, Suggestion};
+use super::{Problem, Proof, Remedy, Suggestion, counted};
 use crate::analysis::error::AnalysisError;
 
 impl Problem<'_> {
@@ -20,6 +20,7 @@ impl Problem<'_> {
         strides.sort_unstable();
         strides.dedup();
         let most = 1_i64 << self.line();
+        let phases = counted(self.phases.clone());
         let mut best: Option<(i64, i64, i64, i64, Layout)> = None;
         for stride in strides.into_iter().filter(|stride| *stride > 1) {
             let below = leaves.iter().filter(|leaf| leaf.stride % stride != 0);
@@ -36,7 +37,7 @@ impl Problem<'_> {
             }
             for elements in (self.vector..most).step_by(usize::try_from(self.vector).unwrap_or(1)) {
                 let limit = best.as_ref().map_or(self.before - 1, |best| best.0);
-                let Some(cost) = self.wavefronts(limit, |x| x + x / stride * elements) else { continue };
+                let Some(cost) = self.wavefronts(&phases, limit, |x| x + x / stride * elements) else { continue };
                 let Some(padded) = padded(layout, stride, elements) else { continue };
                 let rank = (cost, padded.cosize()?, elements, stride);
                 if best.as_ref().is_none_or(|best| rank < (best.0, best.1, best.2, best.3)) {
