@@ -6,8 +6,10 @@ meanwhile, so that it never holds the host up.
     python python/bench/host_time.py --first    # the time of the first call of a process, in ms
 
 A call is timed in batches of CALLS, each ended by a synchronisation outside of the timed part; the
-median of the batches is shown. `x` are the times without and with `out` over PyTorch's, which makes
-its result. The row `torch.autograd.Function` is PyTorch's way to record a function of others, with a
+median of the batches is shown. The calls of a line take turns, batch by batch, so that what slows the
+host for a while slows all of them. `x` are the times without and with `out` over PyTorch's, which makes
+its result. The status is 1 if a call of `tw.ops` was not repeated by the native module alone, which
+would be timed as another call. The row `torch.autograd.Function` is PyTorch's way to record a function of others, with a
 result that is there and nothing saved: a recorded call of `tw.ops` takes it, and the launch.
 
 The first call is made twice, each in a process of its own: without machine code in the driver's
@@ -29,25 +31,40 @@ import torch
 import torch.nn.functional as F
 
 import tilewright as tw
+from tilewright.ops import _common
 
 # So few that no queue of launches fills up, which would make the host wait for the device.
 CALLS = 200
 BATCHES = 31
 
 
-def host_time(work: Callable[[], Any]) -> float:
-    """The median time of a call on the host, in microseconds."""
-    for _ in range(20):
-        work()
+def host_times(*works: Callable[[], Any]) -> list[float]:
+    """The median times of calls on the host, in microseconds."""
+    for work in works:
+        for _ in range(20):
+            work()
     torch.cuda.synchronize()
-    times = []
+    times: list[list[float]] = [[] for _ in works]
     for _ in range(BATCHES):
-        begin = time.perf_counter()
+        for work, own in zip(works, times):
+            begin = time.perf_counter()
+            for _ in range(CALLS):
+                work()
+            own.append((time.perf_counter() - begin) / CALLS * 1e6)
+            torch.cuda.synchronize()
+    return [statistics.median(own) for own in times]
+
+
+def missed(work: Callable[[], Any]) -> int:
+    """Of CALLS calls of `tw.ops`, those that the native module did not repeat."""
+    repeat, found = _common.repeat_call, []
+    _common.repeat_call = lambda *given: found.append(repeat(*given)) or found[-1]
+    try:
         for _ in range(CALLS):
             work()
-        times.append((time.perf_counter() - begin) / CALLS * 1e6)
-        torch.cuda.synchronize()
-    return statistics.median(times)
+    finally:
+        _common.repeat_call = repeat
+    return CALLS - sum(own is not None for own in found)
 
 
 class Alone(torch.autograd.Function):
@@ -62,7 +79,7 @@ class Alone(torch.autograd.Function):
         return None, *derivatives
 
 
-def main() -> None:
+def main() -> int:
     device = torch.device("cuda")
     torch.manual_seed(0)
     half = torch.float16
@@ -113,22 +130,30 @@ def main() -> None:
     ]
     print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, us a call on the host")
     print(f"{'':28} {'no out':>8} {'out':>8} {'PyTorch':>8} {'x':>6} {'x, out':>6}")
+    slow: list[tuple[str, int]] = []
     for name, plain, out, theirs in cases:
+        own = (plain,) if out is None else (plain, out)
         # PyTorch's mode in which it records nothing, as here.
         with torch.no_grad():
-            mine, beside = host_time(plain), host_time(theirs)
-            given = None if out is None else host_time(out)
-        shown, ratio = ("", "") if given is None else (f"{given:8.2f}", f"{given / beside:6.2f}")
+            beside, mine, *given = host_times(theirs, *own)
+            slow += [(name, missed(call)) for call in own if name.startswith("ops.")]
+        shown, ratio = (f"{given[0]:8.2f}", f"{given[0] / beside:6.2f}") if given else ("", "")
         print(f"{name:28} {mine:8.2f} {shown:>8} {beside:8.2f} {mine / beside:6.2f} {ratio}")
     for own in (x, weight, bias, a, b, column):
         own.requires_grad_()
     alone, none = super(torch.autograd.Function, Alone).apply, x.detach()
-    print(f"{'torch.autograd.Function':28} {host_time(lambda: alone((none.detach(),), x)) - host_time(none.detach):8.2f}")
+    both, one = host_times(lambda: alone((none.detach(),), x), none.detach)
+    print(f"{'torch.autograd.Function':28} {both - one:8.2f}")
     for name, plain, _, theirs in cases:
         if not name.startswith("ops."):
             continue
-        mine, beside = host_time(plain), host_time(theirs)
+        mine, beside = host_times(plain, theirs)
+        slow.append((name + ", recorded", missed(plain)))
         print(f"{name + ', recorded':32} {mine:8.2f} {'':>4} {beside:8.2f} {mine / beside:6.2f}")
+    slow = [own for own in slow if own[1]]
+    for name, count in slow:
+        print(f"{name}: {count} of {CALLS} calls were not repeated")
+    return 1 if slow else 0
 
 
 #: A process that makes its first call of each operator. PyTorch has its context before.
@@ -165,4 +190,7 @@ def first() -> None:
 
 
 if __name__ == "__main__":
-    first() if "--first" in sys.argv[1:] else main()
+    if "--first" in sys.argv[1:]:
+        first()
+    else:
+        sys.exit(main())
