@@ -11,8 +11,9 @@
 //! ```
 //!
 //! A block takes some tiles of rows, one after another, and keeps its sums over rows in registers.
-//! It loads each tile while it computes with the one before. It writes its sums once, and a second
-//! program adds those of all blocks. Both orders depend on the number of rows alone.
+//! The compiler of tile programs issues the loads of a tile some tiles ahead. A block writes its sums
+//! once, and a second program adds those of all blocks. Both orders depend on the number of rows
+//! alone.
 
 use tilewright_tile::Sequence;
 
@@ -54,37 +55,12 @@ impl Norm {
         [("x", if self.residual { "sum" } else { "x" }), ("d", "d_y")].into_iter().chain(same).collect()
     }
 
-    /// Whether a block loads a tile while it computes with the one before. With a residual three
-    /// tensors would be in registers twice.
-    fn loads_ahead(&self) -> bool {
-        self.tiles.tiles > 1 && !self.residual
-    }
-
-    /// The coordinate of the next tile of `many` rows, and the statement that computes it.
-    ///
-    /// From a sum of multiples of blocks and iterations the compiler takes two tiles at once. That
-    /// keeps memory busy where warps are few, as with 32 elements a thread and one sum. A block
-    /// then reads the first tile of the next one, too. Otherwise one tile ahead is enough, and
-    /// registers for two would leave half as many warps: the rows are numbers of their own, and the
-    /// last tile is loaded again, from L2.
-    fn following(&self, many: i64) -> (String, String) {
-        let GradientTiles { tiles, .. } = self.tiles;
-        if self.tiles.has_few_warps() && !self.centred {
-            return (format!("(block.x*{tiles} + i + 1, 0)"), String::new());
-        }
-        let (all, last) = (tiles * many, (tiles - 1) * many);
-        let next = format!("index(block.x*{all} + i*{many} + {many})");
-        let following = format!("following = min({next}, index(block.x*{all} + {last})) + arange(({many},1), 0)\n");
-        ("(following, 0)".to_string(), following)
-    }
-
     fn gradient_text(&self) -> String {
         let Norm { rows, centred, weight_element, .. } = *self;
         let GradientTiles { tiles, .. } = self.tiles;
         let rows = rows.of_gradient(self.tiles);
         let (many, length) = (rows.rows(), rows.length);
         let source = self.read()[0].1;
-        let ahead = self.loads_ahead();
         let at = if tiles == 1 { "(block.x, 0)".to_string() } else { format!("(block.x*{tiles} + i, 0)") };
 
         let mut head: String = self.read().into_iter().map(|(_, tensor)| rows.tensor("input ", tensor)).collect();
@@ -98,21 +74,9 @@ impl Norm {
             weighted = "d * w";
         }
         let mut body = String::new();
-        let load = |tensor: &str, at: &str| format!("load({tensor}, {}, {at})", rows.shape());
+        let load = |tensor: &str| format!("load({tensor}, {}, {at})", rows.shape());
         for (name, tensor) in self.read() {
-            if ahead {
-                before += &format!("    first_{name} = {}\n", load(tensor, &format!("(block.x*{tiles}, 0)")));
-                body += &format!("{name} = {}\n", widened(rows.element, &format!("this_{name}")));
-            } else {
-                body += &format!("{name} = {}\n", widened(rows.element, &load(tensor, &at)));
-            }
-        }
-        if ahead {
-            let (next, following) = self.following(many);
-            body += &following;
-            for (name, tensor) in self.read() {
-                body += &format!("next_{name} = {}\n", load(tensor, &next));
-            }
+            body += &format!("{name} = {}\n", widened(rows.element, &load(tensor)));
         }
         // Threads have no room for the weights of the longest rows: they are read twice with each
         // row.
@@ -159,19 +123,15 @@ factor = products * s * s * s * (-{one_over})
             _ => "of_bias + d",
         });
         let carried: Vec<String> = self.vectors().into_iter().map(|name| format!("of_{name}")).collect();
-        let zeros = carried.iter().map(|name| (name.clone(), format!("broadcast(f32(0), ({many},{length}))")));
-        let ahead = self.read().into_iter().filter(|_| ahead).map(|(name, _)| name);
-        let begin = zeros.chain(ahead.clone().map(|name| (format!("this_{name}"), format!("first_{name}"))));
-        let (names, begin): (Vec<String>, Vec<String>) =
-            begin.map(|(name, from)| (name.clone(), format!("{name} = {from}"))).unzip();
-        let next: Vec<String> =
-            sums.into_iter().map(str::to_string).chain(ahead.map(|name| format!("next_{name}"))).collect();
+        let begin: Vec<String> =
+            carried.iter().map(|name| format!("{name} = broadcast(f32(0), ({many},{length}))")).collect();
+        let sums: Vec<String> = sums.map(str::to_string).collect();
         let or_nothing = |word: &str, all: &[String]| match all {
             [] => String::new(),
             all => format!("{word} {}", all.join(", ")),
         };
-        let (with, next) = (or_nothing(" with", &begin), or_nothing("next", &next) + "\n");
-        let results = or_nothing(" ->", &names);
+        let (with, next) = (or_nothing(" with", &begin), or_nothing("next", &sums) + "\n");
+        let results = or_nothing(" ->", &carried);
         let inner: String = (body + &next).lines().map(|line| format!("        {line}\n")).collect();
         let mut behind = String::new();
         for (name, own) in self.vectors().into_iter().zip(&carried) {

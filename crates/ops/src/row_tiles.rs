@@ -25,11 +25,10 @@ const MOST_OF_WARP: i64 = 32 * MOST_OF_THREAD;
 const ROWS_OF_BLOCK: i64 = 64;
 /// The most tiles of a block.
 const MOST_TILES: i64 = 256;
-/// The warps of a grid for each multiprocessor, with 32 elements for each thread: one wave, with
-/// eight resident warps. With 16 elements the grid has four times as many warps and runs in two
-/// waves, which took 0.94 of the time of one wave on an H200, 2026-12-01
-/// (`scripts/gradients-of-rows`).
-const WARPS: i64 = 8;
+/// The warps of a grid for each multiprocessor, as many as are resident: with 16 elements for each
+/// thread, and with 32. Two waves took 1.01 to 1.03 of the time of one on an H200, 2026-12-01.
+const WARPS: i64 = 16;
+const WARPS_OF_MOST: i64 = 12;
 /// The greatest length of a row.
 pub(crate) const LONGEST_ROW: i64 = 1 << 24;
 
@@ -47,7 +46,7 @@ impl GradientTiles {
             rows: many,
             warps,
             tiles,
-            warps_of_multiprocessor: if of_thread == MOST_OF_THREAD { WARPS } else { 4 * WARPS },
+            warps_of_multiprocessor: if of_thread == MOST_OF_THREAD { WARPS_OF_MOST } else { WARPS },
         }
     }
 
@@ -58,13 +57,8 @@ impl GradientTiles {
             return self;
         }
         let most = self.rows * self.warps_of_multiprocessor * multiprocessors(machine) / self.warps;
-        GradientTiles { tiles: power_from((rows + most - 1) / most).min(MOST_TILES), ..self }
-    }
-
-    /// Whether the grid has eight warps for each multiprocessor, whose threads have 32 elements
-    /// each.
-    pub(crate) fn has_few_warps(self) -> bool {
-        self.warps_of_multiprocessor == WARPS
+        let tiles = ((rows + most - 1) / most).clamp(1, MOST_TILES);
+        GradientTiles { tiles: if tiles == 1 { 1 } else { tiles + tiles % 2 }, ..self }
     }
 
     /// The same tiles, but the rows, the warps and the tiles of a block are those of the options if

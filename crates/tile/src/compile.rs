@@ -252,7 +252,7 @@ impl Passes {
         let taken = SharedArrays::default();
         let kernel = match &roles {
             Some(roles) => crate::lower::lower_by_roles(machine, &placed, roles, &taken),
-            None => by_threads(&placed, resident(&placed, warps), room, &taken),
+            None => by_threads(&placed, [false, true].map(|rings| resident(&placed, warps, rings)), room, &taken),
         };
         let kernel = kernel.map_err(|error| no_room(error, taken.into_inner()))?;
         self.took("kernel");
@@ -263,10 +263,10 @@ impl Passes {
 
 /// The kernel without roles. If the rings leave too little shared memory for other arrays, the
 /// rings get fewer stages.
-fn by_threads(placed: &Placed, resident: u32, room: Room, taken: &SharedArrays) -> Result<Kernel, KernelError> {
+fn by_threads(placed: &Placed, residents: [u32; 2], room: Room, taken: &SharedArrays) -> Result<Kernel, KernelError> {
     let mut room = room;
     for _ in 0..ATTEMPTS {
-        let kernel = crate::lower::lower(placed, (resident, &room), taken)?;
+        let kernel = crate::lower::lower(placed, (residents, &room), taken)?;
         let over = i64::from(kernel.program().shared_bytes) - room.block;
         if over <= 0 {
             return Ok(kernel);
@@ -274,7 +274,7 @@ fn by_threads(placed: &Placed, resident: u32, room: Room, taken: &SharedArrays) 
         room.others += over.max(LESS_BYTES);
         taken.borrow_mut().clear();
     }
-    crate::lower::lower(placed, (resident, &room), taken)
+    crate::lower::lower(placed, (residents, &room), taken)
 }
 
 /// The refusal of a kernel. If the block has too little shared memory, the error lists the
@@ -341,9 +341,19 @@ fn warps(program: &Program) -> i64 {
 /// the registers that they need. If loads are prefetched, it corresponds to 512 threads: registers
 /// then hold the bytes in flight, and with half the registers threads wait for memory. Without
 /// `dot`, the assembler keeps more than whole tiles in registers: then it corresponds to 384
-/// threads, or to more if a large block would otherwise be alone on a multiprocessor. Measured on
-/// an H200.
-fn resident(placed: &Placed, warps: i64) -> u32 {
+/// threads, or to more if a large block would otherwise be alone on a multiprocessor. With `rings`
+/// loads go through shared memory that each thread has for itself, and it corresponds to the warps whose
+/// registers fit. Measured on an H200.
+fn resident(placed: &Placed, warps: i64, rings: bool) -> u32 {
+    if rings {
+        // Registers hold no bytes in flight.
+        let resident = match pressure::pressure(placed, |_| false).registers {
+            ..=136 => 16,
+            ..=200 => 12,
+            _ => 8,
+        };
+        return (resident / warps).clamp(1, 16) as u32;
+    }
     if let Some(loads) = crate::lower::early_registers(placed) {
         let own = pressure::pressure(placed, |_| false).registers;
         let has_products = !placed.tilings.is_empty();

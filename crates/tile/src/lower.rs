@@ -10,6 +10,7 @@ mod functions;
 mod in_place;
 mod limits;
 mod operations;
+mod own_ring;
 mod picked;
 mod roles;
 mod smooth;
@@ -48,11 +49,11 @@ const LINE: i64 = 128;
 /// Bytes of a sector, the unit of memory transactions.
 const SECTOR: i64 = 32;
 
-/// The kernel of a program whose values have layouts. `resident` is the requested number of
-/// resident blocks.
+/// The kernel of a program whose values have layouts. `residents` are the requested numbers of
+/// resident blocks: without rings of threads, and with them.
 pub(crate) fn lower(
     placed: &Placed,
-    (resident, room): (u32, &Room),
+    (residents, room): ([u32; 2], &Room),
     taken: &SharedArrays,
 ) -> Result<Kernel, KernelError> {
     let program = &placed.program;
@@ -69,10 +70,12 @@ pub(crate) fn lower(
         }
         let threads = placed.layouts.values().next().map_or(32, Held::threads);
         k.threads(threads)?;
-        if resident > 1 {
-            k.resident(resident)?;
+        let mut own = Lowering { room: *room, residents, ..Lowering::new(k, placed, tensors, taken) };
+        own.body(&program.body)?;
+        match residents[usize::from(own.has_own_rings)] {
+            0 | 1 => Ok(()),
+            resident => k.resident(resident),
         }
-        Lowering { room: *room, ..Lowering::new(k, placed, tensors, taken) }.body(&program.body)
     })
 }
 
@@ -154,6 +157,9 @@ struct Lowering<'k, 'p> {
     whole: HashSet<ValueId>,
     /// The available shared memory, and the part of it that operands outside of loops keep.
     room: Room,
+    /// The requested numbers of resident blocks, and whether a loop has rings of threads.
+    residents: [u32; 2],
+    has_own_rings: bool,
     kept_bytes: i64,
     kept: Vec<(ValueId, Rc<stage::StageRing<'k>>)>,
     /// The iterations of the unrolled loops that are being emitted.
@@ -190,6 +196,8 @@ impl<'k, 'p> Lowering<'k, 'p> {
             copies: None,
             whole: HashSet::new(),
             room: Room::of(None),
+            residents: [1; 2],
+            has_own_rings: false,
             kept_bytes: 0,
             kept: Vec::new(),
             written,
@@ -338,7 +346,11 @@ impl<'k, 'p> Lowering<'k, 'p> {
     }
 
     fn iterations(&mut self, own: &Loop) -> Result<(), KernelError> {
-        if let Some(count) = unrolled(own, &self.placed.program).filter(|_| self.groups.is_none()) {
+        let own_rings = if self.groups.is_none() { self.own_rings(own)? } else { None };
+        if let Some(count) = unrolled(own, &self.placed.program)
+            && self.groups.is_none()
+            && own_rings.is_none()
+        {
             return self.written_out(own, count);
         }
         let count = self.count(own)?;
@@ -354,6 +366,10 @@ impl<'k, 'p> Lowering<'k, 'p> {
         let overlap = self.groups.as_ref().and_then(|groups| groups.overlaps.get(&own.iteration)).cloned();
         if let Some(overlap) = overlap {
             self.overlapped(own, &overlap, &count, &carried)?;
+            return self.ended(own, &carried);
+        }
+        if let Some(rings) = own_rings {
+            self.ringed_iterations(own, &rings, &carried)?;
             return self.ended(own, &carried);
         }
         if self.groups.is_none() && self.early_iterations(own, &carried)? {

@@ -110,7 +110,7 @@ impl Core {
     }
 
     /// Whether an access exists in no thread.
-    fn exists_nowhere(&self, conditions: &[EdgeCondition]) -> bool {
+    pub(super) fn exists_nowhere(&self, conditions: &[EdgeCondition]) -> bool {
         conditions.iter().any(|(_, at, extent)| self.is_at_least(at, extent))
     }
 

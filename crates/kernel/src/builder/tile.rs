@@ -41,6 +41,56 @@ impl<'k> View<'k> {
         self.tile_loaded(held, Some(other), Edge::Predicated, "load_distributed_or")
     }
 
+    /// The elements of a tile that this thread loads in [`View::load_distributed`], in runs of `bits`
+    /// bits: for each run that may exist, its number, counted in values of the thread. Instructions of
+    /// this width can copy them. None if some access is narrower, or if two values of a thread
+    /// are copies of an element.
+    ///
+    /// ```
+    /// use tilewright_kernel::{Distribution, Kernel};
+    ///
+    /// Kernel::build("runs", |k| {
+    ///     let x = k.input::<f32>("x", "(8,16):(16,1)")?;
+    ///     // A thread has four columns of a row, or a column of four rows.
+    ///     let along = Distribution::new((8, 16), "((4,8),4):((32,1),8)")?;
+    ///     let across = Distribution::new((8, 16), "((16,2),4):((8,4),1)")?;
+    ///     assert_eq!(x.distributed_runs(&along, 128)?.map(|runs| runs.len()), Some(1));
+    ///     assert!(x.distributed_runs(&across, 128)?.is_none());
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), tilewright_kernel::KernelError>(())
+    /// ```
+    ///
+    /// Errors: the view does not have the shape of the tile.
+    #[track_caller]
+    pub fn distributed_runs(
+        &self,
+        held: &Distribution,
+        bits: u32,
+    ) -> Result<Option<Vec<(i64, View<'k>)>>, KernelError> {
+        self.build.statement("distributed_runs", || {
+            let (first, layout) = held.first_copies()?;
+            if first.len() as i64 != held.values() {
+                return Ok(None);
+            }
+            let part = self.part_by(held, &layout)?;
+            let each = bits / self.element.bits();
+            let mut runs = Vec::new();
+            for piece in part.pieces(each)? {
+                let begin = piece.elements[0];
+                if !piece.elements.iter().copied().eq(begin..begin + each as usize) {
+                    return Ok(None);
+                }
+                let conditions = part.conditions(&piece, Edge::Predicated)?;
+                if !self.build.core().exists_nowhere(&conditions) {
+                    let number = begin as i64 / i64::from(each);
+                    runs.push((number, part.tile_at(i64::from(each), Expr::from(number))?));
+                }
+            }
+            Ok(Some(runs))
+        })
+    }
+
     #[track_caller]
     fn tile_loaded(
         &self,

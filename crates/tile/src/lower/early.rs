@@ -17,7 +17,7 @@ use crate::place::Placed;
 use crate::pools::registers;
 use crate::pressure::pressure;
 use crate::program::statement::definitions;
-use crate::program::{Loop, Operation, Program, Role, Statement, ValueId};
+use crate::program::{Counter, Loop, Operation, Program, Role, Statement, ValueId};
 
 /// The number of iterations that are unrolled together.
 const TOGETHER: i64 = 2;
@@ -96,6 +96,23 @@ fn carries_many(own: &Loop, placed: &Placed) -> bool {
         registers(values, placed.program.type_of(*value))
     };
     !own.body.iter().any(is_product) && own.parameters.iter().map(takes).sum::<i64>() >= MANY_CARRIED
+}
+
+/// The loads of a loop that carries many registers, if they can be moved before its statements:
+/// those that depend on the iteration.
+pub(super) fn loads_of<'s>(own: &'s Loop, placed: &Placed) -> Option<Vec<&'s Statement>> {
+    let mut loads = Vec::new();
+    let may = carries_many(own, placed) && collect(&own.body, &mut Vec::new(), &placed.program, &mut loads);
+    let counter = Counter::Iteration(own.iteration);
+    let differs = |load: &Early<'_>| match load.statement {
+        Statement::Let { operation: Operation::Load { at, .. }, .. } => {
+            at.iter().flat_map(|index| &index.terms).any(|(name, _)| name.counter() == counter)
+        }
+        _ => false,
+    };
+    let is_inner = loads.iter().any(|load| !load.inner.is_empty());
+    let found: Vec<&Statement> = loads.iter().filter(|load| differs(load)).map(|load| load.statement).collect();
+    (may && !is_inner && !found.is_empty()).then_some(found)
 }
 
 /// Collects the loads of a body, including those of the loops in it that are unrolled. Returns

@@ -10,6 +10,7 @@ mod functions;
 mod halos;
 mod in_place;
 mod integers;
+mod own_rings;
 mod parts;
 mod places;
 mod roles;
