@@ -18,7 +18,8 @@ const TILE: i64 = 2048;
 /// `tanh.approx` has 11 bits, so the functions are written with `exp`, which has 22.
 const FUNCTIONS: [(&str, &str); 8] = [
     ("identity", "a"),
-    ("relu", "max(a, 0)"),
+    // The slope at 0 is 0. The operands of `max` would share it.
+    ("relu", "select(a <= 0, 0, a)"),
     ("relu_squared", "max(a, 0) * max(a, 0)"),
     ("sigmoid", "recip(exp(-a) + 1)"),
     ("silu", "a * recip(exp(-a) + 1)"),

@@ -241,9 +241,9 @@ impl CrossEntropy {
     }
 
     /// The derivative with respect to each logit of a tile `a` of this shape. `column` has the
-    /// classes of the logits.
+    /// classes of the logits. In a row that is ignored it is 0, even where a logit is NaN.
     fn derivative(&self, shape: &str, indent: &str) -> String {
-        let CrossEntropy { smoothing, vocabulary, softcap, .. } = self;
+        let CrossEntropy { smoothing, vocabulary, softcap, ignored, .. } = self;
         let alike = match *smoothing > 0.0 {
             true => format!(" - factor * {:e}", smoothing / *vocabulary as f64),
             false => String::new(),
@@ -260,7 +260,8 @@ impl CrossEntropy {
         format!(
             "{indent}d = exp2((a - all) * {LOG2_E}) * powers_factor{alike}
 {indent}d = d - select(column == target, broadcast({own}, {shape}), 0)
-{slope}{padding}"
+{slope}{indent}d = select(broadcast(target, {shape}) == {ignored}, 0, d)
+{padding}"
         )
     }
 

@@ -1,7 +1,7 @@
 //! Quantization to 8-bit floats (e4m3) with a scale for each block.
 //!
 //! Law: the scale of a block is its greatest magnitude over 448, the greatest number of e4m3, or 1
-//! if the whole block is 0. Each element is divided by the scale and rounded to the nearest number
+//! if that quotient is 0 in f32. Each element is divided by the scale and rounded to the nearest number
 //! of e4m3, ties to even. With `power_of_two` the scale is the least power of two that is not less.
 
 use tilewright_tile::{Element, Sequence};
@@ -128,7 +128,8 @@ impl Operator for Quantize {
             "tile quantize {{
 {}{}{}{}    a = reshape({}, {split})
     most = reduce_max(abs(a), {modes})
-    scale = select(most == 0, 1, most / 448)
+    share = most / 448
+    scale = select(share == 0, 1, share)
 {power}    store(scales, (block.x, block.y), reshape(scale, {scales}))
     store(q, (block.x, block.y), e4m3(reshape(a / scale, {tile})))
 }}

@@ -125,6 +125,33 @@ fn losses_and_gradients_are_those_of_the_formula() {
 }
 
 #[test]
+fn a_row_that_is_ignored_has_no_derivative_whatever_is_in_it() {
+    let some = CrossEntropy { vocabulary: 5, smoothing: 0.2, softcap: 3.0, z_loss: 0.1, ..NONE };
+    let long = CrossEntropy { vocabulary: 4096, element: Element::Bf16, ..NONE };
+    for options in [some, long.clone(), CrossEntropy { joined: true, alignment: 8, ..long }] {
+        let classes = options.vocabulary as usize;
+        let mut x = numbers(3 * classes, 4);
+        x[0] = f64::NAN;
+        x[2 * classes] = f64::INFINITY;
+        let inputs = [
+            ("logits", x),
+            ("targets", vec![-100.0, 1.0, -100.0]),
+            ("lse", vec![f64::NAN, 5.0, f64::NAN]),
+            ("d_loss", vec![1.0; 3]),
+        ];
+        let sizes = [("M", 3), ("logits_pitch", classes as i64), ("elements", 3 * classes as i64)];
+        let in_one = CrossEntropy { with_gradient: true, joined: false, ..options.clone() };
+        for sequence in [options.backward(), in_one.forward()] {
+            let found = run(sequence, &sizes, &inputs);
+            let derivatives = found.of("d_logits");
+            close("ignored", &derivatives[..classes], &vec![0.0; classes], 0.0);
+            close("ignored", &derivatives[2 * classes..], &vec![0.0; classes], 0.0);
+            assert!(derivatives[classes..2 * classes].iter().all(|own| own.is_finite() && *own != 0.0));
+        }
+    }
+}
+
+#[test]
 fn what_lies_behind_a_row_does_not_count_and_becomes_zero() {
     let drawn = [
         CrossEntropy { vocabulary: 13, smoothing: 0.2, ..NONE },

@@ -81,6 +81,46 @@ fn functions_have_the_values_and_gradients_of_their_formulas() {
     }
 }
 
+/// The slope of a function at 0, and far from 0 on either side.
+fn far_slopes(name: &str, x: f64) -> f64 {
+    let (at_zero, behind, before) = match name {
+        "identity" => (1.0, 1.0, 1.0),
+        "relu" => (0.0, 1.0, 0.0),
+        "relu_squared" => (0.0, 2.0 * x, 0.0),
+        "sigmoid" => (0.25, 0.0, 0.0),
+        "tanh" => (1.0, 0.0, 0.0),
+        _ => (0.5, 1.0, 0.0),
+    };
+    if x == 0.0 {
+        at_zero
+    } else if x > 0.0 {
+        behind
+    } else {
+        before
+    }
+}
+
+#[test]
+fn slopes_at_zero_and_far_from_it_are_numbers() {
+    // Powers of the last ones overflow.
+    let x = vec![0.0, 45.0, -45.0, 60.0, -60.0, 89.0, -89.0, 120.0, -120.0, 3e3, -3e3];
+    let count = x.len();
+    let names =
+        ["N", "x_pitch", "gate_pitch", "up_pitch", "y_pitch", "d_y_pitch", "d_x_pitch", "d_gate_pitch", "d_up_pitch"];
+    let mut sizes = vec![("M", 1)];
+    sizes.extend(names.map(|name| (name, count as i64)));
+    let ones = || vec![1.0; count];
+    for name in NAMES {
+        let exact: Vec<f64> = x.iter().map(|x| far_slopes(name, *x)).collect();
+        let operator = Activation { function: name.to_string(), ..Activation::default() };
+        let found = run(operator.backward(), &sizes, &[("x", x.clone()), ("d_y", ones())]);
+        close(name, found.of("d_x"), &exact, 1e-6);
+        let inputs = [("gate", x.clone()), ("up", ones()), ("d_y", ones())];
+        let found = run(Activation { gated: true, ..operator }.backward(), &sizes, &inputs);
+        close(name, found.of("d_gate"), &exact, 1e-6);
+    }
+}
+
 #[test]
 fn dropout_keeps_the_same_elements_forward_and_backward() {
     for (probability, count) in [(0.0, 100_usize), (0.1, 5000), (0.9, 5000)] {

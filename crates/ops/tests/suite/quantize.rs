@@ -84,3 +84,15 @@ fn options_that_no_kernel_has_are_refused() {
     assert!(error.contains("`alignment` is 6"), "{error}");
     assert!(Quantize::default().backward().is_err() && Dequantize::default().backward().is_err());
 }
+
+#[test]
+fn the_scale_of_a_block_is_never_zero() {
+    // The smallest f32 over 448 is 0.
+    let x = vec![1e-45, 0.0, -1e-45, 0.0];
+    for (square, power_of_two) in [(false, false), (true, false), (false, true)] {
+        let quantize = Quantize { element: Element::F32, square, power_of_two, alignment: 1 };
+        let found = run(quantize.forward(), &[("M", 1), ("K", 4)], &[("x", x.clone())]);
+        close("scales", found.of("scales"), &[1.0], 0.0);
+        close("q", found.of("q"), &[0.0; 4], 0.0);
+    }
+}

@@ -4,7 +4,7 @@
 //! adds `d` times the derivative of the result with respect to the operand, as a function of real
 //! numbers. Where a function has a corner, equal elements share: `min` and `max` give half to each
 //! operand, a reduction gives equal parts to the elements that equal the extreme, and `abs` has the
-//! derivative 0 at 0.
+//! derivative 0 at 0. A power that is infinite times a derivative of 0 is 0.
 
 use std::f64::consts::{FRAC_2_SQRT_PI, LN_2};
 
@@ -145,6 +145,14 @@ impl Reverse<'_> {
         Ok(())
     }
 
+    /// A derivative times a power, and 0 where the derivative is 0. The power may be infinite there:
+    /// the slope of `1 / (1 + exp(-x))` at a small `x` is 0 times infinity, and is 0.
+    fn times_power(&mut self, d: ValueId, power: ValueId, spot: Spot) -> Result<ValueId, TileError> {
+        let zero = self.zero_like(d, spot)?;
+        let product = self.writer.binary(spot, Binary::Multiply, [d, power])?;
+        self.writer.select(spot, (Comparison::Equal, [d, zero]), [zero, product])
+    }
+
     fn unary(
         &mut self,
         function: Unary,
@@ -164,9 +172,9 @@ impl Reverse<'_> {
                 let more = self.writer.select(spot, (Comparison::Less, [zero, x]), [d, neither])?;
                 self.writer.select(spot, (Comparison::Less, [x, zero]), [less, more])?
             }
-            Unary::Exp => times(self, d, y)?,
+            Unary::Exp => self.times_power(d, y, spot)?,
             Unary::Exp2 => {
-                let by = times(self, d, y)?;
+                let by = self.times_power(d, y, spot)?;
                 self.writer.scaled(spot, by, LN_2)?
             }
             Unary::Log2 => {

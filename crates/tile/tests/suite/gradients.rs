@@ -103,6 +103,20 @@ fn rows(body: &str) -> String {
 }
 
 #[test]
+fn a_power_that_overflows_times_a_slope_of_zero_is_zero() {
+    for (body, slope) in
+        [("b = recip(exp(a) + 1)", 0.0), ("b = a * recip(exp2(a) + 1)", 0.0), ("b = 1 / (exp(a) + 1) + a", 1.0)]
+    {
+        let program: Program =
+            rows(&format!("{body}\n    store(y, (block.x, 0), b)")).parse().unwrap_or_else(|error| panic!("{error}"));
+        let gradient = program.gradient(&GradientOptions::default()).unwrap_or_else(|error| panic!("{error}"));
+        let inputs = [("x", vec![200.0; 8]), ("d_y", vec![1.0; 8])];
+        let found = gradient.run(&[("M", 1)], &inputs).unwrap_or_else(|error| panic!("{error}\n{gradient}"));
+        assert_eq!(found, [("d_x".to_string(), vec![Some(slope); 8])], "{body}");
+    }
+}
+
+#[test]
 fn functions_of_elements_agree_with_differences() {
     for body in [
         "b = exp(a)",
