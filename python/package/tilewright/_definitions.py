@@ -50,16 +50,21 @@ def greatest(array: Any) -> Any:
     return array.amax(-1, keepdim=True) if is_torch(array) else array.max(axis=-1, keepdims=True)
 
 
+def flat_rows(x: Any) -> Any:
+    """The rows of an array as a matrix: of rows without elements there are as many too."""
+    return x if len(x.shape) == 2 else x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
+
+
 def product(a: Any, b: Any, by_rows: bool = False) -> Any:
     """The product of (..., M,K) and (K,N), or of batches, without a last rounding. ``by_rows``: each row of
     ``a`` by itself, because a library of matrices may add in another order where there are more rows.
     """
     a, b = wide(a), wide(b)
-    if not by_rows:
+    if not by_rows or 0 in b.shape:
         return a @ b
     if b.ndim > 2:
         return namespace(a).stack([product(a[number], b[number], True) for number in range(b.shape[0])])
-    rows = a.reshape(-1, a.shape[-1])
+    rows = flat_rows(a)
     if is_jax(a):
         made = import_module("jax").lax.map(lambda row: row @ b, rows)
     elif is_torch(a):
@@ -162,11 +167,12 @@ def _erf(a: Any) -> Any:
 
 
 def _sigmoid(a: Any) -> Any:
-    # exp(-x) overflows for x below -88, and the quotient is then 0, as it must be.
     if is_torch(a):
         return a.sigmoid()
+    # A power of a negative number does not overflow.
     space = namespace(a)
-    return 1 / (1 + space.exp(-space.clip(a, -88.0, None)))
+    power = space.exp(-abs(a))
+    return space.where(a < 0, power, 1) / (1 + power)
 
 
 def _relu(a: Any) -> Any:
@@ -182,8 +188,9 @@ def _inner(a: Any) -> Any:
 
 #: The functions of elements, each with its slope.
 FUNCTIONS: dict[str, tuple[Any, Any]] = {
-    "identity": (lambda a: a, lambda a: a * 0 + 1),
-    "relu": (_relu, lambda a: a * 0 + (a > 0)),
+    # A new array, as every function gives.
+    "identity": (lambda a: a * 1, lambda a: namespace(a).ones_like(a)),
+    "relu": (_relu, lambda a: namespace(a).where(a <= 0, namespace(a).zeros_like(a), 1)),
     "relu_squared": (lambda a: _relu(a) ** 2, lambda a: 2 * _relu(a)),
     "sigmoid": (_sigmoid, lambda a: _sigmoid(a) * (1 - _sigmoid(a))),
     "silu": (lambda a: a * _sigmoid(a), lambda a: _sigmoid(a) * (1 + a * (1 - _sigmoid(a)))),
@@ -229,7 +236,7 @@ def _paired(first: Any, second: Any, pairs: str) -> Any:
     space = namespace(first)
     if pairs == "halves":
         return space.concatenate((first, second), -1)
-    return space.stack((first, second), -1).reshape(*first.shape[:-1], -1)
+    return space.stack((first, second), -1).reshape(*first.shape[:-1], 2 * first.shape[-1])
 
 
 def _both_products(x: Any, weight: Any, bias: Any, pairs: str, by_rows: bool) -> tuple[Any, Any]:
@@ -251,9 +258,9 @@ def gated_linear_backward(
     first, second = _both_products(x, weight, bias, pairs, by_rows)
     d = wide(d_y)
     d_h = _paired(d * second * slope(first), d * of(first), pairs)
-    rows = d_h.reshape(-1, weight.shape[0])
+    rows = flat_rows(d_h)
     d_x = narrow(product(rows, weight, by_rows).reshape(x.shape), x)
-    d_weight = narrow(rows.T @ wide(x).reshape(-1, weight.shape[1]), weight)
+    d_weight = narrow(rows.T @ flat_rows(wide(x)), weight)
     return d_x, d_weight, None if bias is None else narrow(rows.sum(0), bias)
 
 
@@ -297,7 +304,7 @@ def dropout(x: Any, probability: float, seed: int) -> Any:
     # The factor is rounded to float32, as the kernels have it.
     scale = float(import_module("numpy").float32(1 / (1 - probability)))
     a = wide(x)
-    return narrow(namespace(x).where(namespace(x).asarray(kept), a * scale, a * 0), x)
+    return narrow(namespace(x).where(namespace(x).asarray(kept), a * scale, namespace(x).zeros_like(a)), x)
 
 
 def _logits(x: Any, softcap: float) -> Any:
@@ -307,7 +314,7 @@ def _logits(x: Any, softcap: float) -> Any:
 
 def _rows_and_classes(x: Any, targets: Any, ignored: int) -> tuple[Any, Any, Any]:
     """Whether each row counts, whether its target is a class, and the place of the target in a row."""
-    space = namespace(x)
+    space, targets = namespace(x), as_number(targets)
     counts = targets != ignored
     is_class = (targets >= 0) & (targets < x.shape[-1])
     return counts, is_class, space.where(counts & is_class, targets, space.zeros_like(targets))
@@ -318,11 +325,17 @@ def cross_entropy(
 ) -> tuple[Any, Any]:
     """The cross entropy of each row of (M,V) with its target, and the logarithm of the sum of powers."""
     space, a = namespace(logits), _logits(logits, softcap)
-    top = greatest(a)
+    # The difference of two infinities is NaN.
+    top = space.clip(greatest(a), -3e38, None)
     lse = (top + space.log(total(space.exp(a - top))))[:, 0]
     counts, is_class, place = _rows_and_classes(logits, targets, ignored)
-    rows = space.arange(a.shape[0], device=a.device) if is_torch(a) else space.arange(a.shape[0])
-    loss = lse - (1 - smoothing) * a[rows, place] - smoothing * a.sum(-1) / a.shape[-1] + z_loss * lse * lse
+    rows = _count_to(a, a.shape[0])
+    loss = lse - (1 - smoothing) * a[rows, place]
+    # No times an infinite number is NaN.
+    if smoothing:
+        loss = loss - smoothing * a.sum(-1) / a.shape[-1]
+    if z_loss:
+        loss = loss + z_loss * lse * lse
     loss = space.where(is_class, loss, space.full_like(loss, math.inf))
     return space.where(counts, loss, space.zeros_like(loss)), lse
 
@@ -339,10 +352,13 @@ def cross_entropy_backward(
 ) -> Any:
     """The derivative of ``cross_entropy`` by the logits."""
     space, a = namespace(logits), _logits(logits, softcap)
-    counts, _, place = _rows_and_classes(logits, targets, ignored)
-    classes = space.arange(a.shape[-1], device=a.device) if is_torch(a) else space.arange(a.shape[-1])
-    d = space.exp(a - lse[:, None]) * (1 + 2 * z_loss * lse)[:, None] - smoothing / a.shape[-1]
-    d = space.where(classes[None, :] == place[:, None], d - (1 - smoothing), d)
+    targets = as_number(targets)
+    counts = targets != ignored
+    d = space.exp(a - lse[:, None])
+    if z_loss:
+        d = d * (1 + 2 * z_loss * lse)[:, None]
+    d = d - smoothing / a.shape[-1]
+    d = space.where(_count_to(a, a.shape[-1])[None, :] == targets[:, None], d - (1 - smoothing), d)
     if softcap != 0:
         d = d * (1 - (a / softcap) ** 2)
     factor = space.where(counts, d_loss, space.zeros_like(d_loss))[:, None]
@@ -351,8 +367,13 @@ def cross_entropy_backward(
 
 
 def as_number(indices: Any) -> Any:
-    """Integers that index an array: bytes are a mask to PyTorch."""
-    return indices.long() if is_torch(indices) else indices
+    """Integers that are computed with and index an array: those of 8 and 16 bits overflow, those without
+    a sign have no numbers below 0, and bytes are a mask to PyTorch.
+    """
+    name = str(indices.dtype).removeprefix("torch.")
+    if is_jax(indices) or name[0] not in "iu" or name in ("int32", "int64"):
+        return indices
+    return indices.long() if is_torch(indices) else indices.astype("int64")
 
 
 def embedding(indices: Any, table: Any) -> Any:
@@ -368,8 +389,8 @@ def embedding(indices: Any, table: Any) -> Any:
 
 def embedding_backward(indices: Any, d_y: Any, vocabulary: int, padding: int | None, like: Any) -> Any:
     """The derivative of ``embedding`` by the table: for each row the sum of those that name it."""
-    d = wide(d_y).reshape(-1, d_y.shape[-1])
-    flat = indices.reshape(-1)
+    flat = as_number(indices).reshape(-1)
+    d = flat_rows(wide(d_y))
     counts = (flat >= 0) & (flat < vocabulary)
     if padding is not None:
         counts = counts & (flat != padding)
@@ -509,7 +530,7 @@ def attention_decode(
     q: Any, k: Any, v: Any, lengths: Any, pages: Any, sinks: Any, slopes: Any, own: AttentionSettings
 ) -> tuple[Any, Any]:
     """Attention over the first ``lengths`` rows of a cache, (B,G,T,D), or of pages of it, (P,R,G,D)."""
-    space = namespace(q)
+    space, lengths = namespace(q), as_number(lengths)
     if pages is not None:
         # Pages that a sequence does not use may have any number.
         is_used = space.arange(pages.shape[1], **_beside(q))[None, :] * k.shape[1] < lengths[:, None]
@@ -637,7 +658,7 @@ def _count_to(like: Any, count: int) -> Any:
 
 def expert_places(experts: Any, count: int, tile: int) -> tuple[Any, Any, Any, Any, Any]:
     """The row of each choice, the choice of each row, and where each expert begins, in tiles of rows."""
-    space, flat = namespace(experts), experts.reshape(-1)
+    space, flat = namespace(experts), as_number(experts).reshape(-1)
     rows = (flat.shape[0] + (tile - 1) * count) // tile * tile
     columns = (flat[:, None] == _count_to(flat, count)) * 1
     used = columns.sum(0)
@@ -756,9 +777,10 @@ def quantize(x: Any, square: bool, power_of_two: bool) -> tuple[Any, Any]:
     padded = space.concatenate([padded, space.zeros((down * high, across * 128 - columns), dtype=a.dtype, **_beside(a))], 1)
     blocks = padded.reshape(down, high, across, 128)
     top = blocks.amax((1, 3)) if is_torch(a) else blocks.max((1, 3))
-    scales = space.where(top > 0, top / 448, space.ones_like(top))
+    # The quotient of a number near 0 is 0, and what is divided by it would be NaN.
+    scales = space.where(top / 448 == 0, space.ones_like(top), top / 448)
     if power_of_two:
-        scales = space.where(top > 0, 2 ** space.ceil(space.log2(scales)), space.ones_like(top))
+        scales = 2 ** space.ceil(space.log2(scales))
     return a / _spread(scales, rows, columns, high), scales
 
 
@@ -777,8 +799,8 @@ def scaled_linear(
 ) -> Any:
     """The product of rows with scales for each 128 elements: the sum of each 128 products times both scales."""
     space, n = namespace(x), weight.shape[0]
-    a = wide(x).reshape(-1, x.shape[-1])
-    of_x = _spread_scales(wide(x_scales).reshape(-1, x_scales.shape[-1]), a.shape[0])
+    a = flat_rows(wide(x))
+    of_x = _spread_scales(flat_rows(wide(x_scales)), a.shape[0])
     of_weight, b = _spread_scales(wide(weight_scales), n), wide(weight)
     y = product(a, b.T, by_rows) * 0
     for block in range(of_x.shape[1]):
@@ -811,22 +833,25 @@ def quantize_int4(weight: Any) -> tuple[Any, Any]:
     space, (rows, columns) = namespace(weight), weight.shape
     groups = wide(weight).reshape(rows, columns // INT4_GROUP, INT4_GROUP)
     most = abs(groups).amax(-1) if is_torch(weight) else abs(groups).max(-1)
-    scales = narrow(space.where(most > 0, most / 7, space.ones_like(most)), weight)
+    scales = narrow(most / 7, weight)
+    scales = space.where(scales == 0, space.ones_like(scales), scales)
     numbers = space.round(groups / wide(scales)[..., None]).clip(-8, 7).reshape(rows, columns // 8, 8)
     bits = _to(numbers, "int32") & 15
     words = bits[..., 0] * 0
     for k, place in enumerate(_INT4_PLACES):
         words = words | bits[..., k] << 4 * place
     turned = scales.T
-    return words, turned.contiguous() if is_torch(turned) else space.ascontiguousarray(turned)
+    # Arrays of JAX are contiguous.
+    return words, turned.contiguous() if is_torch(turned) else turned if is_jax(turned) else space.ascontiguousarray(turned)
 
 
 def int4_weights(weight: Any, scales: Any) -> Any:
     """The weights of words and scales, in float32."""
     space = namespace(weight)
     numbers = space.stack([(weight << 28 - 4 * place) >> 28 for place in _INT4_PLACES], -1)
-    rows = _to(numbers, "float32").reshape(weight.shape[0], -1, INT4_GROUP)
-    return (rows * wide(scales).T[..., None]).reshape(weight.shape[0], -1)
+    count, length = weight.shape[0], 8 * weight.shape[1]
+    rows = _to(numbers, "float32").reshape(count, length // INT4_GROUP, INT4_GROUP)
+    return (rows * wide(scales).T[..., None]).reshape(count, length)
 
 
 def int4_linear(x: Any, weight: Any, scales: Any, bias: Any, by_rows: bool = False) -> Any:

@@ -25,6 +25,7 @@ from . import _definitions as definitions
 from . import _native, gpu, ops
 from ._record import record
 from .ops import _attention, _elements, _embedding, _experts, _losses, _products, _rows
+from .ops._common import check_integers
 from .ops._experts import Places
 
 __all__ = [
@@ -217,7 +218,10 @@ def _constants(**named: Any) -> tuple[tuple[str, Any], ...]:
 
 
 def _as_i32(numbers: Any) -> Any:
-    return None if numbers is None else numbers.astype("int32")
+    if numbers is None:
+        return None
+    check_integers(numbers)
+    return numbers.astype("int32")
 
 
 def _nothing_by(*arrays: Any) -> tuple[Any, ...]:
@@ -413,7 +417,7 @@ def int4_linear_backward(weight: Any, scales: Any, d_y: Any, *, invariant: bool 
 
 def _summed_rows(d_y: Any, bias: Any) -> Any:
     """The derivative by a bias; None without one."""
-    return None if bias is None else definitions.narrow(definitions.wide(d_y).reshape(-1, d_y.shape[-1]).sum(0), bias)
+    return None if bias is None else definitions.narrow(definitions.flat_rows(definitions.wide(d_y)).sum(0), bias)
 
 
 def _derive_scaled(options: Any, arrays: Any, made: Any, d_y: Any) -> Any:

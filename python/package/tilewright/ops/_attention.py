@@ -10,7 +10,7 @@ from .. import _native, gpu
 from .._arrays import compact, empty, fill, zeros_like
 from .._definitions import AttentionSettings, is_jax
 from .._operators import Options, Result, again, alignment, launch, machine_of, planned
-from ._common import autocast, by_definition, check_type, contiguous, records, through_jax, through_torch
+from ._common import autocast, by_definition, check_arrays, check_type, contiguous, records, through_jax, through_torch
 from ._invariance import is_invariant
 from ._losses import as_i32
 
@@ -52,9 +52,19 @@ def settled(
     """The options of a call, checked."""
     if heads not in (1, 2):
         raise ValueError(f"the axis of the heads is 1 or 2, not {heads}")
-    left, right = (-1, -1) if window is None else window
+    left, right = _window(window)
     factor = q.shape[-1] ** -0.5 if scale is None else float(scale)
     return AttentionSettings(causal, left, right, factor, float(softcap), heads, expression, deterministic)
+
+
+def _window(window: Any) -> tuple[int, int]:
+    """The keys before and after its position that a query sees; -1 is no limit."""
+    if window is None:
+        return -1, -1
+    is_pair = isinstance(window, (tuple, list)) and len(window) == 2
+    if not is_pair or not all(hasattr(each, "__index__") and each >= -1 for each in window):
+        raise ValueError(f"a window is a pair of integers from -1, the keys before and after a position, where -1 is no limit, not {window!r}")
+    return window[0], window[1]
 
 
 def _check(q: Any, k: Any, v: Any, own: AttentionSettings, is_packed: bool) -> None:
@@ -200,7 +210,8 @@ def attention(
       -1 is no limit.
     * ``softcap``: scaled products become ``softcap * tanh(product / softcap)``.
     * ``sinks``, (H) of float32: a logit for each head that counts in the sum alone.
-    * ``slopes``, (H) of float32 (ALiBi): a key at the distance ``d`` has ``-slope * d`` added.
+    * ``slopes``, (H) of float32 (ALiBi): a key at the distance ``d`` has ``-slope * d`` added. There is no
+      derivative by them: tensors of PyTorch that require one are refused.
     * ``bias``: (B or 1, H or 1, S, T), added to the logits. ``bias_expression`` is added too: an expression
       of tile programs of ``query``, ``key``, ``head`` and ``batch``; it runs on a device alone, and has no
       gradient.
@@ -219,6 +230,10 @@ def attention(
     >>> attention(q, k, v, causal=True)[0, 0, :, 0].tolist()
     [0.0, 8.0]
     """
+    check_arrays(q=q, k=k, v=v)
+    optional = {"sinks": sinks, "slopes": slopes, "bias": bias, "cu_q": cu_q, "cu_k": cu_k}
+    if any(each is not None for each in optional.values()):
+        check_arrays(*optional, **optional)
     q, k, v = autocast(q, k, v)
     own = settled(q, causal, window, scale, softcap, heads, bias_expression, deterministic)
     is_packed = cu_q is not None or cu_k is not None
@@ -430,8 +445,15 @@ def _backward_anew(
     return launch(kernels, taken, results, sizes, on, call=None if is_packed else call, called=called)
 
 
-def _sequences(cu_q: Any, cu_k: Any) -> list[tuple[slice, slice]]:
-    q, k = ([int(number) for number in each] for each in (cu_q, cu_k))
+def _sequences(inputs: Inputs) -> list[tuple[slice, slice]]:
+    """The rows of each sequence among those of ``q``, and among those of ``k``."""
+    q, k = ([int(number) for number in each] for each in (inputs.cu_q, inputs.cu_k))
+    for name, bounds, rows in (("cu_q", q, inputs.q.shape[0]), ("cu_k", k, inputs.k.shape[0])):
+        if bounds[0] < 0 or bounds[-1] > rows:
+            raise ValueError(f"{name} are rows from 0 to {rows}, and they are from {bounds[0]} to {bounds[-1]}")
+        for number, (first, end) in enumerate(zip(bounds, bounds[1:])):
+            if first > end:
+                raise ValueError(f"{name} do not decrease, and sequence {number} is from row {first} to {end}")
     return [(slice(*q[number : number + 2]), slice(*k[number : number + 2])) for number in range(len(q) - 1)]
 
 
@@ -441,12 +463,12 @@ def _one(array: Any) -> Any:
 
 
 def _packed_definition(inputs: Inputs, own: AttentionSettings) -> tuple[Any, Any]:
-    q, k, v, sinks, slopes, _, cu_q, cu_k = inputs
+    q, k, v, sinks, slopes = inputs[:5]
     space = definitions.namespace(q)
     wide = definitions.wide(q[:0])
     o = zeros_like(q, (*q.shape[:-1], v.shape[-1]))
     lse = space.full_like(zeros_like(wide, (q.shape[1], q.shape[0])), -math.inf)
-    for rows, keys in _sequences(cu_q, cu_k):
+    for rows, keys in _sequences(inputs):
         part, powers = definitions.attention(_one(q[rows]), _one(k[keys]), _one(v[keys]), sinks, slopes, None, own)
         o[rows], lse[:, rows] = space.swapaxes(part[0], 0, 1), powers[0]
     return o, lse
@@ -455,11 +477,11 @@ def _packed_definition(inputs: Inputs, own: AttentionSettings) -> tuple[Any, Any
 def _packed_definition_backward(
     inputs: Inputs, o: Any, lse: Any, d_o: Any, d_lse: Any, own: AttentionSettings
 ) -> tuple[Any, Any, Any, Any, Any]:
-    q, k, v, sinks, slopes, _, cu_q, cu_k = inputs
+    q, k, v, sinks, slopes = inputs[:5]
     space = definitions.namespace(q)
     d_q, d_k, d_v = (zeros_like(each, tuple(each.shape)) for each in (q, k, v))
     d_sinks = None if sinks is None else zeros_like(sinks, tuple(sinks.shape))
-    for rows, keys in _sequences(cu_q, cu_k):
+    for rows, keys in _sequences(inputs):
         found = definitions.attention_backward(
             *(_one(q[rows]), _one(k[keys]), _one(v[keys])),
             sinks,
@@ -479,6 +501,25 @@ def _packed_definition_backward(
 
 #: The most parts that the keys of a sequence are divided into.
 _MOST_SPLITS = 64
+
+
+def _check_rows(lengths: Any, pages: Any, cache: Any) -> None:
+    """Refuses lengths of sequences that the cache has no rows for, and numbers of no pages among those that
+    the sequences use.
+    """
+    space, lengths = definitions.namespace(cache), definitions.as_number(lengths)
+    page = cache.shape[2] if pages is None else cache.shape[1]
+    most = page if pages is None else page * pages.shape[1]
+    if lengths.shape[0] and not 0 <= int(lengths.min()) <= int(lengths.max()) <= most:
+        raise ValueError(
+            f"lengths are from 0 to {most}, the rows of the cache for a sequence, and they are from {int(lengths.min())} to "
+            f"{int(lengths.max())}"
+        )
+    if pages is not None and 0 not in pages.shape:
+        is_used = space.arange(pages.shape[1], **definitions._beside(cache))[None, :] * page < lengths[:, None]
+        wrong = is_used & ((pages < 0) | (definitions.as_number(pages) >= cache.shape[0]))
+        if bool(wrong.any()):
+            raise ValueError(f"pages that sequences use are from 0 to {cache.shape[0] - 1}, and one is {int(pages[wrong][0])}")
 
 
 def attention_decode(
@@ -503,7 +544,8 @@ def attention_decode(
 
     ``q`` is (B,H,S,D). The cache is contiguous, ``k`` (B,G,T,D), or paged, with ``pages``, (B,L) of
     integers: ``k`` is then (P,R,G,D), and row ``t`` of a sequence is row ``t % R`` of the page
-    ``pages[b, t // R]``. ``lengths``, (B), has the keys of each sequence, those of the queries included.
+    ``pages[b, t // R]``. ``lengths``, (B), has the keys of each sequence, those of the queries included:
+    no more than the cache has rows.
 
     The keys of a sequence are divided into ``splits`` parts, which are computed beside each other and
     then combined in a fixed order. By default there are as many as fill the device; with a number of
@@ -515,6 +557,10 @@ def attention_decode(
     >>> attention_decode(q, k, v, np.array([2]))[0, 0, 0, 0]
     np.float16(8.0)
     """
+    optional = {"pages": pages, "sinks": sinks, "slopes": slopes}
+    check_arrays(*optional, q=q, k=k, v=v, lengths=lengths, **optional)
+    if window is not None and not hasattr(window, "__index__"):
+        raise TypeError(f"a window is the number of keys before a position that a query sees, not {window!r}")
     own = settled(q, causal, None if window is None else (window, -1), scale, softcap, 1, "")
     is_paged = pages is not None
     shapes = [tuple(each.shape) for each in (q, k, v)]
@@ -557,6 +603,8 @@ def decode(
     """``attention_decode``, launched: the output and the logarithms of sums."""
     if by_definition(on, q, k, v, sinks, slopes, integers=(lengths, pages)):
         _check_types(q, k, v)
+        if not is_jax(q):
+            _check_rows(lengths, pages, k)
         return definitions.attention_decode(q, k, v, lengths, pages, sinks, slopes, own)
     call = ("attention_decode", own, splits, pages is None, sinks is None, slopes is None)
     called = (q, k, v, lengths, *(each for each in (pages, sinks, slopes) if each is not None))

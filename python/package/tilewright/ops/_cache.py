@@ -10,7 +10,7 @@ from .. import _native
 from .._definitions import is_jax
 from .._operators import Result, again, alignment, launch, machine_of, planned
 from ._attention import _taken
-from ._common import by_definition, check_type, contiguous, records, through_torch
+from ._common import by_definition, check_arrays, check_type, contiguous, records, through_torch
 from ._losses import as_i32
 
 
@@ -33,10 +33,13 @@ def append_to_cache(
     >>> append_to_cache(k, k, cache, cache.copy(), np.array([2]))[0][0, 0, :, 0].tolist()
     [0.0, 1.0, 0.0]
     """
+    check_arrays("pages", k=k, v=v, k_cache=k_cache, v_cache=v_cache, lengths=lengths, pages=pages)
     _check(k, v, k_cache, v_cache, lengths, pages)
     if is_jax(k_cache):
         if on is not None:
             raise TypeError("arrays of JAX run where JAX has them: leave `on` out")
+        _check_types(k, v, k_cache, v_cache)
+        by_definition("definition", k, v, k_cache, v_cache, integers=(lengths, pages))
         return _functional(k, v, k_cache, v_cache, lengths, pages)
     if records(k, v, k_cache, v_cache, lengths, on=on):
         through_torch("append_to_cache", k, v, k_cache, v_cache, lengths, pages)
@@ -48,8 +51,7 @@ def append_to_cache(
 def append(k: Any, v: Any, k_cache: Any, v_cache: Any, lengths: Any, pages: Any, on: str | None) -> tuple[Any, Any]:
     """``append_to_cache``, launched."""
     if by_definition(on, k, v, k_cache, v_cache, integers=(lengths, pages)):
-        for name, array in (("v", v), ("k_cache", k_cache), ("v_cache", v_cache)):
-            check_type(k, name, array, "k")
+        _check_types(k, v, k_cache, v_cache)
         place = _places(k, k_cache, lengths, pages)
         for new, cache in ((k, k_cache), (v, v_cache)):
             _write(new, cache, place, pages is not None)
@@ -63,6 +65,11 @@ def append(k: Any, v: Any, k_cache: Any, v_cache: Any, lengths: Any, pages: Any,
         return k_cache, v_cache
     _launch(k, v, outs, lengths, pages, on, call, called)
     return k_cache, v_cache
+
+
+def _check_types(k: Any, v: Any, k_cache: Any, v_cache: Any) -> None:
+    for name, array in (("v", v), ("k_cache", k_cache), ("v_cache", v_cache)):
+        check_type(k, name, array, "k")
 
 
 def _check(k: Any, v: Any, k_cache: Any, v_cache: Any, lengths: Any, pages: Any) -> None:
@@ -116,14 +123,14 @@ def _places(k: Any, cache: Any, lengths: Any, pages: Any) -> tuple[Any, Any, Any
     """Where each new row goes, (B,N): the sequence or the page, the row there, and whether there is room."""
     space = definitions.namespace(cache)
     batch, count = k.shape[0], k.shape[2]
-    row = space.asarray(lengths).reshape(-1, 1) - count + space.arange(count, **_like(k)).reshape(1, -1)
+    row = definitions.as_number(space.asarray(lengths)).reshape(-1, 1) - count + space.arange(count, **_like(k)).reshape(1, -1)
     if pages is None:
         first = space.arange(batch, **_like(k)).reshape(-1, 1) + row * 0
         return first, row, (row >= 0) & (row < cache.shape[2])
     page = row // cache.shape[1]
     inside = (row >= 0) & (page < pages.shape[1])
     held = space.where(inside, page, 0)
-    own = space.asarray(pages)[space.arange(batch, **_like(k)).reshape(-1, 1) + held * 0, held]
+    own = definitions.as_number(space.asarray(pages))[space.arange(batch, **_like(k)).reshape(-1, 1) + held * 0, held]
     return own, row % cache.shape[1], inside & (own >= 0) & (own < cache.shape[0])
 
 

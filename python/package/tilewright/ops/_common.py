@@ -15,6 +15,9 @@ from .._record import recorder
 _is_compiling: Any = None
 #: ``torch.is_autocast_enabled``, likewise.
 _is_autocast: Any = None
+#: ``torch.autograd.forward_ad``, likewise. Its level is not public: it is 0 or more while forward
+#: derivatives are computed.
+_forward: Any = None
 #: What records a call with PyTorch's autograd, by the names of operators, for ordinary tensors outside
 #: of traces: it takes the results in a tuple, or None, and the arguments of the operator. It is filled
 #: by ``tilewright.torch``.
@@ -39,8 +42,7 @@ def by_definition(on: str | None, *arrays: Any, integers: tuple[Any, ...] = ()) 
     numbers = [own for own in integers if own is not None]
     kind = _place(floats + numbers)
     for own in numbers:
-        if not _is_integer(own):
-            raise ValueError(f"numbers of rows, classes and positions are integers, and an array of them has the type {type_name(own)}")
+        check_integers(own)
     if on == "interpreter" or (on is None and kind == "cuda"):
         return False
     if on is None and kind != "cpu":
@@ -54,6 +56,24 @@ def by_definition(on: str | None, *arrays: Any, integers: tuple[Any, ...] = ()) 
         if not _is_real(own):
             raise ValueError(f"an operator computes with real numbers, and an array has the type {type_name(own)}: convert it first")
     return True
+
+
+#: Types of arrays that were seen before.
+_known: set[type] = set()
+
+
+def check_arrays(*optional: str, **named: Any) -> None:
+    """Refuses arguments, by their names, that are no arrays: what is optional may be None. Arrays whose
+    products, or whose elements that count, are not those of plain arrays are refused too.
+    """
+    for name, own in named.items():
+        if type(own) in _known or (own is None and name in optional):
+            continue
+        if not hasattr(own, "shape") or not hasattr(own, "dtype"):
+            raise TypeError(f"`{name}` is an array of NumPy, PyTorch or JAX, not {None if own is None else type(own).__name__}")
+        if type(own).__name__ in ("matrix", "MaskedArray"):
+            raise TypeError(f"`{name}` is a {type(own).__name__} of NumPy, which is no plain array: pass `numpy.array({name})`")
+        _known.add(type(own))
 
 
 def _place(arrays: list[Any]) -> str:
@@ -96,8 +116,10 @@ def _is_real(array: Any) -> bool:
     return "float" in type_name(array) and type_name(array) not in ("float96", "float128", "longdouble")
 
 
-def _is_integer(array: Any) -> bool:
-    return type_name(array)[0] in "iu"
+def check_integers(array: Any) -> None:
+    """Refuses an array whose elements are no integers."""
+    if type_name(array)[0] not in "iu":
+        raise ValueError(f"numbers of rows, classes and positions are integers, and an array of them has the type {type_name(array)}")
 
 
 def records(*arrays: Any, on: str | None = None, out: Any = None) -> bool:
@@ -121,11 +143,13 @@ def is_plain(*arrays: Any) -> bool:
     """
     import torch
 
-    global _is_autocast, _is_compiling
+    global _forward, _is_autocast, _is_compiling
     is_compiling = torch.compiler.is_compiling
     if is_compiling():
         return False
-    _is_compiling, _is_autocast = is_compiling, torch.is_autocast_enabled
+    _is_compiling, _is_autocast, _forward = is_compiling, torch.is_autocast_enabled, torch.autograd.forward_ad
+    if _forward._current_level >= 0:
+        check_no_tangents(arrays)
     is_grad_enabled = torch.is_grad_enabled()
     for own in arrays:
         if own is None:
@@ -136,6 +160,16 @@ def is_plain(*arrays: Any) -> bool:
             return False
     # Tensors of `vmap` look like ordinary ones. That is asked of a function that is not public.
     return not getattr(torch._C, "_are_functorch_transforms_active", bool)()
+
+
+def check_no_tangents(arrays: Any) -> None:
+    """Refuses tensors that have tangents, which kernels do not read: the derivative would be 0."""
+    unpacked = import_module("torch.autograd.forward_ad").unpack_dual
+    for own in arrays:
+        if is_torch(own) and unpacked(own).tangent is not None:
+            raise RuntimeError(
+                "operators have no forward derivatives (`jvp`, `jacfwd`): use those of `backward`, or write the formula in PyTorch"
+            )
 
 
 def repeated(
@@ -154,7 +188,7 @@ def repeated(
 
     This is the whole way of most calls, so it asks nothing of what is asked again behind it.
     """
-    if _is_compiling is None or _is_compiling():
+    if _is_compiling is None or _is_compiling() or _forward._current_level >= 0:
         return None
     return repeat_call(calls, call, arrays, recorded.get(name), arguments, out, by_rows)
 
@@ -202,6 +236,8 @@ def stored(out: Any, value: Any) -> Any:
         return value
     if is_torch(out):
         return out.copy_(value)
+    if any(step == 0 and extent > 1 for extent, step in zip(out.shape, getattr(out, "strides", ()))):
+        raise ValueError(f"out, of the shape {tuple(out.shape)}, has several elements at one place in memory: pass a copy of it")
     out[...] = value
     return out
 
@@ -331,8 +367,6 @@ def autocast(*arrays: Any) -> Any:
     """Tensors of PyTorch in the type of its automatic mixed precision, where that is enabled."""
     first = arrays[0]
     if not is_torch(first):
-        if not hasattr(first, "shape"):
-            raise TypeError(f"an operator takes arrays of NumPy, PyTorch or JAX, not {type(first).__name__}")
         return arrays
     import torch
 
@@ -340,4 +374,7 @@ def autocast(*arrays: Any) -> Any:
     if kind == "meta" or not torch.is_autocast_enabled(kind):
         return arrays
     to = torch.get_autocast_dtype(kind)
-    return tuple(own.to(to) if own is not None and own.is_floating_point() else own for own in arrays)
+    # As PyTorch does, it leaves double precision alone.
+    return tuple(
+        own.to(to) if own is not None and own.is_floating_point() and own.dtype != torch.float64 else own for own in arrays
+    )

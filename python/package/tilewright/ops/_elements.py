@@ -11,6 +11,7 @@ from .._definitions import is_jax
 from .._operators import Matrix, Options, Result, again, alignment, launch, machine_of, matrix, planned
 from ._common import (
     by_definition,
+    check_arrays,
     check_same,
     overlaps,
     packed_rows,
@@ -39,6 +40,7 @@ def activation(x: Any, function: str = "silu", *, up: Any = None, out: Any = Non
         found = repeated(("activation", function, up is None), (x, up), "activation", (x, up, function), out)
         if found is not None:
             return found
+    check_arrays("up", "out", x=x, up=up, out=out)
     if is_jax(x):
         return through_jax("activation", x, function, up=up, out=out, on=on)
     if records(x, up, on=on, out=out):
@@ -99,6 +101,7 @@ def activation_backward(x: Any, d_y: Any, function: str = "silu", *, up: Any = N
     >>> activation_backward(x, one, "relu")[0].tolist()
     [0.0, 1.0]
     """
+    check_arrays("up", x=x, d_y=d_y, up=up)
     if function not in definitions.FUNCTIONS:
         raise ValueError(f"there is no function {function!r}: there are {', '.join(definitions.FUNCTIONS)}")
     if is_jax(x):
@@ -214,10 +217,13 @@ def dropout(x: Any, probability: float, seed: int, *, out: Any = None, on: str |
     >>> sorted(set(dropout(np.ones(100, np.float32), 0.5, seed=1).tolist()))
     [0.0, 2.0]
     """
+    if not isinstance(seed, int) and (is_jax(seed) or not hasattr(seed, "__index__")):
+        raise TypeError(f"a seed is an integer of 32 bits that is known as a call is traced, not {type(seed).__name__}")
     if not 0 <= probability < 1:
         raise ValueError(f"a probability of dropout is from 0, and less than 1, not {probability}")
     if not -(2**31) <= seed < 2**31:
         raise ValueError(f"a seed is an integer of 32 bits, not {seed}")
+    check_arrays("out", x=x, out=out)
     if is_jax(x):
         return through_jax("dropout", x, probability, seed, out=out, on=on)
     if records(x, on=on, out=out):

@@ -10,7 +10,7 @@ from .. import _native, gpu
 from .._arrays import compact, empty, is_torch, zeros_like
 from .._definitions import is_jax
 from .._operators import Options, Result, again, alignment, launch, machine_of, planned
-from ._common import by_definition, check_type, contiguous, records, through_jax, through_torch
+from ._common import by_definition, check_arrays, check_type, contiguous, records, through_jax, through_torch
 from ._losses import as_i32
 
 
@@ -22,6 +22,7 @@ def embedding(indices: Any, table: Any, *, padding: int | None = None, on: str |
     >>> embedding(np.array([1, 0, 1]), np.array([[1, 2], [3, 4]], np.float32)).tolist()
     [[3.0, 4.0], [1.0, 2.0], [3.0, 4.0]]
     """
+    check_arrays(indices=indices, table=table)
     if len(table.shape) != 2:
         raise ValueError(f"a table is (V,N), and has the shape {tuple(table.shape)}")
     if is_jax(table):
@@ -60,6 +61,7 @@ def embedding_backward(indices: Any, d_y: Any, vocabulary: int, *, padding: int 
     >>> embedding_backward(np.array([1, 1]), np.array([[1, 2], [3, 4]], np.float32), 2).tolist()
     [[0.0, 0.0], [4.0, 6.0]]
     """
+    check_arrays(indices=indices, d_y=d_y)
     if tuple(d_y.shape[:-1]) != tuple(indices.shape):
         raise ValueError(f"d_y has the shape {tuple(d_y.shape)}, and the numbers {tuple(indices.shape)}")
     if is_jax(d_y):
@@ -100,7 +102,15 @@ def _angles(x: Any, cos: Any, sin: Any, positions: Any, heads: int) -> tuple[Any
     """Tables as they broadcast to the pairs of ``x``."""
     if positions is not None:
         number = definitions.as_number(positions)
-        cos, sin = cos[number], sin[number]
+        inside = (number >= 0) & (number < cos.shape[0])
+        if is_jax(x):
+            # A number that no row has gives NaN: it is not known as a call is traced.
+            cos, sin = (definitions.embedding(number, own) for own in (cos, sin))
+        elif not bool(inside.all()):
+            wrong = number[~inside].reshape(-1)[0]
+            raise ValueError(f"positions are rows of cos and sin, from 0 to {cos.shape[0] - 1}, and one is {int(wrong)}")
+        else:
+            cos, sin = cos[number], sin[number]
     else:
         cos, sin = cos[: x.shape[3 - heads]], sin[: x.shape[3 - heads]]
     if len(cos.shape) == 2:
@@ -126,7 +136,8 @@ def rope(
     element of each half of a head, or with ``interleaved`` two neighbours. Tables are (L,R/2), where R
     elements of a head are rotated and the others are left alone. ``positions`` is (S) or (B,S); without
     them, positions count from 0. The result has the order of axes in memory that ``x`` has. With
-    ``backward`` the rotation is by the negative angle, which gives the derivative by ``x``.
+    ``backward`` the rotation is by the negative angle, which gives the derivative by ``x``. There is no
+    derivative by the tables: tensors of PyTorch that require one are refused.
 
     >>> import numpy as np
     >>> x = np.ones((1, 1, 2, 2), np.float32)
@@ -134,6 +145,7 @@ def rope(
     >>> rope(x, cos, sin)[0, 0].tolist()
     [[1.0, 1.0], [-1.0, 1.0]]
     """
+    check_arrays("positions", x=x, cos=cos, sin=sin, positions=positions)
     if len(x.shape) != 4 or heads not in (1, 2):
         raise ValueError(f"x is (B,H,S,D) with heads=1, or (B,S,H,D) with heads=2, and has the shape {tuple(x.shape)} with heads={heads}")
     batch, length, steps = x.shape[0], x.shape[3], x.shape[3 - heads]

@@ -9,7 +9,7 @@ from .. import _native
 from .._arrays import empty, is_torch
 from .._definitions import is_jax
 from .._operators import Options, Result, again, alignment, launch, machine_of, planned
-from ._common import by_definition, check_type, contiguous, records, through_jax, through_torch
+from ._common import by_definition, check_arrays, check_type, contiguous, records, through_jax, through_torch
 from ._invariance import is_invariant
 from ._losses import as_i32
 
@@ -59,8 +59,9 @@ def route(logits: Any, chosen: int, *, over_all: bool = False, on: str | None = 
     >>> [own.tolist() for own in route(np.array([[0, 2, 1, 2]], np.float32), 2)]
     [[[1, 3]], [[0.5, 0.5]]]
     """
+    check_arrays(logits=logits)
     if len(logits.shape) != 2 or not 1 <= chosen <= logits.shape[1]:
-        raise ValueError(f"logits are (T,E) with E from {chosen}, and have the shape {tuple(logits.shape)}")
+        raise ValueError(f"logits are (T,E), of which 1 to E are chosen: they have the shape {tuple(logits.shape)}, and {chosen} are chosen")
     if is_jax(logits):
         return through_jax("route", logits, chosen, over_all=over_all, on=on)  # type: ignore[no-any-return]
     if records(logits, on=on):
@@ -97,6 +98,7 @@ def route_backward(
     >>> route_backward(logits, *route(logits, 2), np.array([[1, 0]], np.float32)).tolist()
     [[0.0, 0.25, 0.0, -0.25]]
     """
+    check_arrays(logits=logits, experts=experts, weights=weights, d_weights=d_weights)
     if by_definition(on, logits, weights, d_weights, integers=(experts,)):
         return definitions.route_backward(logits, experts, weights, d_weights, over_all)
     inputs = {"experts": experts, "weights": weights, "d_weights": d_weights, **({"logits": logits} if over_all else {})}
@@ -113,6 +115,7 @@ def expert_places(experts: Any, count: int, *, on: str | None = None) -> Places:
     >>> expert_places(np.array([[1], [0], [1]], np.int32), 2).places.tolist()
     [[128], [0], [129]]
     """
+    check_arrays(experts=experts)
     if len(experts.shape) != 2:
         raise ValueError(f"experts are (T,C), and have the shape {tuple(experts.shape)}")
     if count < 1:
@@ -151,6 +154,7 @@ def permute(x: Any, where: Places, *, on: str | None = None) -> Any:
     >>> permute(np.array([[5], [6]], np.float32), where)[:3].tolist()
     [[5.0], [6.0], [0.0]]
     """
+    check_arrays(x=x, places=where.places, choices=where.choices)
     if len(x.shape) != 2 or x.shape[0] != where.places.shape[0]:
         raise ValueError(f"x is (T,N), and has the shape {tuple(x.shape)} beside the places {tuple(where.places.shape)}")
     if is_jax(x):
@@ -178,6 +182,7 @@ def permute_backward(d_y: Any, places: Any, *, on: str | None = None) -> Any:
     >>> permute_backward(np.array([[1], [2]], np.float32), np.array([[0, 1]], np.int32)).tolist()
     [[3.0]]
     """
+    check_arrays(d_y=d_y, places=places)
     if by_definition(on, d_y, integers=(places,)):
         return definitions.permute_backward(d_y, places)
     (tokens, chosen), element = places.shape, _native.array_axes(d_y)[0]
@@ -202,6 +207,7 @@ def expert_product(
     >>> expert_product(np.ones((128, 8), "f2"), np.ones((1, 8, 8), "f2"), where)[0, 0]
     np.float16(8.0)
     """
+    check_arrays(x=x, w=w, choices=where.choices, tile_experts=where.tile_experts)
     inner = w.shape[2 if transposed else 1] if len(w.shape) == 3 else None
     if len(x.shape) != 2 or x.shape[1] != inner or x.shape[0] != where.choices.shape[0]:
         raise ValueError(f"x is (P,K) and w (E,N,K), and they have the shapes {tuple(x.shape)} and {tuple(w.shape)}")
@@ -250,6 +256,7 @@ def expert_product_backward(
     >>> expert_product_backward(x, w, d, where)[0][0, 0]
     np.float16(8.0)
     """
+    check_arrays(x=x, w=w, d_y=d_y, tile_experts=where.tile_experts)
     if by_definition(on, x, w, d_y, integers=(where.tile_experts,)):
         is_same = is_invariant(invariant)
         return definitions.expert_product_backward(x, w, d_y, where.tile_experts, transposed, TILE_ROWS, is_same)
@@ -269,6 +276,7 @@ def combine(x: Any, where: Places, weights: Any, *, on: str | None = None) -> An
     >>> combine(np.ones((128, 1), np.float32), where, np.array([[2], [3]], np.float32)).tolist()
     [[2.0], [3.0]]
     """
+    check_arrays(x=x, weights=weights, places=where.places, choices=where.choices)
     if len(x.shape) != 2 or tuple(weights.shape) != tuple(where.places.shape) or x.shape[0] != where.choices.shape[0]:
         raise ValueError(
             f"x is (P,N) and weights (T,C), and they have the shapes {tuple(x.shape)} and {tuple(weights.shape)} beside "
@@ -303,6 +311,7 @@ def combine_backward(
     >>> combine_backward(x, d, where.places, where.choices, weights)[1].tolist()
     [[1.0]]
     """
+    check_arrays(x=x, d_y=d_y, places=places, choices=choices, weights=weights)
     if by_definition(on, x, d_y, weights, integers=(places, choices)):
         return definitions.combine_backward(x, d_y, places, choices, weights)
     (tokens, chosen), element = places.shape, _native.array_axes(x)[0]
@@ -337,6 +346,7 @@ def experts(
     >>> experts(x, logits, gate, up, down, 1, function="identity")[0, 0]
     np.float16(512.0)
     """
+    check_arrays(x=x, logits=logits, gate=gate, up=up, down=down)
     from ._elements import activation
 
     if len(x.shape) == 2 and x.shape[0] == 0:
@@ -365,6 +375,7 @@ def quantize(
     >>> scales.tolist()
     [[2.0]]
     """
+    check_arrays(x=x)
     if len(x.shape) != 2:
         raise ValueError(f"x is a matrix, and has the shape {tuple(x.shape)}")
     if is_jax(x):
@@ -407,6 +418,7 @@ def dequantize(q: Any, scales: Any, *, square: bool = False, element: str = "f32
     >>> np.asarray(dequantize(q, scales, on="interpreter")).tolist()
     [[896.0, -3.0]]
     """
+    check_arrays(q=q, scales=scales)
     high = TILE_ROWS if square else 1
     if len(q.shape) != 2 or tuple(scales.shape) != (-(-q.shape[0] // high), -(-q.shape[1] // 128)):
         raise ValueError(f"q is a matrix with a scale for each block, and the shapes are {tuple(q.shape)} and {tuple(scales.shape)}")

@@ -7,11 +7,23 @@ from typing import Any
 from .. import _definitions as definitions
 from .. import gpu
 from .._arrays import compact, empty, is_torch
-from .._definitions import is_jax
-from ._common import autocast, by_definition, contiguous, records, stored, strides_of, through_jax, through_torch
+from .._definitions import flat_rows, is_jax
+from ._common import (
+    autocast,
+    by_definition,
+    check_arrays,
+    check_out,
+    check_type,
+    contiguous,
+    records,
+    stored,
+    strides_of,
+    through_jax,
+    through_torch,
+)
 from ._elements import activation_backward
 from ._invariance import is_invariant
-from ._products import flat_rows, linear, product_into, sum_of_products
+from ._products import linear, product_into, sum_of_products
 
 #: The functions of an element in the words of epilogues.
 _TEXTS = {"identity": "{}", "relu_squared": "relu({0}) * relu({0})"}
@@ -39,21 +51,27 @@ def gated_linear(
     >>> gated_linear(np.ones((2, 8), np.float16), np.ones((6, 8), np.float16), function="relu").tolist()
     [[64.0, 64.0, 64.0], [64.0, 64.0, 64.0]]
     """
+    check_arrays("bias", "out", x=x, weight=weight, bias=bias, out=out)
     x, weight, bias = autocast(x, weight, bias)
     _check(x, weight, bias, function, pairs)
     is_same = is_invariant(invariant)
-    if is_jax(x):
+    if is_jax(x) and by_definition("definition", x, weight, bias):
+        check_type(x, "weight", weight)
         named: dict[str, Any] = {"function": function, "pairs": pairs, "invariant": is_same}
         return through_jax("gated_linear", x, weight, bias, out=out, on=on, **named)
     if records(x, weight, bias, on=on, out=out):
         return through_torch("gated_linear", x, weight, bias, function, pairs, is_same)
-    if by_definition(on, x, weight):
-        return stored(out, definitions.gated_linear(x, weight, bias, function, pairs, is_same))
+    shape = (*x.shape[:-1], weight.shape[0] // 2)
+    if out is not None:
+        check_out(out, shape, x, "float32")
+    if by_definition(on, x, weight, bias, out):
+        check_type(x, "weight", weight)
+        y = definitions.gated_linear(x, weight, bias, function, pairs, is_same)
+        return stored(out, definitions.narrow(y, x if out is None else out))
     biases = (None, None) if bias is None else definitions.pair(bias, pairs, 0)
     of = {} if bias is None else {"gate_bias": biases[0], "up_bias": biases[1]}
     gate, up = ("x", "y") if bias is None else ("(x + gate_bias)", "(y + up_bias)")
     text = f"{_TEXTS.get(function, function + '({0})').format(gate)} * {up}"
-    shape = (*x.shape[:-1], weight.shape[0] // 2)
     return product_into(out, shape, flat_rows(x), weight, on, function=text, pairs=pairs, invariant=is_same, **of)
 
 
@@ -87,6 +105,7 @@ def gated_linear_backward(
     >>> [None if own is None else own.shape for own in gated_linear_backward(x, weight, d_y)]
     [(2, 8), (6, 8), None]
     """
+    check_arrays("bias", x=x, weight=weight, d_y=d_y, bias=bias)
     _check(x, weight, bias, function, pairs)
     is_same = is_invariant(invariant)
     named: dict[str, Any] = {"function": function, "pairs": pairs, "invariant": is_same}
@@ -96,6 +115,7 @@ def gated_linear_backward(
         d_x, d_weight, d_bias = through_torch("gated_linear_backward", x, weight, d_y, bias, *named.values())
         return d_x, d_weight, None if bias is None else d_bias
     if by_definition(on, x, weight, d_y, bias):
+        check_type(x, "weight", weight)
         return definitions.gated_linear_backward(x, weight, bias, d_y, function, pairs, is_same)
     both = definitions.pair(weight, pairs, 0)
     biases = (None, None) if bias is None else definitions.pair(bias, pairs, 0)

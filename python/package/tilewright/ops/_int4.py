@@ -8,11 +8,22 @@ from .. import _definitions as definitions
 from .. import _native, gpu
 from .._arrays import empty
 from .._between import remembered
-from .._definitions import INT4_GROUP, is_jax
+from .._definitions import INT4_GROUP, flat_rows, is_jax
 from .._operators import Options, Result, again, alignment, launch, machine_of, planned
-from ._common import autocast, by_definition, check_out, contiguous, overlaps, records, stored, through_jax, through_torch
+from ._common import (
+    autocast,
+    by_definition,
+    check_arrays,
+    check_out,
+    contiguous,
+    overlaps,
+    records,
+    stored,
+    through_jax,
+    through_torch,
+)
 from ._invariance import is_invariant
-from ._products import flat_rows, linear, product_into
+from ._products import linear, product_into
 
 
 def quantize_int4(weight: Any) -> tuple[Any, Any]:
@@ -26,6 +37,9 @@ def quantize_int4(weight: Any) -> tuple[Any, Any]:
     >>> words.shape, scales.tolist(), hex(int(words[0, 0]) & 0xFFFFFFFF)
     ((1, 16), [[0.5]], '0x99999999')
     """
+    check_arrays(weight=weight)
+    # Refuses what has no real numbers.
+    by_definition("definition", weight)
     if len(weight.shape) != 2 or weight.shape[1] % INT4_GROUP:
         raise ValueError(f"weights are (N,K) with a multiple of {INT4_GROUP} along K, and have the shape {tuple(weight.shape)}")
     return definitions.quantize_int4(weight)
@@ -57,6 +71,7 @@ def int4_linear(
     >>> int4_linear(x, *quantize_int4(weight)).tolist()
     [[-448.0, -448.0, -448.0], [-448.0, -448.0, -448.0]]
     """
+    check_arrays("bias", "out", x=x, weight=weight, scales=scales, bias=bias, out=out)
     x, bias = autocast(x, bias)
     _check(x, weight, scales, bias)
     is_same = is_invariant(invariant)
@@ -65,10 +80,10 @@ def int4_linear(
     if records(x, weight, scales, bias, on=on, out=out):
         return through_torch("int4_linear", x, weight, scales, bias, is_same)
     shape = (*x.shape[:-1], weight.shape[0])
-    if by_definition(on, x, scales, bias, integers=(weight,)):
-        return stored(out, definitions.int4_linear(x, weight, scales, bias, is_same))
     if out is not None:
         check_out(out, shape, x, "float32")
+    if by_definition(on, x, scales, bias, out, integers=(weight,)):
+        return stored(out, definitions.int4_linear(x, weight, scales, bias, is_same))
     if 0 in shape:
         return empty(x, shape) if out is None else out
     rows = flat_rows(x)
@@ -94,6 +109,7 @@ def int4_weights(weight: Any, scales: Any, *, on: str | None = None) -> Any:
     >>> int4_weights(*quantize_int4(np.full((1, 128), -3.5, np.float16)))[0, :2].tolist()
     [-3.5, -3.5]
     """
+    check_arrays(weight=weight, scales=scales)
     if by_definition(on, scales, integers=(weight,)):
         return definitions.narrow(definitions.int4_weights(weight, scales), scales)
     element = _native.array_axes(scales)[0]
@@ -122,6 +138,7 @@ def int4_linear_backward(
     >>> int4_linear_backward(words, scales, np.ones((2, 3), np.float16))[:, 0].tolist()
     [-10.5, -10.5]
     """
+    check_arrays(weight=weight, scales=scales, d_y=d_y)
     is_same = is_invariant(invariant)
     if is_jax(d_y):
         return through_jax("int4_linear_backward", weight, scales, d_y, invariant=is_same, on=on)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from .. import _definitions as definitions
@@ -9,7 +10,17 @@ from .. import _native, gpu
 from .._arrays import empty, is_torch
 from .._definitions import is_jax
 from .._operators import Matrix, Options, Result, again, alignment, launch, machine_of, matrix, planned
-from ._common import by_definition, check_out, contiguous, records, sizes_of_rows, stored, through_jax, through_torch
+from ._common import (
+    by_definition,
+    check_arrays,
+    check_out,
+    contiguous,
+    records,
+    sizes_of_rows,
+    stored,
+    through_jax,
+    through_torch,
+)
 from ._invariance import is_invariant
 
 #: The bytes of the logits of a chunk of rows of a fused loss.
@@ -19,6 +30,14 @@ _JOINED_LENGTH = 4096
 
 
 def settings_of(ignored: int, smoothing: float, z_loss: float, softcap: float) -> Options:
+    """The options of a loss, checked."""
+    if not hasattr(ignored, "__index__") or not -(2**31) <= ignored < 2**31:
+        raise ValueError(f"the ignored target is an integer of 32 bits, not {ignored!r}")
+    if not 0 <= smoothing < 1:
+        raise ValueError(f"a smoothing is from 0, and less than 1, not {smoothing}")
+    for name, value in (("z_loss", z_loss), ("softcap", softcap)):
+        if not 0 <= value < math.inf:
+            raise ValueError(f"{name} is a number from 0, not {value}")
     return (("ignored", ignored), ("smoothing", float(smoothing)), ("z_loss", float(z_loss)), ("softcap", float(softcap)))
 
 
@@ -82,7 +101,11 @@ def cross_entropy_rows(
     >>> np.allclose(loss, np.log(2)), np.allclose(lse, np.log(2))
     (True, True)
     """
+    check_arrays(logits=logits, targets=targets)
+    _check_rows(logits, targets, vocabulary)
     if is_jax(logits):
+        if vocabulary is not None:
+            logits = logits[:, :vocabulary]
         return through_jax(  # type: ignore[no-any-return]
             "cross_entropy_rows", logits, targets, ignored=ignored, smoothing=smoothing, z_loss=z_loss, softcap=softcap, on=on
         )
@@ -140,6 +163,7 @@ def cross_entropy_rows_backward(
     >>> cross_entropy_rows_backward(logits, targets, lse, np.ones(1, np.float32)).round(6).tolist()
     [[0.5, -0.5]]
     """
+    check_arrays("out", logits=logits, targets=targets, lse=lse, d_loss=d_loss, out=out)
     options = {"ignored": ignored, "smoothing": smoothing, "z_loss": z_loss, "softcap": softcap}
     if is_jax(logits):
         named = {"vocabulary": vocabulary, "out": out, "on": on}
@@ -243,11 +267,14 @@ def cross_entropy(
     >>> round(float(cross_entropy(np.zeros((4, 2), np.float32), np.array([0, 1, -100, 0], np.int32))), 4)
     0.6931
     """
+    check_arrays(logits=logits, targets=targets)
     _check_reduction(reduction)
+    # The same numbers decide which rows count for the mean.
+    targets = definitions.as_number(targets)
     shape = tuple(targets.shape)
     if tuple(logits.shape[:-1]) != shape:
         raise ValueError(f"logits are (..., V) and targets (...), and they have the shapes {tuple(logits.shape)} and {shape}")
-    flat = logits if len(logits.shape) == 2 else logits.reshape(-1, logits.shape[-1])
+    flat = definitions.flat_rows(logits)
     classes = targets.reshape(-1)
     options = {"ignored": ignored, "smoothing": smoothing, "z_loss": z_loss, "softcap": softcap}
     loss, _ = cross_entropy_rows(flat, classes, on=on, **options)  # type: ignore[arg-type]
@@ -278,10 +305,11 @@ def linear_cross_entropy(
     >>> float(linear_cross_entropy(x, weight, np.array([0, 1, 1, 0], np.int32)).round(4))
     0.6931
     """
+    check_arrays(x=x, weight=weight, targets=targets)
     _check_reduction(reduction)
     if reduction == "none":
         raise ValueError('a fused loss is reduced: "mean" or "sum"')
-    flat = x if len(x.shape) == 2 else x.reshape(-1, x.shape[-1])
+    flat = definitions.flat_rows(x)
     classes = targets.reshape(-1)
     settings, is_same = (ignored, smoothing, z_loss, softcap), is_invariant(invariant)
     if is_jax(x):
@@ -350,8 +378,10 @@ def fused(
     settings = settings_of(ignored, smoothing, z_loss, softcap)
     space = definitions.namespace(x)
     is_defined = by_definition(on, x, weight, integers=(targets,))
-    counted = (targets != ignored).sum()
+    counted = (definitions.as_number(targets) != ignored).sum()
     counted = counted.clamp(min=1) if is_torch(counted) else counted.clip(1)
+    # In the type of the loss: the quotient of integers is of float32 in PyTorch, and of float64 in NumPy.
+    counted = definitions.narrow(counted, definitions.wide(x[:0]))
     scale = 1 / counted if is_mean else counted * 0 + 1
     d_weight = None
     d_x: Any = space.empty_like(x) if needs_gradients else None

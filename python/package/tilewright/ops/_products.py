@@ -7,10 +7,11 @@ from typing import Any
 from .. import _definitions as definitions
 from .. import gpu
 from .._arrays import compact, empty, is_torch
-from .._definitions import is_jax
+from .._definitions import flat_rows, is_jax
 from ._common import (
     autocast,
     by_definition,
+    check_arrays,
     check_out,
     check_type,
     is_autocast,
@@ -24,11 +25,6 @@ from ._common import (
     type_name,
 )
 from ._invariance import is_invariant
-
-
-def flat_rows(x: Any) -> Any:
-    """The rows of an array as a matrix."""
-    return x if len(x.shape) == 2 else x.reshape(-1, x.shape[-1])
 
 
 def linear(
@@ -57,6 +53,7 @@ def linear(
         arguments = None if function is not None else (x, weight, bias, is_same)
         if (found := _again(x, weight, bias, function, out, is_same, arguments)) is not None:
             return found
+    check_arrays("bias", "out", x=x, weight=weight, bias=bias, out=out)
     x, weight, bias = autocast(x, weight, bias)
     if len(x.shape) < 1 or len(weight.shape) != 2 or x.shape[-1] != weight.shape[1]:
         raise ValueError(f"x is (..., K) and weight (N,K), and they have the shapes {tuple(x.shape)} and {tuple(weight.shape)}")
@@ -164,6 +161,7 @@ def linear_backward(
     >>> [own.shape for own in linear_backward(x, weight, d_y, bias=True)]
     [(2, 8), (3, 8), (3,)]
     """
+    check_arrays("into", x=x, weight=weight, d_y=d_y, into=into)
     if tuple(d_y.shape) != (*x.shape[:-1], weight.shape[0]):
         raise ValueError(f"d_y is (..., N), and has the shape {tuple(d_y.shape)} beside x, {tuple(x.shape)}, and weight, {tuple(weight.shape)}")
     is_same = is_invariant(invariant)
@@ -216,6 +214,7 @@ def matmul(a: Any, b: Any, *, out: Any = None, invariant: bool | None = None, on
     >>> matmul(np.ones((2, 8), np.float16), np.ones((8, 3), np.float16)).tolist()
     [[8.0, 8.0, 8.0], [8.0, 8.0, 8.0]]
     """
+    check_arrays("out", a=a, b=b, out=out)
     a, b = autocast(a, b)
     if len(a.shape) != len(b.shape) or len(a.shape) not in (2, 3) or a.shape[-1] != b.shape[-2] or tuple(a.shape[:-2]) != tuple(b.shape[:-2]):
         raise ValueError(f"a is (M,K) and b (K,N), or both are batches, and they have the shapes {tuple(a.shape)} and {tuple(b.shape)}")
@@ -266,6 +265,10 @@ def linears(
     [(2, 8), (2, 16)]
     """
     biases = [None] * len(weights) if biases is None else list(biases)
+    if len(biases) != len(weights):
+        raise ValueError(f"there are {len(weights)} weights, and {len(biases)} biases: give None for a layer without one")
+    for weight, bias in zip(weights, biases):
+        check_arrays("bias", x=x, weight=weight, bias=bias)
     is_same = is_invariant(invariant)
     if any(own is not None for own in biases) or is_jax(x):
         return tuple(linear(x, weight, bias, invariant=is_same, on=on) for weight, bias in zip(weights, biases))
@@ -286,6 +289,10 @@ def linears_backward(
     >>> d_x.shape, [own.shape for own in d_weights]
     ((2, 8), [(8, 8), (16, 8)])
     """
+    if len(weights) != len(derivatives):
+        raise ValueError(f"there are {len(weights)} weights, and {len(derivatives)} derivatives")
+    for weight, d_y in zip(weights, derivatives):
+        check_arrays(x=x, weight=weight, d_y=d_y)
     is_same = is_invariant(invariant)
     if is_jax(x):
         return through_jax("linears_backward", x, weights, derivatives, invariant=is_same, on=on)  # type: ignore[no-any-return]
@@ -329,6 +336,7 @@ def feed_forward(
     >>> float(feed_forward(x, gate, up, down, "identity")[0, 0])
     1024.0
     """
+    check_arrays(x=x, gate=gate, up=up, down=down)
     x, gate, up, down = autocast(x, gate, up, down)
     is_same = is_invariant(invariant)
     if is_jax(x):
@@ -379,6 +387,7 @@ def feed_forward_backward(
     >>> [own.shape for own in feed_forward_backward(x, gate, up, down, first, second, x, "identity")]
     [(2, 8), (16, 8), (16, 8), (8, 16)]
     """
+    check_arrays(x=x, gate=gate, up=up, down=down, first=first, second=second, d_y=d_y)
     is_same = is_invariant(invariant)
     if is_jax(x):
         return through_jax(  # type: ignore[no-any-return]

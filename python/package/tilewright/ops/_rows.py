@@ -11,6 +11,7 @@ from .._definitions import is_jax
 from .._operators import Matrix, Options, Result, again, alignment, launch, machine_of, planned
 from ._common import (
     by_definition,
+    check_arrays,
     check_same,
     check_vector,
     common_alignment,
@@ -116,6 +117,7 @@ def softmax(x: Any, *, axis: int = -1, out: Any = None, on: str | None = None) -
     """
     if on is None and (found := repeated(("softmax", axis), (x,), "softmax", (x, axis), out)) is not None:
         return found
+    check_arrays(x=x)
     if is_jax(x):
         return through_jax("softmax", x, axis=axis, out=out, on=on)
     if records(x, on=on, out=out):
@@ -130,6 +132,7 @@ def softmax_backward(x: Any, d_y: Any, *, axis: int = -1, on: str | None = None)
     >>> softmax_backward(np.zeros((1, 2), np.float32), np.array([[1, 0]], np.float32)).tolist()
     [[0.25, -0.25]]
     """
+    check_arrays(x=x, d_y=d_y)
     if is_jax(x):
         return through_jax("softmax_backward", x, d_y, axis=axis, on=on)
     if records(x, d_y, on=on):
@@ -146,6 +149,7 @@ def log_softmax(x: Any, *, axis: int = -1, out: Any = None, on: str | None = Non
     """
     if on is None and (found := repeated(("log_softmax", axis), (x,), "log_softmax", (x, axis), out)) is not None:
         return found
+    check_arrays(x=x)
     if is_jax(x):
         return through_jax("log_softmax", x, axis=axis, out=out, on=on)
     if records(x, on=on, out=out):
@@ -160,6 +164,7 @@ def log_softmax_backward(x: Any, d_y: Any, *, axis: int = -1, on: str | None = N
     >>> log_softmax_backward(np.zeros((1, 2), np.float32), np.array([[1, 0]], np.float32)).tolist()
     [[0.5, -0.5]]
     """
+    check_arrays(x=x, d_y=d_y)
     if is_jax(x):
         return through_jax("log_softmax_backward", x, d_y, axis=axis, on=on)
     if records(x, d_y, on=on):
@@ -354,6 +359,7 @@ def rms_norm(
             found = repeated(call, (x, residual, weight), "rms_norm_residual", arguments)
         if found is not None:
             return found
+    check_arrays("weight", "residual", x=x, weight=weight, residual=residual)
     if is_jax(x):
         options = {"epsilon": epsilon, "weight_less_one": weight_less_one, "out": out, "on": on}
         return through_jax("rms_norm", x, weight, residual=residual, **options)
@@ -384,6 +390,7 @@ def rms_norm_backward(
     >>> [own.tolist() for own in rms_norm_backward(x, np.ones(2, np.float32), x, epsilon=0.0)]
     [[[0.0, 0.0]], [1.0, 1.0]]
     """
+    check_arrays("weight", "d_sum", x=x, weight=weight, d_y=d_y, d_sum=d_sum)
     if is_jax(x):
         options = {"d_sum": d_sum, "epsilon": epsilon, "weight_less_one": weight_less_one, "on": on}
         return through_jax("rms_norm_backward", x, weight, d_y, **options)  # type: ignore[no-any-return]
@@ -420,6 +427,7 @@ def layer_norm(
             found = repeated(call, (x, residual, weight, bias), "layer_norm_residual", arguments)
         if found is not None:
             return found
+    check_arrays("weight", "bias", "residual", x=x, weight=weight, bias=bias, residual=residual)
     if is_jax(x):
         return through_jax("layer_norm", x, weight, bias, residual=residual, epsilon=epsilon, out=out, on=on)
     if records(x, weight, bias, residual, on=on, out=out):
@@ -446,6 +454,7 @@ def layer_norm_backward(
     >>> layer_norm_backward(x, one, one, one.reshape(1, 2), epsilon=0.0)[2].tolist()
     [1.0, 1.0]
     """
+    check_arrays("weight", "bias", "d_sum", x=x, weight=weight, bias=bias, d_y=d_y, d_sum=d_sum)
     if is_jax(x):
         options = {"d_sum": d_sum, "epsilon": epsilon, "on": on}
         return through_jax("layer_norm_backward", x, weight, bias, d_y, **options)  # type: ignore[no-any-return]

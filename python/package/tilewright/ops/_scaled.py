@@ -6,15 +6,15 @@ from typing import Any
 
 from .. import _definitions as definitions
 from .._arrays import empty
-from .._definitions import is_jax
-from ._common import by_definition, records, stored, through_jax, through_torch
+from .._definitions import flat_rows, is_jax
+from ._common import by_definition, check_arrays, records, stored, through_jax, through_torch
 from ._invariance import is_invariant
-from ._products import flat_rows, product_into
+from ._products import product_into
 
 #: The types of operands, by the names of their libraries.
 _OPERANDS = {"float8_e4m3fn": "e4m3", "float8_e5m2": "e5m2", "e4m3": "e4m3", "e5m2": "e5m2"}
-#: The types of results.
-_RESULTS = ("bf16", "f16", "f32")
+#: The types of results, by the names of their libraries.
+_ELEMENTS = {"bf16": "bfloat16", "f16": "float16", "f32": "f32"}
 
 
 def scaled_linear(
@@ -47,6 +47,7 @@ def scaled_linear(
     >>> np.asarray(scaled_linear(*x, *weight, element="f32", on="interpreter")).tolist()
     [[32.0, 32.0, 32.0], [32.0, 32.0, 32.0]]
     """
+    check_arrays("bias", "out", x=x, x_scales=x_scales, weight=weight, weight_scales=weight_scales, bias=bias, out=out)
     _check(x, x_scales, weight, weight_scales, bias, element)
     is_same = is_invariant(invariant)
     if is_jax(x):
@@ -55,10 +56,12 @@ def scaled_linear(
     if records(x, x_scales, weight, weight_scales, bias, on=on, out=out):
         return through_torch("scaled_linear", x, x_scales, weight, weight_scales, bias, element, is_same)
     shape = (*x.shape[:-1], weight.shape[0])
-    if by_definition(on, x, weight):
+    if out is not None and (tuple(out.shape) != shape or _type(out) not in (element, _ELEMENTS[element])):
+        raise ValueError(f"out has the shape {tuple(out.shape)} and the type {_type(out)}, and the result {shape} and {element}")
+    if by_definition(on, x, x_scales, weight, weight_scales, bias, out):
         return stored(out, definitions.scaled_linear(x, x_scales, weight, weight_scales, bias, element, is_same))
     rows = flat_rows(x)
-    scales = x_scales if len(x.shape) == 2 else x_scales.reshape(-1, x_scales.shape[-1])
+    scales = flat_rows(x_scales)
     made = empty(x, shape, element) if out is None else out
     named = {"scales": (scales, weight_scales), "invariant": is_same}
     if bias is not None:
@@ -67,8 +70,8 @@ def scaled_linear(
 
 
 def _check(x: Any, x_scales: Any, weight: Any, weight_scales: Any, bias: Any, element: str) -> None:
-    if element not in _RESULTS:
-        raise ValueError(f"the element of a result is one of {', '.join(_RESULTS)}, not {element!r}")
+    if element not in _ELEMENTS:
+        raise ValueError(f"the element of a result is one of {', '.join(_ELEMENTS)}, not {element!r}")
     if len(x.shape) < 1 or len(weight.shape) != 2 or x.shape[-1] != weight.shape[1]:
         raise ValueError(f"x is (..., K) and weight (N,K), and they have the shapes {tuple(x.shape)} and {tuple(weight.shape)}")
     kinds = [_type(own) for own in (x, weight)]

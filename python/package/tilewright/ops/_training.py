@@ -8,9 +8,10 @@ from typing import Any
 
 from .. import _definitions as definitions
 from .. import _native
+from .._arrays import is_torch
 from .._definitions import is_jax
 from .._operators import Options, Result, again, alignment, launch, machine_of, planned
-from ._common import by_definition, check_type, is_traced, through_jax, through_torch
+from ._common import by_definition, check_arrays, check_type, stored, is_traced, through_jax, through_torch
 
 
 def adamw(
@@ -39,13 +40,19 @@ def adamw(
     >>> p.round(4).tolist()
     [0.5]
     """
+    if any(hasattr(own, "shape") for own in (parameters, gradients, first, second)):
+        raise TypeError("parameters, gradients and averages are lists of arrays: put a single array in a list")
     if not len(parameters) == len(gradients) == len(first) == len(second):
         raise ValueError("there are as many gradients and averages as parameters")
     lists = (list(parameters), list(gradients), list(first), list(second))
+    # The number of a step of JAX may be traced.
+    if isinstance(step, int) or not is_jax(step):
+        if not hasattr(step, "__index__"):
+            raise TypeError(f"steps are counted by integers, not by {type(step).__name__}")
+        if step < 1:
+            raise ValueError(f"steps count from 1, not from {step}")
     if lists[0] and is_jax(lists[0][0]):
         return through_jax("adamw", *lists, step=step, lr=lr, betas=betas, epsilon=epsilon, decay=decay, on=on)
-    if step < 1:
-        raise ValueError(f"steps count from 1, not from {step}")
     beta1, beta2 = betas
     if lists[0] and is_traced(*lists[0]):
         return through_torch("adamw", *lists, step, lr, beta1, beta2, epsilon, decay)
@@ -84,6 +91,7 @@ def _step(arrays: tuple[Any, Any, Any, Any], numbers: dict[str, float], step: in
     outs = (p, m, v)
     if on is None and again(("adamw",), (g,), outs, numbers) is not None:
         return
+    check_arrays(parameter=p, gradient=g, first=m, second=v)
     shapes = {tuple(own.shape) for own in arrays}
     if len(shapes) > 1:
         raise ValueError(f"a parameter, its gradient and its averages have one shape, not {', '.join(map(str, shapes))}")
@@ -93,7 +101,8 @@ def _step(arrays: tuple[Any, Any, Any, Any], numbers: dict[str, float], step: in
             p, g, m, v, numbers["lr"], numbers["beta1"], numbers["beta2"], numbers["epsilon"], numbers["decay"], step
         )
         for own, value in zip(outs, made):
-            own[...] = value
+            # As kernels do, it writes parameters that require gradients.
+            stored(own.detach() if is_torch(own) else own, value)
         return
     axes = [_native.array_axes(own) for own in arrays]
     shape = axes[0][1]

@@ -10,7 +10,7 @@ from torch import Tensor
 from .._definitions import AttentionSettings
 from ..ops import _attention, _cache
 from ..ops._attention import Inputs
-from ._register import fresh, like, one_by_one, register, wide
+from ._register import fresh, like, no_derivatives_by, one_by_one, register, wide
 
 
 def _attention_forward(
@@ -85,6 +85,7 @@ _by = register("attention_backward", _attention_backward, _fake_backward)
 
 def _keep(ctx: Any, inputs: Any, output: Any) -> None:
     tensors, ctx.settings = inputs[:8], inputs[8:]
+    no_derivatives_by("attention", slopes=tensors[4])
     ctx.save_for_backward(*tensors, *output)
     ctx.set_materialize_grads(False)
 

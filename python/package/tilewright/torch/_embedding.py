@@ -7,7 +7,7 @@ from typing import Any, Optional
 from torch import Tensor
 
 from ..ops import _embedding
-from ._register import batched, fresh, like, one_by_one, register
+from ._register import batched, fresh, like, no_derivatives_by, one_by_one, register
 
 
 def _rows(indices: Tensor, table: Tensor, padding: Optional[int]) -> Tensor:
@@ -55,6 +55,7 @@ _of_rope = register("rope", _rope, lambda x, *others: like(x))
 
 def _keep_rope(ctx: Any, inputs: Any, output: Any) -> None:
     _, cos, sin, positions, ctx.interleaved, ctx.heads, ctx.backward = inputs
+    no_derivatives_by("rope", cos=cos, sin=sin)
     ctx.save_for_backward(cos, sin, positions)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from ..ops import _losses
@@ -99,7 +100,16 @@ def _derive_linear(ctx: Any, d_loss: Tensor | None, *others: Any) -> Any:
     d_x, d_weight = ctx.saved_tensors
     if d_loss is None:
         return (None,) * 11
-    return (d_x * d_loss.to(d_x.dtype), d_weight * d_loss.to(d_weight.dtype), *(None,) * 9)
+    if torch.is_grad_enabled():
+        raise RuntimeError("there are no second derivatives of linear_cross_entropy: leave `create_graph` out, or call `cross_entropy`")
+    return (_times(d_x, d_loss), _times(d_weight, d_loss), *(None,) * 9)
+
+
+def _times(slope: Tensor, d_loss: Tensor) -> Tensor:
+    """A derivative times that by the loss: in the type of the loss, and rounded once. The scale of a loss may be
+    greater than every number of f16.
+    """
+    return torch.mul(slope, d_loss.reshape(1), out=torch.empty_like(slope))
 
 
 _of_linear.derive_by(_derive_linear, _keep_linear)

@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from .. import ops
+from .._definitions import flat_rows
 from ..ops import _products
-from ._register import batched, fresh, like, one_by_one, register, spread
+from ._register import batched, fresh, like, no_derivatives_by, one_by_one, register, spread
 
 
 def _linear(x: Tensor, weight: Tensor, bias: Optional[Tensor], invariant: bool) -> Tensor:
@@ -224,13 +225,15 @@ _of_scaled = register(
 
 
 def _keep_scaled(ctx: Any, inputs: Any, output: Any) -> None:
-    ctx.kind = None if inputs[4] is None else inputs[4].dtype
+    x, x_scales, weight, weight_scales, bias, *_ = inputs
+    no_derivatives_by("scaled_linear", x=x, x_scales=x_scales, weight=weight, weight_scales=weight_scales)
+    ctx.kind = None if bias is None else bias.dtype
 
 
 def _summed_rows(d_y: Tensor, kind: Any) -> Optional[Tensor]:
     """The derivative by a bias of a type; None without one."""
     wide = torch.promote_types(d_y.dtype, torch.float32)
-    return None if kind is None else d_y.reshape(-1, d_y.shape[-1]).sum(0, dtype=wide).to(kind)
+    return None if kind is None else flat_rows(d_y).sum(0, dtype=wide).to(kind)
 
 
 def _derive_scaled(ctx: Any, d_y: Tensor) -> Any:
@@ -259,6 +262,7 @@ _by_int4 = register(
 
 def _keep_int4(ctx: Any, inputs: Any, output: Any) -> None:
     _, weight, scales, bias, ctx.invariant = inputs
+    no_derivatives_by("int4_linear", scales=scales)
     ctx.kind = None if bias is None else bias.dtype
     ctx.save_for_backward(weight, scales)
 

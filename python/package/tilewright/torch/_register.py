@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, Optional
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from ..ops import _common
 
@@ -59,6 +61,8 @@ class Operator:
         self._recorded: Any = None
 
     def __call__(self, *arguments: Any) -> Any:
+        if forward_ad._current_level >= 0:
+            _common.check_no_tangents(arguments)
         if _is_compiling() or _is_transformed():
             return self.own(*arguments)
         is_recorded = False
@@ -84,11 +88,9 @@ class Operator:
             keep(ctx, arguments, results)
             return results
 
-        once = torch.autograd.function.once_differentiable(derive)
-
         def backward(ctx: Any, *derivatives: Any) -> Any:
-            # Where the backward is not recorded itself there is nothing to refuse.
-            made = once(ctx, *derivatives) if _is_grad_enabled() else derive(ctx, *derivatives)
+            # Where the backward is recorded itself, so are the operators that it calls, or they are refused.
+            made = derive(ctx, *derivatives)
             return (None, *made) if isinstance(made, tuple) else (None, made)
 
         methods = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
@@ -105,6 +107,13 @@ class Operator:
             raise RuntimeError(f"there are no derivatives of {self.own._name}: {reason}")
 
         self.derive_by(refuse, lambda ctx, inputs, output: None)
+
+
+def no_derivatives_by(operator: str, **tensors: Optional[Tensor]) -> None:
+    """Refuses tensors that require gradients, of an operator that has no derivatives by them."""
+    for name, own in tensors.items():
+        if own is not None and own.requires_grad:
+            raise RuntimeError(f"there are no derivatives of {operator} by `{name}`: pass `{name}.detach()`")
 
 
 def is_special(own: Any) -> bool:
@@ -151,15 +160,23 @@ def batched(operator: Operator, moves: Callable[..., Any]) -> None:
         if moved is not None:
             made = own(*moved)
             return made, 0 if isinstance(made, Tensor) else tuple(0 for _ in made)
-        each = [
-            own(*[argument[number] if batched else argument for argument, batched in zip(leading, is_batched)])
-            for number in range(info.batch_size)
-        ]
+        # Of a batch of none, the results of zeros say the shapes.
+        each = [own(*map(partial(_element, number), arguments, dims)) for number in range(info.batch_size or 1)]
         if isinstance(each[0], Tensor):
-            return torch.stack(each), 0
-        return tuple(torch.stack(parts) for parts in zip(*each)), tuple(0 for _ in each[0])
+            return torch.stack(each)[: info.batch_size], 0
+        parts = [torch.stack(part)[: info.batch_size] for part in zip(*each)]
+        return (parts, [0] * len(parts)) if isinstance(each[0], list) else (tuple(parts), (0,) * len(parts))
 
     own.register_vmap(rule)
+
+
+def _element(number: int, argument: Any, dim: Any) -> Any:
+    """An argument of a call of one element of a batch: ``dim`` is the axis of the batch, of each tensor of a list."""
+    if isinstance(argument, (list, tuple)):
+        return [_element(number, own, None if dim is None else at) for own, at in zip(argument, dim or argument)]
+    if not isinstance(argument, Tensor) or dim is None:
+        return argument
+    return argument.select(dim, number) if argument.shape[dim] else argument.new_zeros(argument.movedim(dim, 0).shape[1:])
 
 
 def one_by_one(*operators: Operator) -> None:

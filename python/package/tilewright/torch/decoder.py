@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from .. import ops
 from ..ops._invariance import is_invariant
-from .patch import _epsilon, _feed_forward, _has_linear, _norm, _rms_norm
+from .patch import _are_bare, _epsilon, _feed_forward, _has_linear, _norm, _rms_norm
 
 __all__ = ["Decoder"]
 
@@ -70,8 +70,8 @@ class Decoder:
         splits: int | None = None,
         invariant: bool | None = None,
     ) -> None:
-        if sequences < 1 or positions < 1 or page < 1:
-            raise ValueError(f"there are at least one sequence, position and row of a page, not {sequences}, {positions} and {page}")
+        if not all(isinstance(own, int) for own in (sequences, positions, page)) or sequences < 1 or positions < 1 or page < 1:
+            raise ValueError(f"sequences, positions and rows of a page are integers from 1, not {sequences}, {positions} and {page}")
         _refuse_unknown(model)
         config: Any = model.config
         self._model: Any = model
@@ -128,6 +128,7 @@ class Decoder:
         those of a sequence are padding.
         """
         sequences = self.lengths.shape[0]
+        _check_integers(tokens=tokens, lengths=lengths)
         if tokens.dim() != 2 or tokens.shape[0] != sequences or not 1 <= tokens.shape[1] <= self.positions:
             raise ValueError(f"tokens are ({sequences}, S) with S from 1 to {self.positions}, not {tuple(tokens.shape)}")
         count = tokens.shape[1]
@@ -150,6 +151,7 @@ class Decoder:
         """Appends a token to each sequence, ``tokens`` of (sequences), and returns the logits behind it,
         (sequences, vocabulary). The next step writes its logits to the same memory.
         """
+        _check_integers(tokens=tokens)
         if tuple(tokens.shape) != tuple(self.lengths.shape):
             raise ValueError(f"tokens are ({self.lengths.shape[0]}), one for each sequence, not {tuple(tokens.shape)}")
         if self._longest >= self.positions:
@@ -221,6 +223,13 @@ class Decoder:
         return ops.linear(o.reshape(*x.shape[:-1], -1), layer.output.weight, layer.output.bias)
 
 
+def _check_integers(**tensors: Any) -> None:
+    """Refuses what is no tensor of integers; None is none."""
+    for name, own in tensors.items():
+        if own is not None and (not isinstance(own, Tensor) or own.is_floating_point()):
+            raise TypeError(f"{name} are a tensor of integers, not {own.dtype if isinstance(own, Tensor) else type(own).__name__}")
+
+
 def _beside(*layers: Any) -> Tensor:
     """The weights of linear layers as one matrix, one below the other; the layers keep its parts."""
     counts = [own.weight.shape[0] for own in layers]
@@ -241,6 +250,7 @@ def _refuse_unknown(model: Any) -> None:
     for number, layer in enumerate(model.model.layers):
         attention = layer.self_attn
         is_known = _has_linear(attention, "q_proj", "k_proj", "v_proj", "o_proj") and not hasattr(attention, "q_norm")
+        is_known = is_known and _are_bare(attention.q_proj, attention.k_proj, attention.v_proj, attention.o_proj)
         is_known = is_known and abs(attention.scaling - attention.head_dim**-0.5) < 1e-9
         norms = (layer.input_layernorm, layer.post_attention_layernorm, model.model.norm)
         if not is_known or any(_norm(norm) is not _rms_norm for norm in norms):

@@ -31,6 +31,19 @@ class AdamW(torch.optim.Optimizer):  # type: ignore[misc]
             raise ValueError(f"lr, eps and weight_decay are from 0, and betas less than 1: {lr}, {eps}, {weight_decay}, {betas}")
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "state": state})
 
+    def load_state_dict(self, state_dict: Any) -> None:
+        """As that of ``torch.optim.Optimizer``, which gives averages the type of the parameters: here they keep
+        the type ``state``.
+        """
+        super().load_state_dict(state_dict)
+        numbers = [number for group in state_dict["param_groups"] for number in group["params"]]
+        own = [(parameter, group) for group in self.param_groups for parameter in group["params"]]
+        for number, (parameter, group) in zip(numbers, own):
+            for name in ("exp_avg", "exp_avg_sq"):
+                if group["state"] is not None and name in state_dict["state"].get(number, {}):
+                    saved = state_dict["state"][number][name]
+                    self.state[parameter][name] = saved.to(device=parameter.device, dtype=group["state"], copy=True)
+
     @torch.no_grad()  # type: ignore[untyped-decorator]
     def step(self, closure: Optional[Callable[[], Any]] = None) -> Any:
         """A step of all parameters that have gradients."""

@@ -7,6 +7,7 @@ says so. A model that computes its loss returns no logits with it: they are neve
 
 from __future__ import annotations
 
+import functools
 import inspect
 import types
 from collections import Counter
@@ -74,6 +75,8 @@ def patch(model: nn.Module, *, invariant: bool = False, deterministic: bool = Tr
     backward of attention is faster where one kernel computes it, and two runs of a training may differ in
     the last bits. It is refused together with ``invariant``.
     """
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"a model is a module of PyTorch, not {type(model).__name__}")
     if invariant and not deterministic:
         raise ValueError("invariant products fix the bits of a model, and deterministic=False frees them: pass one of them")
     for module in model.modules():
@@ -83,6 +86,8 @@ def patch(model: nn.Module, *, invariant: bool = False, deterministic: bool = Tr
     left: Counter[str] = Counter()
     done: set[int] = set()
     for module in model.modules():
+        if _is_changed(module):
+            continue
         for make in (_causal_model, _decoder_layer, _attention, _feed_forward):
             forward = make(module)
             if forward is not None:
@@ -93,7 +98,7 @@ def patch(model: nn.Module, *, invariant: bool = False, deterministic: bool = Tr
     for module in model.modules():
         if id(module) in done or (any(True for _ in module.children()) and not module._parameters):
             continue
-        forward = _norm(module) or _linear(module) or _embedding(module)
+        forward = None if _is_changed(module) else _norm(module) or _linear(module) or _embedding(module)
         if forward is not None:
             _replace(module, forward, invariant)
             replaced[type(module).__name__] += 1
@@ -105,6 +110,24 @@ def patch(model: nn.Module, *, invariant: bool = False, deterministic: bool = Tr
         if any(getattr(config.get_text_config(), name, 0) for name in _DROPOUTS):
             left["attention with dropout, in training"] = sum(type(own).__name__.endswith("Attention") for own in model.modules())
     return Patched(dict(replaced), dict(left))
+
+
+def _is_changed(module: nn.Module) -> bool:
+    """Whether something else has replaced the forward of a module, such as one that moves its weights."""
+    own = module.__dict__.get("forward")
+    return own is not None and getattr(getattr(own, "__func__", None), "__module__", None) != __name__
+
+
+def _is_bare(module: Any, kind: Any, *forwards: Any) -> bool:
+    """Whether a module computes what its weights say: since it was patched nobody has put a hook, an adapter or
+    another forward there.
+    """
+    has_hooks = module._forward_hooks or module._forward_pre_hooks or module._backward_hooks or module._backward_pre_hooks
+    return type(module) is kind and not has_hooks and getattr(module.forward, "__func__", None) in forwards
+
+
+def _are_bare(*layers: Any) -> bool:
+    return all(_is_bare(own, nn.Linear, _apply_linear, nn.Linear.forward) for own in layers)
 
 
 def _replace(module: nn.Module, forward: Callable[..., Any], invariant: bool) -> None:
@@ -211,13 +234,11 @@ def _feed_forward(module: nn.Module) -> Callable[..., Any] | None:
     if function is None or not _is_gated(module, function):
         return None
 
-    has_bias = any(getattr(module, name).bias is not None for name in ("gate_proj", "up_proj", "down_proj"))
-
     def forward(self: Any, x: Tensor) -> Tensor:
-        if has_bias:
+        layers = (self.gate_proj, self.up_proj, self.down_proj)
+        if not _are_bare(*layers) or any(own.bias is not None for own in layers):
             return self.down_proj(ops.activation(self.gate_proj(x), function, up=self.up_proj(x)))
-        weights = (self.gate_proj.weight, self.up_proj.weight, self.down_proj.weight)
-        return ops.feed_forward(x, *weights, function, invariant=_invariant(self))
+        return ops.feed_forward(x, *(own.weight for own in layers), function, invariant=_invariant(self))
 
     return forward
 
@@ -256,10 +277,18 @@ def _apply_attention(
     attention_mask: Any = None,
     **more: Any,
 ) -> tuple[Tensor, None]:
+    if self.training and self.attention_dropout:
+        # The report of the patch says that it is left to PyTorch.
+        named = {"position_embeddings": position_embeddings, "attention_mask": attention_mask, **more}
+        whole: tuple[Tensor, None] = type(self).forward(self, hidden_states, **named)
+        return whole
     shape = (*hidden_states.shape[:-1], -1, self.head_dim)
     layers = (self.q_proj, self.k_proj, self.v_proj)
-    weights, biases = [own.weight for own in layers], [own.bias for own in layers]
-    made = ops.linears(hidden_states, weights, biases, invariant=_invariant(self))
+    if _are_bare(*layers):
+        weights, biases = [own.weight for own in layers], [own.bias for own in layers]
+        made = ops.linears(hidden_states, weights, biases, invariant=_invariant(self))
+    else:
+        made = tuple(own(hidden_states) for own in layers)
     q, k, v = (each.view(shape) for each in made)
     cos, sin = position_embeddings
     half = cos.shape[-1] // 2
@@ -321,6 +350,9 @@ def _decoder_layer(module: nn.Module) -> Callable[..., Any] | None:
 def _apply_decoder_layer(self: Any, hidden_states: Tensor, *others: Any, **more: Any) -> Tensor:
     made, _ = self.self_attn(self.input_layernorm(hidden_states), *others, **more)
     norm = self.post_attention_layernorm
+    if not _is_bare(norm, type(norm), _rms_norm):
+        total = hidden_states + made
+        return total + self.mlp(norm(total))
     normed, total = ops.rms_norm(made, norm.weight, residual=hidden_states, epsilon=norm.variance_epsilon)
     return total + self.mlp(normed)
 
@@ -349,6 +381,26 @@ def _are_whole(given: Any, named: dict[str, Any]) -> bool:
     return not given and named.get("input_ids") is not None and all(named.get(name) is None for name in others)
 
 
+#: What changes the loss of a model, or of which positions there are logits.
+_OF_LOSSES = ("logits_to_keep", "num_items_in_batch", "ignore_index", "shift_labels")
+
+
+@functools.cache
+def _causal_loss() -> Any:
+    """The loss of language models of `transformers`, which a model may replace; None if there is no such one."""
+    try:
+        from transformers.loss.loss_utils import ForCausalLMLoss
+    except ImportError:
+        return None
+    return ForCausalLMLoss
+
+
+def _is_named(model: Any, named: dict[str, Any]) -> bool:
+    """Whether a call returns its results by their names, and not as a tuple."""
+    said = named.get("return_dict")
+    return bool(getattr(model.config, "return_dict", True) if said is None else said)
+
+
 def _causal_model(module: nn.Module) -> Callable[..., Any] | None:
     # Other models scale their logits before the loss.
     names = ("LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM")
@@ -372,7 +424,8 @@ def _causal_model(module: nn.Module) -> Callable[..., Any] | None:
 
     def computed(self: Any, *given: Any, **named: Any) -> Any:
         labels = named.get("labels")
-        if labels is None or given or named.get("logits_to_keep") or named.get("num_items_in_batch") is not None:
+        is_other = labels is None or given or any(named.get(name) is not None for name in _OF_LOSSES)
+        if is_other or self.loss_function is not _causal_loss() or not _are_bare(self.lm_head) or not _is_named(self, named):
             return whole(self, *given, **named)
         named.pop("labels")
         outputs = self.model(**named)
