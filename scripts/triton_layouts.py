@@ -156,7 +156,7 @@ def wmma(version=None):
             steps[mode] *= 2
             images.append(image)
     fields = f"warp = {warps}" if not registers else f"register = {registers}, warp = {warps}"
-    instruction = {1: [[16, 16, 16]], 2: [[16, 16, 16], [16, 16, 32]], 3: [[16, 16, 32], [16, 16, 4], [16, 16, 64]]}
+    instruction = {1: [[16, 16, 16]], 2: [[16, 16, 16], [16, 16, 32]], 3: [[16, 16, 32], [16, 16, 4], [16, 16, 64], [32, 16, 128]]}
     chosen = random.choice(instruction[version])
     return (
         f"#ttg.amd_wmma<{{version = {version}, isTranspose = {random.choice(['true', 'false'])}, "

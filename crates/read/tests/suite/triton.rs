@@ -225,6 +225,32 @@ fn what_is_missing_is_asked_and_what_is_wrong_is_refused() {
             vec![64, 64],
             "hasLeadingOffset",
         ),
+        (
+            "#ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0], CTASPerCGA = [2, 1]}>",
+            vec![64, 64],
+            "the field CTASPerCGA is not known",
+        ),
+        (
+            "gl.SwizzledSharedLayout(8, 1, 8, [1, 0], transposed=True)",
+            vec![64, 64],
+            "the field transposed is not known",
+        ),
+        (
+            "#ttg.amd_wmma<{version = 3, isTranspose = false, warpsPerCTA = [2, 2], tilesPerWarp = [2, 2]}>",
+            vec![64, 64],
+            "the field tilesPerWarp is not known",
+        ),
+        (
+            "#ttg.amd_wmma<{version = 2, isTranspose = false, warpsPerCTA = [2, 2], instrShape = [32, 16, 128]}>",
+            vec![64, 64],
+            "in version 3",
+        ),
+        // The package ends the process here.
+        (
+            "#ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 8, 16]}>",
+            vec![64, 64],
+            "instrShape does not belong",
+        ),
     ] {
         let error = read(text, &shape).unwrap_err().to_string();
         assert!(error.contains(part), "{text}: {error}");

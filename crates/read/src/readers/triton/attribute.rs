@@ -198,6 +198,43 @@ const GLUON: &[Class] = &[
     ),
 ];
 
+/// The fields that an encoding may have; those of a cluster of blocks are in [`CLUSTER`].
+fn fields_of(encoding: &str) -> &'static [&'static str] {
+    match encoding {
+        "blocked" => &["sizePerThread", "threadsPerWarp", "warpsPerCTA", "order"],
+        "nvidia_mma" => &["version", "versionMajor", "versionMinor", "warpsPerCTA", "instrShape"],
+        "amd_mfma" => &[
+            "version",
+            "versionMajor",
+            "versionMinor",
+            "warpsPerCTA",
+            "instrShape",
+            "isTransposed",
+            "elementBitWidth",
+            "tilesPerWarp",
+        ],
+        "amd_wmma" => &["version", "isTranspose", "ctaLayout", "register", "warp", "warpsPerCTA", "instrShape", "rank"],
+        "dot_op" => &["opIdx", "parent", "kWidth"],
+        "slice" => &["dim", "parent"],
+        "linear" => &["register", "lane", "warp", "block", "shape"],
+        "swizzled_shared" => &["vec", "perPhase", "maxPhase", "order", "hasLeadingOffset"],
+        "padded_shared" => &["pairs", "offset", "block", "order", "shape"],
+        "nvmma_shared" => {
+            &["swizzlingByteWidth", "elementBitWidth", "rank", "transposed", "fp4Padded", "shape", "dtype"]
+        }
+        "shared_linear" => &["offset", "block", "alignment"],
+        "tensor_memory_encoding" => {
+            &["block", "blockM", "blockN", "colStride", "unpacked", "CTASplitM", "CTASplitN", "twoCTAs", "fp4Padded"]
+        }
+        "tensor_memory_scales_encoding" => &["CTASplitM", "CTASplitN", "twoCTAs"],
+        // These are refused whatever their fields are.
+        _ => &["vec", "perPhase", "maxPhase", "order", "numPartitions", "numGroups", "partitionDim", "partitionLayout"],
+    }
+}
+
+/// How the blocks of a cluster share a tensor.
+const CLUSTER: [&str; 4] = ["CGALayout", "CTAsPerCGA", "CTASplitNum", "CTAOrder"];
+
 /// Parameters that several classes of Gluon have.
 const SHARED: [(&str, &str); 4] = [
     ("cga_layout", "CGALayout"),
@@ -292,6 +329,13 @@ fn follow(term: &Term, aliases: Aliases<'_>, depth: usize) -> Result<Encoding, R
         } else {
             encoding.fields.push((key.to_owned(), value.clone()));
         }
+    }
+    // A field that is not understood may change the layout.
+    let names = encoding.fields.iter().map(|(key, _)| key.as_str());
+    let inner = encoding.others.iter().flat_map(|argument| &argument.values).flat_map(entries);
+    let mut names = names.chain(inner.filter_map(|entry| entry.name.as_deref()));
+    if let Some(key) = names.find(|key| !fields_of(&encoding.name).contains(key) && !CLUSTER.contains(key)) {
+        return fail(format!("{}: the field {key} is not known", encoding.name));
     }
     if class.is_some_and(|(class, ..)| *class == "get_default_for") {
         return default_for(encoding);
@@ -485,6 +529,17 @@ impl<'a> Fields<'a> {
         Ok(found)
     }
 
+    /// The rows and columns of a WMMA: 16 x 16, or in version 3 also 32 x 16, turned if the
+    /// accumulator is transposed.
+    pub fn wmma_tile(&self) -> Result<[u64; 2], Refusal> {
+        let found = self.get("instrShape").map(|_| self.extents_of_any_rank("instrShape")).transpose()?;
+        match (found.as_deref(), self.number("version")?) {
+            (None | Some([16, 16] | [16, 16, _]), _) => Ok([16, 16]),
+            (Some([32, 16] | [32, 16, _]), 3) => Ok(if self.truth("isTranspose")? { [16, 32] } else { [32, 16] }),
+            _ => Err(self.refuse("WMMA of 16x16 are known, and in version 3 those of 32x16")),
+        }
+    }
+
     /// The bases of registers and warps of a WMMA, in units of tiles.
     pub fn warp_bases(&self, rank: usize) -> Result<[Images; 2], Refusal> {
         if let Some(layout) = self.get("ctaLayout") {
@@ -526,12 +581,15 @@ pub(super) fn images_of(term: &Term, rank: usize) -> Option<Vec<Vec<u64>>> {
     term.list()?.into_iter().map(indices).collect()
 }
 
+/// The arguments in a list in braces.
+fn entries(term: &Term) -> &[Argument] {
+    match &term.kind {
+        TermKind::List('{', entries) => entries,
+        _ => &[],
+    }
+}
+
 /// The argument with this name in a list in braces.
 pub(super) fn entry<'a>(term: &'a Term, name: &str) -> Option<&'a Term> {
-    match &term.kind {
-        TermKind::List('{', entries) => {
-            entries.iter().find(|entry| entry.name.as_deref() == Some(name)).and_then(Argument::value)
-        }
-        _ => None,
-    }
+    entries(term).iter().find(|entry| entry.name.as_deref() == Some(name)).and_then(Argument::value)
 }

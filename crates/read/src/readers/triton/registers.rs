@@ -8,6 +8,7 @@
 
 use super::attribute::{Encoding, Fields, Refusal};
 use super::bases::{Bases, Input};
+use crate::term::Term;
 
 /// A tile, and the order of dimensions in which registers repeat it.
 struct Tile {
@@ -112,7 +113,7 @@ fn nvidia(fields: &Fields<'_>, rank: usize) -> Result<Tile, Refusal> {
     let version = fields.mma_version()?;
     let instruction = fields.extents_of_any_rank("instrShape")?;
     let (rows, columns) = match (version, instruction.as_slice()) {
-        (2, [.., rows, columns]) if rank >= 2 => (*rows, *columns),
+        (2, [.., rows, columns]) if rank >= 2 && instruction.len() == rank => (*rows, *columns),
         (3, [rows, columns] | [rows, columns, _]) if rank >= 2 => (*rows, *columns),
         _ => return Err(fields.refuse("instrShape does not belong to this version and rank")),
     };
@@ -274,7 +275,8 @@ fn mfma_operand(
 }
 
 /// The accumulator of a 16 x 16 WMMA: 16 lanes across. Along the other dimension, the second half
-/// of the lanes holds every other element (version 1), or the second eight (versions 2 and 3).
+/// of the lanes holds every other element (version 1), or the second eight (versions 2 and 3). A
+/// 32 x 16 WMMA is two of them, in registers.
 fn wmma(fields: &Fields<'_>, shape: &[u64]) -> Result<Bases, Refusal> {
     let rank = shape.len();
     let (version, turned) = (fields.number("version")?, fields.truth("isTranspose")?);
@@ -293,7 +295,9 @@ fn wmma(fields: &Fields<'_>, shape: &[u64]) -> Result<Bases, Refusal> {
         bases.step(Input::Lane, along, 2);
     }
     let order = matrix_order(rank, true);
-    warp_tiles(fields, &mut bases, [16, 16], None)?;
+    let tile = fields.wmma_tile()?;
+    bases.step(Input::Register, along, tile[0].max(tile[1]) / 16);
+    warp_tiles(fields, &mut bases, tile, None)?;
     finish(Tile { bases, order }, shape, &fields.cluster(rank)?)
 }
 
@@ -344,8 +348,11 @@ fn wmma_operand(
     let rank = shape.len();
     let version = parent.number("version")?;
     let width = fields.power("kWidth")?;
-    let instruction = parent.extents_of_any_rank("instrShape").unwrap_or_else(|_| vec![16, 16, 16]);
-    let deep = instruction.get(2).copied().unwrap_or(16);
+    let tile = parent.wmma_tile()?;
+    let deep = match parent.get("instrShape").and_then(Term::numbers).as_deref() {
+        Some([_, _, deep]) => deep.unsigned_abs(),
+        _ => 16,
+    };
     let mut bases = Bases::new(rank);
     bases.step(Input::Register, depth, width);
     bases.step(Input::Lane, own, 16);
@@ -356,7 +363,8 @@ fn wmma_operand(
     }
     // Counted as if the two halves of the lanes held different elements, also in version 1.
     bases.step(Input::Register, depth, deep / (2 * width));
-    warp_tiles(parent, &mut bases, [16, 16], Some(depth))?;
+    bases.step(Input::Register, own, tile[usize::from(own > depth)] / 16);
+    warp_tiles(parent, &mut bases, tile, Some(depth))?;
     finish(Tile { bases, order: operand_order(usize::from(own > depth), rank) }, shape, cluster)
 }
 
