@@ -109,10 +109,13 @@ pub(crate) fn read_python(text: &str, from: usize) -> Result<Term, Stopped> {
 
 /// Reads words with values in sequence, `shape=(4, 8), strides=(8, 1)`, at most this many. Returns
 /// them and their end. Commas, blanks, `.` and `x.` before a name, and `()` after one, are skipped.
+/// The words of another array end the sequence: `y.shape=` after `x.shape=`, or a second shape.
 pub(crate) fn read_arguments(text: &str, from: usize, most: usize) -> Result<(Vec<Argument>, usize), Stopped> {
-    let mut found = Vec::new();
+    let mut found: Vec<Argument> = Vec::new();
     let mut end = from;
     let mut at = from;
+    let before = text.get(..from).unwrap_or("");
+    let mut owner = before.strip_suffix('.').and_then(last_word);
     while found.len() < most {
         let rest = text.get(at..).unwrap_or("");
         let skipped = rest.len() - rest.trim_start_matches([' ', '\t', ',', ';', '.', '(', ')', '\'', '"']).len();
@@ -122,6 +125,10 @@ pub(crate) fn read_arguments(text: &str, from: usize, most: usize) -> Result<(Ve
         let length = rest.find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '.')).unwrap_or(rest.len());
         let word = rest.get(..length).unwrap_or("");
         if word.is_empty() || word.len() > 64 {
+            break;
+        }
+        let (own, name) = word.rsplit_once('.').map_or((None, word), |(own, name)| (Some(own), name));
+        if found.iter().any(|argument| role(argument.name.as_deref().unwrap_or("Size")) == role(name)) {
             break;
         }
         if word.ends_with("torch.Size") {
@@ -160,17 +167,35 @@ pub(crate) fn read_arguments(text: &str, from: usize, most: usize) -> Result<(Ve
             (false, Some(value)) => value,
             _ => break,
         };
+        if own.is_some() && owner.is_some() && own.and_then(last_word) != owner {
+            break;
+        }
+        owner = owner.or(own.and_then(last_word));
         let mut reader = TermReader { text, at: text.len() - tail(text, value), terms: 0, comments: false };
         let term = reader.term(0)?;
         at = reader.at;
         end = at;
-        let name = word.rsplit('.').next().unwrap_or(word).to_owned();
-        found.push(Argument { name: Some(name), values: vec![term] });
+        found.push(Argument { name: Some(name.to_owned()), values: vec![term] });
     }
     if found.is_empty() {
         return Err(Stopped { at: from + 1, wanted: "a word with a value" });
     }
     Ok((found, end))
+}
+
+/// What a word says of an array: an array has one shape and one list of strides.
+fn role(name: &str) -> &str {
+    match name {
+        "shape" | "size" | "Size" => "shape",
+        "stride" | "strides" | "__stride" => "strides",
+        other => other,
+    }
+}
+
+/// The identifier that ends a text, `x` of `self.x`.
+fn last_word(text: &str) -> Option<&str> {
+    let start = text.trim_end_matches(|c: char| c.is_ascii_alphanumeric() || c == '_').len();
+    text.get(start..).filter(|word| !word.is_empty())
 }
 
 /// The number of bytes of a text from the start of one of its parts on.

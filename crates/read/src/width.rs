@@ -38,7 +38,7 @@ pub fn element_bits(name: &str) -> Option<i64> {
         "float" | "tfloat32_t" | "f32" | "tf32" | "float32" | "Float32" | "TFloat32" | "int" | "unsigned int"
         | "unsigned" | "int32_t" | "uint32_t" | "i32" | "u32" | "int32" | "uint32" | "Int32" | "Uint32" => 32,
         "double" | "f64" | "float64" | "Float64" | "long" | "unsigned long" | "long long" | "unsigned long long"
-        | "int64_t" | "uint64_t" | "i64" | "u64" | "int64" | "uint64" | "Int64" | "Uint64" => 64,
+        | "int64_t" | "uint64_t" | "i64" | "u64" | "int64" | "uint64" | "Int64" | "Uint64" | "complex64" => 64,
         "uint128_t" | "int128_t" | "i128" | "complex128" => 128,
         "uint256_t" => 256,
         "float_e2m1_t" | "f4E2M1FN" | "Float4E2M1FN" | "int4b_t" | "uint4b_t" | "int4_t" | "uint4_t" | "i4" | "u4"

@@ -59,7 +59,7 @@ pub(super) fn strided(shape: &[i64], strides: &[i64]) -> Result<Layout, LayoutEr
 }
 
 /// A layout composed with an offset.
-pub(super) fn offset_by(layout: Layout, offset: i64) -> Result<AnyLayout, LayoutError> {
+fn offset_by(layout: Layout, offset: i64) -> Result<AnyLayout, LayoutError> {
     if offset == 0 {
         return Ok(AnyLayout::from(layout));
     }
@@ -278,16 +278,20 @@ fn read_strided(context: &Context<'_>, at: usize, system: System) -> Option<Foun
     let own_elements = find(&["stride"]).is_some() || size.is_some();
     let kind = find(&["dtype", "typestr"]);
     let kind = kind.and_then(|term| match &term.kind {
+        TermKind::Call(_, arguments) => arguments.first()?.value(),
+        _ => Some(term),
+    });
+    let word = kind.and_then(|term| match &term.kind {
         TermKind::Word(word) | TermKind::Text(word) => Some(word.as_str()),
-        TermKind::Call(_, arguments) => match &arguments.first()?.value()?.kind {
-            TermKind::Word(word) | TermKind::Text(word) => Some(word.as_str()),
-            _ => None,
-        },
         _ => None,
     });
-    let is_torch = own_elements || kind.is_some_and(|kind| kind.starts_with("torch.")) || find(&["size"]).is_some();
-    let is_numpy = !is_torch && (kind.is_some() || find(&["typestr"]).is_some());
-    let bits = kind.and_then(width_of_dtype).or(context.options.element_bits);
+    let is_torch = own_elements || word.is_some_and(|word| word.starts_with("torch.")) || find(&["size"]).is_some();
+    let is_numpy = !is_torch && (word.is_some() || find(&["typestr"]).is_some());
+    let own = match kind {
+        Some(term) if is_numpy => width_of_dtype(term),
+        _ => word.and_then(element_bits),
+    };
+    let bits = own.or(context.options.element_bits);
     let span = at..end;
     // Each text is read by one of the two readers.
     let answer = match (&strides, system) {
@@ -295,7 +299,8 @@ fn read_strided(context: &Context<'_>, at: usize, system: System) -> Option<Foun
         (None, System::NumPy) if is_numpy => shape_alone(system, &shape, span.clone()),
         (None, _) => return None,
         (Some(strides), System::PyTorch) if is_torch || context.options.system == Some(System::PyTorch) => {
-            elements(System::PyTorch, &shape, strides, bits, span.clone())
+            let offset = find(&["storage_offset"]).and_then(Term::number).unwrap_or(0);
+            elements(System::PyTorch, (&shape, strides, offset), bits, span.clone())
         }
         (Some(strides), System::NumPy) if is_numpy || context.options.system == Some(System::NumPy) => {
             bytes(&shape, strides, bits, span.clone())
@@ -320,7 +325,8 @@ fn read_interface(context: &Context<'_>, at: usize) -> Option<Found> {
     let term = read_python(context.source, at).ok()?;
     let TermKind::List('{', entries) = &term.kind else { return None };
     let shape = argument(entries, "shape", usize::MAX)?.numbers()?;
-    let TermKind::Text(typestr) = &argument(entries, "typestr", usize::MAX)?.kind else { return None };
+    let typestr = argument(entries, "typestr", usize::MAX)?;
+    let TermKind::Text(_) = &typestr.kind else { return None };
     let span = term.place.clone();
     let width = width_of_dtype(typestr).or(context.options.element_bits);
     let answer = match argument(entries, "strides", usize::MAX) {
@@ -331,7 +337,7 @@ fn read_interface(context: &Context<'_>, at: usize) -> Option<Found> {
                 let step = strides.get(mode)?.checked_mul(*shape.get(mode)?)?;
                 *strides.get_mut(mode - 1)? = step;
             }
-            let made = elements(System::NumPy, &shape, &strides, width, span.clone());
+            let made = elements(System::NumPy, (&shape, &strides, 0), width, span.clone());
             made.map(|reading| {
                 reading.note("without strides the elements follow each other, the last dimension fastest")
             })
@@ -348,23 +354,38 @@ fn shape_alone(system: System, shape: &[i64], span: std::ops::Range<usize>) -> R
 /// The largest number of words with values that describe one array.
 const PARTS: usize = 8;
 
-/// The bits of a `dtype`: by its name, or as NumPy writes it, `<f4`.
-fn width_of_dtype(kind: &str) -> Option<i64> {
-    element_bits(kind).or_else(|| {
-        let digits = kind.trim_start_matches(['<', '>', '|', '=']).get(1..)?;
-        digits.parse::<i64>().ok().and_then(|bytes| bytes.checked_mul(8))
-    })
+/// The bits of a `dtype` of NumPy: by its name, or as a code, `'<f4'`, which counts bytes, or
+/// characters of four bytes for `U`.
+///
+/// None for a name such as `i8` without quotation marks: it has 8 bits in XLA and 8 bytes in NumPy.
+fn width_of_dtype(term: &Term) -> Option<i64> {
+    let name = match &term.kind {
+        TermKind::Word(name) | TermKind::Text(name) => name.as_str(),
+        _ => return None,
+    };
+    let code = name.trim_start_matches(['<', '>', '|', '=']);
+    let letter = code.chars().next().filter(|letter| "biufcmMOSUV".contains(*letter));
+    let bytes = letter.and_then(|_| code.get(1..)?.parse::<i64>().ok());
+    match (bytes, letter, name) {
+        (Some(_), ..) if code == name && matches!(term.kind, TermKind::Word(_)) => None,
+        (Some(bytes), letter, _) => bytes.checked_mul(if letter == Some('U') { 32 } else { 8 }),
+        // Python's types, as NumPy has them.
+        (_, _, "float" | "int") => Some(64),
+        (_, _, "complex") => Some(128),
+        _ => element_bits(name),
+    }
 }
 
-fn elements(
+/// The layout of an array, whose strides and offset count elements.
+pub(super) fn elements(
     system: System,
-    shape: &[i64],
-    strides: &[i64],
+    (shape, strides, offset): (&[i64], &[i64], i64),
     bits: Option<i64>,
     span: std::ops::Range<usize>,
 ) -> Result<Reading, Refused> {
-    let layout = strided(shape, strides).map_err(|error| Refused::contradiction(span, error.to_string()))?;
-    Ok(Reading::new(system, "array", Value::Layout(AnyLayout::from(layout)), Unit::Elements { bits }))
+    let layout = strided(shape, strides).and_then(|layout| offset_by(layout, offset));
+    let layout = layout.map_err(|error| Refused::contradiction(span, error.to_string()))?;
+    Ok(Reading::new(system, "array", Value::Layout(layout), Unit::Elements { bits }))
 }
 
 /// Strides in bytes, converted to elements if the width is known and divides them.

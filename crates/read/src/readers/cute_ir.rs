@@ -33,9 +33,9 @@ fn read_type(context: &Context<'_>, at: usize) -> Option<Found> {
     }
     let kind = cursor.word()?;
     let whole = context.source.trim().starts_with("!cute.") && context.source.trim().ends_with('>');
+    let known = matches!(kind, "layout" | "composed_layout" | "memref" | "coord_tensor");
     let Some(inside) = cursor.bracketed(b'<') else {
         // The line ends inside the brackets.
-        let known = matches!(kind, "layout" | "composed_layout" | "memref" | "coord_tensor");
         let end = context.source.get(cursor.at..)?.find('\n').map_or(context.source.len(), |end| cursor.at + end);
         let cut = known && cursor.peek() == Some(b'<');
         return cut.then(|| Found {
@@ -46,12 +46,15 @@ fn read_type(context: &Context<'_>, at: usize) -> Option<Found> {
     let span = at..cursor.at;
     let parts = split(context.source, inside);
     let answer = match kind {
-        "layout" | "composed_layout" => quoted(context.source, parts.first()?.clone(), System::CuteIr),
+        "layout" | "composed_layout" => match parts.as_slice() {
+            [only] => quoted(context.source, only.clone(), System::CuteIr),
+            _ => None,
+        },
         "memref" => memory(context, &parts, System::CuteIr, true),
         "coord_tensor" => {
-            let [coordinate, text] = parts.as_slice() else { return None };
-            let coordinate = context.source.get(coordinate.clone())?.trim_matches('"');
-            quoted(context.source, text.clone(), System::CuteIr).map(|answer| {
+            let coordinate = context.source.get(parts.first()?.clone())?.trim_matches('"');
+            let text = parts.get(1).filter(|_| parts.len() == 2);
+            text.and_then(|text| quoted(context.source, text.clone(), System::CuteIr)).map(|answer| {
                 answer.map(|mut reading| {
                     reading.what = "tensor of coordinates";
                     reading.unit = Unit::Coordinates;
@@ -76,7 +79,13 @@ fn read_type(context: &Context<'_>, at: usize) -> Option<Found> {
         }
         _ => None,
     };
-    Some(Found { span, answer: answer? })
+    // The layout inside is not read alone, for another part may change it.
+    let unknown = || {
+        let help = "paste the layout in quotation marks alone, if it is meant alone";
+        Err(Refused::unsupported(span.clone(), "a part of the type is not known", help))
+    };
+    let answer = answer.or_else(|| known.then(unknown))?;
+    Some(Found { span, answer })
 }
 
 fn read_printed(context: &Context<'_>, at: usize) -> Option<Found> {
@@ -195,9 +204,9 @@ fn quoted(source: &str, part: Range<usize>, system: System) -> Option<Result<Rea
     Some(value(&text, part).map(|layout| Reading::new(system, "layout", layout, unit)))
 }
 
-/// The layout in a part, in our notation.
+/// The layout in a part, in our notation. In JSON a backslash stands before a quotation mark.
 fn inner_layout(source: &str, part: Range<usize>) -> Option<(String, bool)> {
-    let text = source.get(part)?.trim_matches('"');
+    let text = source.get(part)?.trim_matches(['"', '\\']);
     let mut cursor = Cursor::new(text, 0);
     cursor.blanks(false);
     let found = layout(&mut cursor)?;
@@ -223,10 +232,10 @@ impl<'a> IrPointer<'a> {
                 "rmem" => pointer.what = "tensor in registers",
                 "tmem" => pointer.what = "tensor in tensor memory",
                 "generic" => {}
-                _ if text.starts_with("align<") => {
+                _ if text.starts_with("align<") && pointer.align.is_none() => {
                     pointer.align = text.strip_prefix("align<")?.strip_suffix('>')?.trim().parse().ok();
                 }
-                _ if text.starts_with("S<") => {
+                _ if text.starts_with("S<") && pointer.swizzle.is_none() => {
                     let mut cursor = Cursor::new(text, 0);
                     pointer.swizzle = Some(swizzle(&mut cursor)?.parse().ok()?);
                 }
@@ -268,7 +277,7 @@ fn memory(
     quotes: bool,
 ) -> Option<Result<Reading, Refused>> {
     let (last, attributes) = parts.split_last()?;
-    if quotes && !context.source.get(last.clone())?.starts_with('"') {
+    if quotes && !context.source.get(last.clone())?.trim_start_matches('\\').starts_with('"') {
         return None;
     }
     let pointer = IrPointer::of(context.source, attributes)?;

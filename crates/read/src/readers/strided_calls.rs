@@ -6,13 +6,8 @@
 //! elements, or NumPy's, with bytes. The names of its arguments or its module distinguish them;
 //! otherwise the result is a question. A call whose sizes are not numbers is skipped.
 
-use std::ops::Range;
-
-use tilewright_notation::Value;
-
-use super::arrays::{bytes, offset_by, strided};
+use super::arrays::{bytes, elements};
 use crate::reader::{Context, Found, Reader};
-use crate::reading::{Reading, Unit};
 use crate::refused::{Missing, Refused};
 use crate::system::System;
 use crate::term::{Argument, Term, TermKind, read_python};
@@ -81,7 +76,7 @@ fn read(context: &Context<'_>, at: usize, system: System) -> Option<Found> {
         Some(_) => {
             let last = arguments.last().filter(|argument| argument.name.is_none()).and_then(Argument::value);
             let offset = named(&["storage_offset"]).or(last).and_then(Term::number).unwrap_or(0);
-            elements(&shape, &strides, offset, bits, span.clone())
+            elements(System::PyTorch, (&shape, &strides, offset), bits, span.clone())
         }
         None if system == System::NumPy => return None,
         None => Err(Refused::ask(
@@ -99,16 +94,4 @@ fn read(context: &Context<'_>, at: usize, system: System) -> Option<Found> {
 /// The numbers of a tuple or a list.
 fn numbers(term: &Term) -> Option<Vec<i64>> {
     matches!(term.kind, TermKind::List('(' | '[', _)).then(|| term.numbers()).flatten()
-}
-
-fn elements(
-    shape: &[i64],
-    strides: &[i64],
-    offset: i64,
-    bits: Option<i64>,
-    span: Range<usize>,
-) -> Result<Reading, Refused> {
-    let fail = |error: tilewright_layout::LayoutError| Refused::contradiction(span.clone(), error.to_string());
-    let layout = offset_by(strided(shape, strides).map_err(fail)?, offset).map_err(fail)?;
-    Ok(Reading::new(System::PyTorch, "array", Value::Layout(layout), Unit::Elements { bits }))
 }

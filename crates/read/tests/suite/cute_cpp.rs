@@ -90,6 +90,8 @@ fn prose_and_templates_are_no_layouts() {
         "the composition(A, B) of two layouts",
         "at 12:30:05 file.cu:12:30",
         "std::vector<int> cute::print(x)",
+        // An octal number of C++, which is 8.
+        "Layout<Shape<_4,Int<010>>,Stride<_8,_1>>",
     ] {
         assert_eq!(document(text, &Options::default()).items.len(), 0, "{text}");
     }

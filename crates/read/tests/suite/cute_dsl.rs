@@ -81,6 +81,17 @@ fn an_element_is_not_cut() {
     assert!(read("tensor<ptr<f32, smem, align<1024>, S<3,1,3>> o (8,64):(64,1)>").starts_with("E1303"));
 }
 
+/// Which of two swizzles counts is not guessed, and nothing beside a layout is passed over.
+#[test]
+fn a_type_with_other_parts_is_not_read() {
+    for text in [
+        "!cute.memref<f16, smem, align<1024>, S<3,4,3>, S<2,4,3>, \"(8,64):(64,1)\">",
+        "!cute.layout<\"(4,8):(8,1)\", \"(8,4):(1,8)\">",
+    ] {
+        assert_eq!(read(text), "E1304: a part of the type is not known", "{text}");
+    }
+}
+
 #[test]
 fn blocks_of_the_package() {
     let log = "Tiled MMA\n  Thr Layout VMNK: (32,2,2,1):(1,32,64,0)\n  Permutation MNK: (32:1,32:1,16:1)\nMMA Atom\n  \

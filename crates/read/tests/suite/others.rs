@@ -1,6 +1,6 @@
 //! Arrays, views, fragments and shardings, against what their systems compute.
 
-use tilewright_read::{Meaning, Missing, Options, Reading, Refused, System, Unit, expression};
+use tilewright_read::{Meaning, Missing, Options, Reading, Refused, System, Unit, document, expression};
 
 fn with(text: &str, options: Options) -> Result<Reading, Refused> {
     expression(text, &options)
@@ -23,6 +23,14 @@ fn arrays_count_bytes_or_elements() {
         ("shape=(5,), strides=(16,), dtype=float64", "5:2", Unit::Elements { bits: Some(64) }),
         ("shape=(5,), strides=(12,), dtype=float64", "5:12", Unit::Bytes),
         ("shape=(4, 8), strides=(-64, 8), dtype=float64", "(4,8):(-8,1)", Unit::Elements { bits: Some(64) }),
+        ("torch.Size([4, 8]) stride=(8, 1) storage_offset=5", "37:1 o 5 o (4,8):(8,1)", Unit::Elements { bits: None }),
+        // NumPy's codes count bytes, or characters of four bytes, and its `float` is Python's.
+        ("shape=(4, 8), strides=(64, 8), dtype='i8'", "(4,8):(8,1)", Unit::Elements { bits: Some(64) }),
+        ("shape=(4, 8), strides=(128, 16), dtype='<U4'", "(4,8):(8,1)", Unit::Elements { bits: Some(128) }),
+        ("shape=(4, 8), strides=(64, 8), dtype=float", "(4,8):(8,1)", Unit::Elements { bits: Some(64) }),
+        ("shape=(4, 8), strides=(64, 8), dtype=complex64", "(4,8):(8,1)", Unit::Elements { bits: Some(64) }),
+        // 8 bits in XLA, and 8 bytes in NumPy.
+        ("shape=(4, 8), strides=(64, 8), dtype=i8", "(4,8):(64,8)", Unit::Bytes),
     ] {
         let reading = with(text, Options::default()).unwrap_or_else(|refused| panic!("{text}: {refused}"));
         assert_eq!((reading.to_string().as_str(), reading.unit), (meaning, unit), "{text}");
@@ -37,6 +45,23 @@ fn arrays_count_bytes_or_elements() {
     assert_eq!(with(text, options(System::NumPy, None)).unwrap().unit, Unit::Bytes);
     assert_eq!(with(text, options(System::PyTorch, None)).unwrap().to_string(), "(4,8):(64,8)");
     assert!(read("shape=(4, 8), stride=(8,)").starts_with("refused"), "{}", read("shape=(4, 8), stride=(8,)"));
+}
+
+/// A shape is not joined with the strides of another array.
+#[test]
+fn arrays_on_one_line_are_kept_apart() {
+    for (text, meanings) in [
+        ("a.shape=(4, 8) b.shape=(8, 4) b.stride=(4, 1)", vec!["(4,8)", "(8,4):(4,1)"]),
+        ("a.shape=(4, 8) b.stride=(4, 1)", vec!["(4,8)"]),
+        ("a.shape=(4, 8) a.stride=(8, 1), b.shape=(3, 5), b.stride=(5, 1)", vec!["(4,8):(8,1)", "(3,5):(5,1)"]),
+        ("size=(4, 8), stride=(8, 1), size=(3, 5), stride=(5, 1)", vec!["(4,8):(8,1)", "(3,5):(5,1)"]),
+        ("torch.Size([4, 8]) torch.Size([8, 4]) stride=(4, 1)", vec!["(4,8)", "(8,4):(4,1)"]),
+        ("torch.Size([4, 8]) (8, 1) torch.Size([8, 4]) (4, 1)", vec!["(4,8):(8,1)", "(8,4):(4,1)"]),
+    ] {
+        let found = document(text, &Options::default());
+        let told: Vec<String> = found.readings().map(ToString::to_string).collect();
+        assert_eq!(told, meanings, "{text}");
+    }
 }
 
 /// The interface of an array has its entries in any order, and no strides where it is contiguous.

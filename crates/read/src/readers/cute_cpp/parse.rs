@@ -80,7 +80,12 @@ fn node(cursor: &mut Cursor<'_>, depth: usize) -> Result<Node, Stop> {
             _ => Err(Stop::Other),
         };
     }
+    let digits = cursor.rest().trim_start_matches('-');
     if let Some(number) = cursor.integer() {
+        // `010` is octal in C++.
+        if digits.starts_with('0') && digits.as_bytes().get(1).is_some_and(u8::is_ascii_digit) {
+            return Err(Stop::Other);
+        }
         suffix(cursor);
         return Ok(Node { number: Some(number), span: start..cursor.at, ..Node::default() });
     }
