@@ -150,11 +150,17 @@ pub(super) fn on_mesh(
     system: System,
 ) -> Result<Reading, Refused> {
     let fail = |error: tilewright_mesh::MeshError| Refused::contradiction(span.clone(), error.to_string());
-    let shape = own_shape(text).or(beside).or_else(|| context.options.shape.clone());
+    let shape = of_meta(text, "shape").or(beside).or_else(|| context.options.shape.clone());
     let Some(shape) = shape else {
         let message = "which device has which element depends on the shape, which a sharding does not say";
         return Err(Refused::ask(Missing::Shape, message));
     };
+    if let Some(strides) = of_meta(text, "stride").filter(|strides| !is_row_major(&shape, strides)) {
+        let strides = strides.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
+        let message = format!("stride=({strides}) is not row-major, and the parts of a device are read as row-major");
+        let help = "to see which device has which element, leave out stride=(..) of tensor_meta";
+        return Err(Refused::unsupported(span, message, help));
+    }
     let text = if system == System::PyTorch { with_sums(text, &span)? } else { text.to_owned() };
     let layout = ShardedLayout::of_sharding(mesh, &shape, &text).map_err(fail)?;
     let unit = Unit::Elements { bits: context.options.element_bits };
@@ -170,23 +176,40 @@ pub(super) fn on_mesh(
 /// Whether the strides of a `DeviceMesh` leave gaps, so that its devices are not numbered
 /// contiguously.
 fn is_partial_mesh(mesh: &Mesh, text: &str) -> bool {
-    let printed = text.split_once("DeviceMesh(").and_then(|(_, rest)| rest.split_once("stride"));
+    // The strides of a tensor stand behind the mesh.
+    let inside = text.find("DeviceMesh(").and_then(|at| {
+        let open = at + "DeviceMesh".len();
+        text.get(open..closed(text, open)?)
+    });
+    let printed = inside.and_then(|inside| inside.split_once("stride"));
     let strides =
         printed.and_then(|(_, rest)| rest.trim_start_matches(['=', ':', ' ']).strip_prefix('(')?.split_once(')'));
     let strides = strides.map(|(strides, _)| strides.split(',').filter_map(|stride| stride.trim().parse::<i64>().ok()));
     strides.is_some_and(|strides| !strides.eq(mesh.ranks().leaves().iter().map(|leaf| leaf.stride)))
 }
 
-/// The shape in `tensor_meta=TensorMeta(shape=torch.Size([8, 6]), ..)`.
-fn own_shape(text: &str) -> Option<Vec<i64>> {
+/// Numbers in `tensor_meta=TensorMeta(shape=torch.Size([8, 6]), stride=(6, 1), ..)`.
+fn of_meta(text: &str, name: &str) -> Option<Vec<i64>> {
     let term = read_term(text, 0).ok()?;
     let argument = |term: &Term, name: &str| {
         let (_, arguments) = term.call()?;
         arguments.iter().find(|argument| argument.name.as_deref() == Some(name))?.value().cloned()
     };
-    let shape = argument(&argument(&term, "tensor_meta")?, "shape")?;
-    match &shape.kind {
+    let found = argument(&argument(&term, "tensor_meta")?, name)?;
+    match &found.kind {
         TermKind::Call(_, arguments) => arguments.first()?.value()?.numbers(),
-        _ => shape.numbers(),
+        _ => found.numbers(),
     }
+}
+
+/// Whether the last mode is contiguous, and each mode before it steps over what is behind it. The
+/// stride of an extent of 1 is never taken.
+fn is_row_major(shape: &[i64], strides: &[i64]) -> bool {
+    let mut step = 1_i64;
+    shape.len() == strides.len()
+        && shape.iter().zip(strides).rev().all(|(extent, stride)| {
+            let fits = *extent == 1 || *stride == step;
+            step = step.saturating_mul(*extent);
+            fits
+        })
 }

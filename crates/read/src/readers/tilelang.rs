@@ -50,6 +50,8 @@ enum Operator {
     Multiply,
     Divide,
     Remainder,
+    TruncatedDivide,
+    TruncatedRemainder,
     Xor,
     And,
     Or,
@@ -70,8 +72,10 @@ impl Operator {
 
     fn named(name: &str) -> Option<Operator> {
         Some(match name.rsplit('.').next()? {
-            "floordiv" | "FloorDiv" | "truncdiv" => Operator::Divide,
-            "floormod" | "FloorMod" | "truncmod" => Operator::Remainder,
+            "floordiv" | "FloorDiv" => Operator::Divide,
+            "floormod" | "FloorMod" => Operator::Remainder,
+            "truncdiv" => Operator::TruncatedDivide,
+            "truncmod" => Operator::TruncatedRemainder,
             "bitwise_xor" => Operator::Xor,
             "bitwise_and" => Operator::And,
             "bitwise_or" => Operator::Or,
@@ -89,6 +93,9 @@ impl Operator {
             // Rounds toward minus infinity, as in Python.
             Operator::Divide => (b > 0).then(|| a.div_euclid(b)),
             Operator::Remainder => (b > 0).then(|| a.rem_euclid(b)),
+            // Rounds toward zero, as in C.
+            Operator::TruncatedDivide => (b > 0).then(|| a / b),
+            Operator::TruncatedRemainder => (b > 0).then(|| a % b),
             Operator::Xor => Some(a ^ b),
             Operator::And => Some(a & b),
             Operator::Or => Some(a | b),
@@ -235,8 +242,9 @@ impl Parser<'_> {
         Ok(found)
     }
 
-    /// `lambda i, j: ` and its body; its names become those of the indices.
-    fn lambda(&mut self) -> Parsed<Vec<Expression>> {
+    /// `lambda i, j: ` and its body; its names become those of the indices, at least as many as the
+    /// shape has extents.
+    fn lambda(&mut self, rank: usize) -> Parsed<Vec<Expression>> {
         if !self.cursor.blanks(true).eat("lambda") {
             return self.fail("a lambda of the indices");
         }
@@ -245,6 +253,9 @@ impl Parser<'_> {
             let Some(name) = self.cursor.blanks(true).word() else { return self.fail("the name of an index") };
             self.names.push(name.to_owned());
             if self.cursor.eat_spaced(":") {
+                if self.names.len() < rank {
+                    return self.fail("a name for each extent of the shape before the colon");
+                }
                 return self.expressions();
             }
             self.want(",", "a comma or a colon")?;
@@ -333,7 +344,7 @@ fn text(parser: &mut Parser<'_>, is_fragment: bool) -> Parsed<Said> {
         let named = word != "lambda" && (parser.cursor.eat_spaced(":") || parser.cursor.eat_spaced("="));
         if !named {
             parser.cursor = kept;
-            let found = if word == "lambda" { parser.lambda()? } else { parser.expressions()? };
+            let found = if word == "lambda" { parser.lambda(said.shape.len())? } else { parser.expressions()? };
             both(&mut said, found, is_fragment, parser)?;
             continue;
         }
@@ -349,15 +360,15 @@ fn text(parser: &mut Parser<'_>, is_fragment: bool) -> Parsed<Said> {
             "forward_thread" => said.thread = Some(parser.expression(0, 0)?),
             "forward_index" | "index" | "forward" => said.index = parser.expressions()?,
             "forward_thread_fn" => {
-                let found = parser.lambda()?;
+                let found = parser.lambda(said.shape.len())?;
                 match <[Expression; 1]>::try_from(found) {
                     Ok([thread]) => said.thread = Some(thread),
                     Err(_) => return parser.fail("one expression for the thread"),
                 }
             }
-            "forward_index_fn" => said.index = parser.lambda()?,
+            "forward_index_fn" => said.index = parser.lambda(said.shape.len())?,
             "forward_fn" => {
-                let found = parser.lambda()?;
+                let found = parser.lambda(said.shape.len())?;
                 both(&mut said, found, is_fragment, parser)?;
             }
             _ => skip(parser)?,
@@ -427,20 +438,23 @@ fn size(said: &Said, span: &std::ops::Range<usize>) -> Result<i64, Refused> {
     })
 }
 
+/// The extents of the result, if the text says them.
+fn extents_of_result<'a>(said: &'a Said, span: &std::ops::Range<usize>) -> Result<Option<&'a [i64]>, Refused> {
+    let extents = said.result.as_deref();
+    if extents.is_some_and(|extents| extents.len() != said.index.len()) || (extents.is_none() && said.index.len() > 1) {
+        let message = format!("{} indices need the extents of what each of them counts", said.index.len());
+        return Err(Refused::contradiction(span.clone(), message));
+    }
+    Ok(extents)
+}
+
 /// The values of several expressions combined into one index, the last one fastest.
 fn together(index: &[Expression], extents: Option<&[i64]>, coordinate: &[i64]) -> Option<i64> {
     let mut all = 0_i64;
-    for (position, expression) in index.iter().enumerate() {
-        let extent = match extents {
-            Some(extents) => *extents.get(position)?,
-            None => 1,
-        };
-        let own = expression.eval(coordinate)?;
-        let inside = index.len() == 1 || (0..extent).contains(&own);
-        all = if index.len() == 1 { own } else { all.checked_mul(extent)?.checked_add(own)? };
-        if !inside {
-            return None;
-        }
+    let Some(extents) = extents else { return index.first()?.eval(coordinate) };
+    for (expression, extent) in index.iter().zip(extents) {
+        let own = expression.eval(coordinate).filter(|own| (0..*extent).contains(own))?;
+        all = all.checked_mul(*extent)?.checked_add(own)?;
     }
     Some(all)
 }
@@ -453,10 +467,7 @@ fn fragment(said: &Said, span: &std::ops::Range<usize>) -> Result<Reading, Refus
         let message = "the text does not say the index of each element in its thread (forward_index)";
         return Err(Refused::ask(Missing::Definition("forward_index".into()), message));
     }
-    let extents = said.result.as_deref().filter(|extents| extents.len() == said.index.len());
-    if said.index.len() > 1 && extents.is_none() {
-        return Err(bad("several indices need the extents of a thread's values".into()));
-    }
+    let extents = extents_of_result(said, span)?;
     let mut shape = said.shape.clone();
     shape.push(said.copies);
     let elements = size / said.copies;
@@ -491,10 +502,7 @@ fn layout(said: &Said, span: &std::ops::Range<usize>, context: &Context<'_>) -> 
     if said.index.is_empty() {
         return Err(bad("a layout says the index of each element"));
     }
-    let extents = said.result.as_deref().filter(|extents| extents.len() == said.index.len());
-    if said.index.len() > 1 && extents.is_none() {
-        return Err(bad("several indices need the extents of what they count"));
-    }
+    let extents = extents_of_result(said, span)?;
     let mut table = Vec::new();
     let visited = coordinates(&said.shape, |_, coordinate| {
         table.push(together(&said.index, extents, coordinate)?);

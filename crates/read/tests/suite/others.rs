@@ -147,7 +147,16 @@ fn fragments_of_tilelang() {
     for (text, part) in [
         ("T.Layout((4, 8), lambda i, j: i * j)", "no layout has these offsets"),
         ("T.Layout((4, 8), lambda i, j: i * k)", "wanted"),
-        ("Fragment([16, 8] -> [4], replicate: 1, thread: 64, forward_thread: _j, forward_index: [_i])", "64 threads"),
+        ("Fragment([16, 8] -> [16], replicate: 1, thread: 64, forward_thread: _j, forward_index: [_i])", "64 threads"),
+        (
+            "Fragment([16, 8] -> [4], replicate: 1, thread: 8, forward_thread: _j, forward_index: [_i])",
+            "past its extent",
+        ),
+        ("Layout([4, 8] -> [16, 2], [_i * 8 + _j])", "1 indices need the extents"),
+        ("T.Layout((4, 8), lambda i: i * 8)", "a name for each extent of the shape"),
+        // -8 // 3 is -3 in Python and -2 in C.
+        ("T.Layout((2, 8), lambda i, j: (T.truncdiv(i * 8 - 8, 3) + 2) * 8 + j)", "(2,8):(16,1)"),
+        ("T.Layout((2, 8), lambda i, j: ((i * 8 - 8) // 3 + 3) * 8 + j)", "(2,8):(24,1)"),
         (
             "Fragment([16, 8] -> [4], replicate: 1, thread: 8, forward_thread: _j, forward_index: [0])",
             "two elements are value 0",
@@ -185,6 +194,11 @@ fn shardings_of_jax_and_torch() {
     }
     let dtensor = "DTensorSpec(mesh=DeviceMesh('cuda', [[0, 1, 2, 3], [4, 5, 6, 7]], mesh_dim_names=('dp', 'tp')), placements=(Replicate(), Shard(dim=0)), tensor_meta=TensorMeta(shape=torch.Size([8, 6]), stride=(6, 1), dtype=torch.float32))";
     assert_eq!(read(dtensor), "((2,4),6):((6,1@tp),1) copied 2:1@dp");
+    let notes = with(dtensor, Options::default()).unwrap().notes;
+    assert!(!notes.iter().any(|note| note.contains("larger")), "{notes:?}");
+    // The parts of a transposed tensor are not row-major.
+    let turned = dtensor.replace("stride=(6, 1)", "stride=(1, 8)");
+    assert!(read(&turned).contains("stride=(1, 8) is not row-major"), "{}", read(&turned));
     let uneven = "DTensorSpec(mesh=DeviceMesh('cuda', [0, 1, 2, 3], mesh_dim_names=('tp',)), placements=(Shard(dim=0),), tensor_meta=TensorMeta(shape=torch.Size([7, 6]), stride=(6, 1), dtype=torch.float32))";
     let reading = with(uneven, Options::default()).unwrap();
     let Meaning::Sharded(layout) = &reading.meaning else { panic!("{reading}") };
