@@ -59,7 +59,7 @@ pub(super) fn strided(shape: &[i64], strides: &[i64]) -> Result<Layout, LayoutEr
 }
 
 /// A layout composed with an offset.
-fn offset_by(layout: Layout, offset: i64) -> Result<AnyLayout, LayoutError> {
+pub(super) fn offset_by(layout: Layout, offset: i64) -> Result<AnyLayout, LayoutError> {
     if offset == 0 {
         return Ok(AnyLayout::from(layout));
     }

@@ -8,10 +8,12 @@
 //! becomes the offset of the composed layout, so that the result counts elements from the aligned
 //! address below.
 
-use tilewright_layout::Swizzle;
+use tilewright_layout::{AnyLayout, Swizzle};
+use tilewright_notation::Value;
 
 use crate::cursor::Cursor;
 use crate::reader::{Context, Found, Reader};
+use crate::readers::arrays::offset_by;
 use crate::readers::cute_tables;
 use crate::reading::{Reading, Unit};
 use crate::refused::Refused;
@@ -197,8 +199,17 @@ fn text(cursor: &mut Cursor<'_>) -> Option<PrintReading> {
         let layout = behind(cursor)?;
         return Some(Box::new(move |span| {
             let unit = Unit::Elements { bits: None };
-            let reading = Reading::new(System::CutePrint, "tensor of numbers", value(&layout, span)?, unit);
-            Ok(if first == 0 { reading } else { reading.note(format!("its numbers count from {first} on")) })
+            let numbers = match value(&layout, span.clone())? {
+                Value::Layout(AnyLayout::Integer(layout)) => Value::Layout(
+                    offset_by(layout, first).map_err(|error| Refused::contradiction(span, error.to_string()))?,
+                ),
+                other if first == 0 => other,
+                _ => {
+                    let message = format!("numbers that count from {first} on are read with sizes that are known");
+                    return Err(Refused::unsupported(span, message, "paste the layout behind the iterator alone"));
+                }
+            };
+            Ok(Reading::new(System::CutePrint, "tensor of numbers", numbers, unit))
         }));
     }
     if let Some(swizzle) = swizzle(cursor) {

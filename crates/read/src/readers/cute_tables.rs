@@ -26,6 +26,9 @@ const TIKZ: &str = "\\begin{tikzpicture}";
 /// The largest number of cells that are read.
 const MAX_CELLS: usize = 1 << 18;
 
+/// The number of lines behind a table that are searched for a further row.
+const LINES_BETWEEN: usize = 4;
+
 /// The distance in bytes above a picture that is searched for its comments.
 const HEAD: usize = 1 << 10;
 
@@ -157,10 +160,22 @@ fn framed(source: &str, at: usize) -> Option<Drawn> {
         }
         // The next row begins with its number.
         let end = cursor.at;
-        if end_of_line(&mut cursor).is_none() || !table.continues(cursor) {
+        if end_of_line(&mut cursor).is_none() {
             return Some(Ok((table, end)));
         }
+        if !table.continues(cursor) {
+            return Some(match table.goes_on(cursor) {
+                true => Err((cursor.at, "the next row of the table is missing, and one behind it follows")),
+                false => Ok((table, end)),
+            });
+        }
     }
+}
+
+/// The number with which a row begins: ` 3  |`.
+fn row_number(mut cursor: Cursor<'_>) -> Option<i64> {
+    let number = cursor.blanks(false).integer();
+    if cursor.blanks(false).eat("|") { number } else { None }
 }
 
 impl Table {
@@ -169,10 +184,15 @@ impl Table {
     }
 
     /// Whether a line begins like the next row.
-    fn continues(&self, mut cursor: Cursor<'_>) -> bool {
-        let number = cursor.blanks(false).integer();
-        cursor.blanks(false);
-        number == i64::try_from(self.rows).ok() && cursor.eat("|")
+    fn continues(&self, cursor: Cursor<'_>) -> bool {
+        row_number(cursor) == i64::try_from(self.rows).ok()
+    }
+
+    /// Whether one of the next lines is a further row of this table: lines of a log may stand
+    /// before it.
+    fn goes_on(&self, cursor: Cursor<'_>) -> bool {
+        let mut lines = cursor.rest().split('\n').take(LINES_BETWEEN).map(|line| row_number(Cursor::new(line, 0)));
+        lines.find_map(|number| number).is_some_and(|number| usize::try_from(number).is_ok_and(|row| row >= self.rows))
     }
 
     /// Reads a line such as ` 0  |  0 |  8 |`, or with `T 3 V 1` instead of an index.

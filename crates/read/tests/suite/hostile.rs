@@ -84,6 +84,32 @@ fn a_damaged_text_is_refused_as_a_whole() {
     assert_eq!(why(&format!("what is this? {attribute}")), "no reader knows the text before the layout");
 }
 
+/// A table or a printed linear layout from which lines are missing is not read as a smaller one.
+#[test]
+fn missing_lines_are_noticed() {
+    let why = |text: &str| match expression(text, &Options::default()) {
+        Ok(reading) => format!("read as {reading}"),
+        Err(refused) => refused.to_string(),
+    };
+    let rule = "    +---+---+\n";
+    let row = |row: i64| format!(" {row}  | {} | {} |\n{rule}", 2 * row, 2 * row + 1);
+    let table = |rows: &[&str]| format!("      0   1 \n{rule}{}", rows.concat());
+    let [first, second, third] = [row(0), row(1), row(2)];
+    assert_eq!(why(&table(&[&first, &second, &third])), "read as (3,2):(2,1)");
+    assert!(why(&table(&[&first, &third])).contains("missing"), "{}", why(&table(&[&first, &third])));
+    let between = table(&[&first, "step 3 of 10\n", &second]);
+    assert!(why(&between).contains("missing"), "{}", why(&between));
+
+    let lines = ["register=1 -> (0, 1)", "lane=1 -> (0, 2)", "lane=2 -> (0, 4)", "lane=4 -> (1, 0)"];
+    let printed = |kept: &[usize]| {
+        let lines: Vec<String> =
+            kept.iter().map(|at| format!("{}{}\n", if *at < 2 { " - " } else { "   " }, lines[*at])).collect();
+        format!("{}where out dims are: [dim0 (size 2), dim1 (size 8)]", lines.concat())
+    };
+    assert!(why(&printed(&[0, 1, 2, 3])).starts_with("read as register=[(0,1)]"), "{}", why(&printed(&[0, 1, 2, 3])));
+    assert!(why(&printed(&[0, 1, 3])).contains("damaged"), "{}", why(&printed(&[0, 1, 3])));
+}
+
 #[test]
 fn deep_nests_and_long_texts_take_linear_time() {
     let size = 1 << 17;

@@ -49,6 +49,11 @@ fn read(context: &Context<'_>, at: usize) -> Option<Found> {
     }
     // The sign alone is not a layout.
     let rank = inputs.iter().flat_map(|(_, images)| images).map(Vec::len).next()?;
+    if is_basis(cursor) {
+        let message = "the text is damaged: the bit of another line is wanted before this one";
+        let refused = Refused::damaged(cursor.at..cursor.at, message).with_help("paste every line of the layout");
+        return Some(Found { span: at..cursor.at, answer: Err(refused) });
+    }
     let (outputs, end) = outputs(cursor).map_or((None, end), |(outputs, end)| (Some(outputs), end));
     let span = at..end;
     Some(Found { answer: meaning(&inputs, rank, outputs, context, span.clone()), span })
@@ -80,6 +85,11 @@ fn line<'a>(cursor: &mut Cursor<'a>, inputs: &mut Inputs<'a>) -> Option<()> {
     let (own, images) = inputs.last_mut()?;
     // The bits of an input are in ascending order.
     (*own == name && 1_i64.checked_shl(images.len() as u32) == Some(bit)).then(|| images.push(image))
+}
+
+/// Whether the line of another bit begins here: `lane=4 ->`.
+fn is_basis(mut cursor: Cursor<'_>) -> bool {
+    cursor.word().is_some() && cursor.eat("=") && cursor.integer().is_some() && cursor.eat_spaced("->")
 }
 
 /// `where out dims are: [dim0 (size 16), dim1 (size 8)]`
