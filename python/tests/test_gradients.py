@@ -89,3 +89,17 @@ def test_what_is_missing_or_unknown_is_named() -> None:
     with pytest.raises(tw.KernelError, match="a product along a mode") as refused:
         product.gradient()
     assert refused.value.lineno is not None
+
+
+@pytest.mark.parametrize("strides", ["(1,M)", "(9,1)"])
+def test_derivatives_lie_as_their_inputs(strides: str) -> None:
+    @tw.tile(grid="ceil(M/4)", x=tw.Input("f32", f"(M,8):{strides}"))  # type: ignore[untyped-decorator]
+    def square(x: Any, y: tw.Output("f32", "(M,8):(8,1)")) -> None:  # type: ignore[valid-type]
+        at = (tw.tile.block.x, 0)
+        a = x.load((4, 8), at)
+        y.store(at, a * a)
+
+    x = np.random.default_rng(11).integers(-9, 9, (7, 9)).astype("f4")[:, :8]
+    x = np.asfortranarray(x) if strides == "(1,M)" else x
+    found = square.gradient()(x=x, d_y=np.ones((7, 8), "f4"))
+    assert np.array_equal(found["d_x"], 2 * x) and found["d_x"].strides == x.strides

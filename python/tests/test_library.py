@@ -220,6 +220,8 @@ def test_products(sizes, launches):
     plan = tw.gpu.plan(tw.gpu.gemm, a, b)
     assert launches is None or len(plan.launches) == launches
     assert (len(plan.launches) > 1) == bool(plan.workspaces)
+    # A keyword of the call that has the name of a parameter of `plan` belongs to the call.
+    assert tw.gpu.plan(tw.gpu.gemm, a, b, function="max(x, 0)").launches
     assert np.array_equal(tw.gpu.gemm(a, b, **HERE), wide(a) @ wide(b).T)
 
 

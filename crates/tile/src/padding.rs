@@ -226,9 +226,12 @@ impl Padding<'_> {
             Some((Operation::Load { other, at, .. }, _)) => {
                 other.to_bits() == number.to_bits() && ends.iter().all(|(mode, _)| at[*mode].length.is_some())
             }
-            // These values are the same in every floating-point type.
+            // Zero is the same in every floating-point type. A load rounds an infinity to the greatest
+            // number of a type of 8 bits, which is more than an infinity that was loaded.
             Some((Operation::To(Element::F32), operands)) if number == 0.0 || number.is_infinite() => {
-                self.own.type_of(operands[0]).element.is_float() && self.is_filled(operands[0], ends, fill)
+                let element = self.own.type_of(operands[0]).element;
+                let keeps = element.is_float() && (number == 0.0 || element.bits() > 8);
+                keeps && self.is_filled(operands[0], ends, fill)
             }
             _ => false,
         }

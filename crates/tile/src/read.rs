@@ -473,7 +473,7 @@ impl<'b> Reader<'_, 'b> {
         let by = self.text.integer()?;
         let found = format!("a part of `{index}` by {by}");
         let expected = "a block or an iteration alone, or a sum of multiples of the number: a tile of one number may \
-                        say the coordinate, as in `q = reshape(index(block.x + 1) // 4, (1,1))`,";
+                        say the coordinate, as in `q = reshape(index(block.x + 1) // 4, (1,1))`";
         of(index, by).ok_or_else(|| Reason::Text { found, expected: expected.to_string() }.at("index", place))
     }
 

@@ -130,6 +130,21 @@ def empty(like: Any, shape: tuple[int, ...], element: str | None = None) -> Any:
     return made(maker(like, shape, element), like)
 
 
+def laid(like: Any, layout: Layout, element: str) -> Any:
+    """A new array as `empty` makes it, whose elements lie as a layout of integers says."""
+    shape, strides = (own if isinstance(own, tuple) else (own,) for own in (layout.shape, layout.stride))
+    if any(isinstance(own, tuple) for own in shape) or strides == compact(shape):
+        return empty(like, shape, element)
+    flat = empty(like, (layout.cosize(),), element)
+    if isinstance(flat, Tensor):
+        return flat.under(layout)
+    if is_torch(flat):
+        return flat.as_strided(shape, strides)
+    import numpy as np
+
+    return np.lib.stride_tricks.as_strided(flat, shape, [stride * flat.itemsize for stride in strides])
+
+
 def zeros_like(like: Any, shape: tuple[int, ...]) -> Any:
     """The same, of zeros."""
     if is_torch(like):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import _native
-from ._arrays import empty, fill
+from ._arrays import fill, laid
 from ._interpret import interpret
 from ._native import Layout, Program
 from ._versions import Version
@@ -37,9 +37,9 @@ class Gradient:
 
     def __call__(self, **arrays: Any) -> dict[str, Any]:
         """Computes the derivatives: of the inputs and the numbers of the launch by their names, and
-        of each output ``y`` as ``d_y``. Arrays that are given for derivatives are written in place; others are made.
-        Sums by atomics are added to what a given array holds. Returns the derivatives by their
-        names, ``d_x``.
+        of each output ``y`` as ``d_y``. Arrays that are given for derivatives are written in place, where
+        the program loads the elements; others are made, of zeros. Sums by atomics are added to what a
+        given array holds. Returns the derivatives by their names, ``d_x``.
 
         Errors: an array is missing, or is none of the programs' (``TypeError``); its type or its
         shape is another one (``ValueError``).
@@ -66,11 +66,9 @@ class Gradient:
                         raise TypeError(f"the {self.__name__} misses its array '{name}'")
                     own_layout = Layout(layout)
                     extents = {size: sizes[size] for size in _native.sizes_in(own_layout)}
-                    shape = own_layout.substitute(**extents).shape if extents else own_layout.shape
-                    made[name] = empty(like[0], shape if isinstance(shape, tuple) else (shape,), element)
-                    if role != "output":
-                        # What is added to begins at 0.
-                        fill(made[name], 0.0)
+                    # What the program does not load has the derivative 0, and sums begin at 0.
+                    made[name] = laid(like[0], own_layout.substitute(**extents) if extents else own_layout, element)
+                    fill(made[name], 0.0)
                 if role != "input" and name not in read:
                     found[name] = made[name]
             tensors = [made[name] for name, *_ in program.tensors]

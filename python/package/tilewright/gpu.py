@@ -151,7 +151,7 @@ def _run(
         calls.keep(tuple(inputs), tuple(outs), makers, (tuple(workspaces), rooms), launched)
 
 
-def plan(function: Callable[..., Any], *arguments: Any, **named: Any) -> _native.Plan:
+def plan(function: Callable[..., Any], /, *arguments: Any, **named: Any) -> _native.Plan:
     """The plan of a call of a function of this module: ``plan(softmax, x)``. Its text says what was
     chosen and why; ``launches`` has the kernels, each with ``ptx()``, ``cost(..)`` and
     ``check(..)``, and the indices of its tensors; ``workspaces`` has the device memory that it

@@ -79,6 +79,7 @@ fn in_python(reason: &Reason) -> Option<&'static str> {
             "say how many tiles there are along each axis, as in `@tw.tile(grid=\"ceil(M/4)\")`"
         }
         Reason::Warps { .. } => "say another number, or leave `warps` out: then the plan chooses",
+        Reason::Room { what, .. } if what.starts_with("warps") => "take larger tiles, or fewer warps, as in `warps=4`",
         Reason::Room { what, .. } if !what.starts_with("bytes") => "take smaller tiles, or more warps, as in `warps=8`",
         Reason::StoredTwice { .. } => {
             "leave one of both out, or combine them, as in `y.atomic_add(at, a)` of a tw.InOut"
@@ -95,7 +96,6 @@ type Said = (String, u32, u32, Option<(u32, u32)>);
 /// every machine.
 ///
 /// Errors: a refusal of the language, at the location of its line; there is no such machine.
-/// machine.
 #[pyfunction]
 #[pyo3(signature = (text, places, machine = None))]
 pub fn read_tiles(py: Python<'_>, text: &str, places: Vec<Said>, machine: Option<&str>) -> PyResult<TileProgram> {

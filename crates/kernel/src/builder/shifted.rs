@@ -132,12 +132,17 @@ impl<'k> View<'k> {
         Ok(View { ends, ..self.clone() })
     }
 
-    /// The minimum of an end and an extent, which is computed at run time. It is a multiple of the
-    /// power of two of which both are multiples.
+    /// The minimum of an end and an extent, which is computed at run time; 0 for a negative end,
+    /// before which there are no elements. It is a multiple of the power of two of which both are
+    /// multiples.
     fn lesser(&self, end: &Expr, extent: &Expr) -> Result<Expr, Reason> {
         let mut core = self.build.core();
         let both = [core.lower(end, Width::Bits32)?, core.lower(extent, Width::Bits32)?];
-        let register = core.pure(Operation::Binary(Binary::Minimum, Number::I32), both, Width::Bits32);
+        let mut register = core.pure(Operation::Binary(Binary::Minimum, Number::I32), both, Width::Bits32);
+        if !core.is_natural(end) {
+            let zero = core.constant(0, Width::Bits32);
+            register = core.pure(Operation::Binary(Binary::Maximum, Number::I32), [register, zero], Width::Bits32);
+        }
         let greatest = extent.range().1.unwrap_or(i32::MAX.into());
         let divides = |by: &i64| [end, extent].iter().all(|own| Expr::from(*by).divides(own).proved());
         let by = (1..=MOST_BESIDE).rev().map(|bits| 1 << bits).find(divides).unwrap_or(1_i64);

@@ -231,6 +231,29 @@ fn vectors_lie_inside_whole_or_not_at_all() {
 }
 
 #[test]
+fn a_mode_that_ends_before_its_first_element_has_none() {
+    // Blocks 0 and 1 end before the first element, block 2 at it, block 3 behind five elements.
+    let kernel = Kernel::build("ends", |k| {
+        let x = k.input::<f32>("x", "N:1")?;
+        let y = k.output::<f32>("y", "(32,4):(1,32)")?;
+        k.threads(32)?;
+        k.grid(Axis::X, 4)?;
+        let b = k.block_number(Axis::X);
+        let first = plus(&times(&b, 5), -40);
+        let part = x.ending_at(0, &plus(&times(&b, 5), -10))?.domain_offset(&[first])?;
+        let read = part.at(&k.thread()?)?.load_predicated()?;
+        y.slice(Tree::flat([Slot::At(k.thread()?), Slot::At(b)])?)?.store(&read)
+    })
+    .unwrap();
+    let x = numbers(20);
+    let element = |ij: i64| {
+        let (block, at) = (ij / 32, ij / 32 * 5 - 40 + ij % 32);
+        if (0..block * 5 - 10).contains(&at) { x[at as usize] } else { 0.0 }
+    };
+    assert_eq!(result(&kernel, &[("N", 20)], &[&x]), (0..128).map(element).collect::<Vec<_>>());
+}
+
+#[test]
 fn a_store_before_the_first_element_is_left_out() {
     let kernel = Kernel::build("moved", |k| {
         let x = k.input::<f32>("x", "N:1")?;

@@ -79,7 +79,8 @@ fn operands_are_read_in_all_their_forms() {
          mov.f32 %f1, 0fBF800000;
          cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r1], [%d1, {%r2, %r3}], [%r4];
          selp.b32 %r1, 0b101, 017, !%p1;
-         mov.u32 %r1, %cluster_ctaid.x;",
+         mov.u32 %r1, %cluster_ctaid.x;
+         selp.b32 %r1, !0, !7, %p1;",
     );
     let module = parse(&text).unwrap();
     let all: Vec<_> = module.functions[0]
@@ -102,6 +103,7 @@ fn operands_are_read_in_all_their_forms() {
     assert_eq!(all[5].1[1..3], [Operand::Integer(5), Operand::Integer(15)]);
     assert!(matches!(all[5].1[3], Operand::Not(_)));
     assert_eq!(all[6].1[1], Operand::Special("%cluster_ctaid.x"));
+    assert_eq!(all[7].1[1..3], [Operand::Integer(1), Operand::Integer(0)]);
 }
 
 #[test]

@@ -74,7 +74,7 @@ const MEANT: [(&[&str], &str); 12] = [
 /// A hint for an unknown name.
 fn of_unknown(what: &str, name: &str) -> String {
     match what {
-        "type" => "tensors have elements of f32, f16, bf16, e4m3, e5m2, i32, i8 or u8".to_string(),
+        "type" => "tensors have elements of f32, f16, bf16, e4m3, e5m2, f64, i32, i8, u8 or i64".to_string(),
         "function" => match MEANT.iter().find(|(names, _)| names.contains(&name)) {
             Some((_, meant)) => format!("write {meant}"),
             None => "`tilewright explain E1204` lists the functions".to_string(),
@@ -98,6 +98,11 @@ fn of_unknown(what: &str, name: &str) -> String {
 /// The hint for a reason.
 pub(super) fn of(reason: &Reason) -> Option<String> {
     Some(match reason {
+        Reason::Shape { wanted, .. } if wanted.contains("powers of two") => {
+            "load the tile in the shape that is needed, or one whose extents are powers of two: a tile may reach past \
+             the edges of its tensor, and what lies there is left out"
+                .to_string()
+        }
         Reason::Shape { .. } => {
             "an extent of 1 stands for all; a tile may reach past the edges of its tensor, and what lies there is \
              left out"
@@ -180,6 +185,9 @@ pub(super) fn of(reason: &Reason) -> Option<String> {
         }
         Reason::Room { what, .. } if what.starts_with("bytes") => {
             "take smaller tiles; a layout set by hand that both sides of a conversion use needs no memory".to_string()
+        }
+        Reason::Room { what, asked, limit, .. } if what.starts_with("warps") => {
+            format!("take larger tiles, or fewer warps, as in `warps {}`", (*limit).min(asked / 2).max(1))
         }
         Reason::Room { .. } => "take smaller tiles, or more warps, as in `warps 8`".to_string(),
         Reason::Atom { .. } => {

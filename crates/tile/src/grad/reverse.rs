@@ -366,8 +366,12 @@ impl<'p> Reverse<'p> {
         let Some((tensor, at)) = read(operation) else { return Ok(()) };
         let at = self.indices(spot, at)?;
         let here = self.pending.entry(spot.scope).or_default();
-        let same = here.iter().position(|own| (own.tensor, &own.at, &own.rows) == (tensor, &at, &rows));
-        match same {
+        // Indices count tiles, so equal indices of tiles of other shapes are other elements.
+        let shape = |value: ValueId| &self.writer.type_of(value).shape;
+        let is_same = |own: &Pending| {
+            (own.tensor, &own.at, &own.rows) == (tensor, &at, &rows) && shape(own.value) == shape(derivative)
+        };
+        match here.iter().position(is_same) {
             None => here.push(Pending { tensor, at, rows, value: derivative, place: spot.place }),
             Some(same) => {
                 let before = here[same].value;

@@ -46,8 +46,12 @@ impl Number {
         }
     }
 
-    /// The nearest number of a type; None for an i64 that f64 may not represent exactly.
+    /// The nearest number of a type, or the infinity of a type that has one; None for an i64 that
+    /// f64 may not represent exactly.
     pub(crate) fn exact(value: f64, element: Element) -> Option<Number> {
+        if element == Element::E5M2 && value.is_infinite() {
+            return Some(Number::real(value));
+        }
         let fits = element != Element::I64 || (value.fract() == 0.0 && value.abs() < WHOLE);
         fits.then(|| Number::of(value, element))
     }

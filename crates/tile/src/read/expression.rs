@@ -67,7 +67,7 @@ impl<'b> Reader<'_, 'b> {
             ReadTerm::Mask(mask) => Ok(mask),
             ReadTerm::Value(value) if value.type_of().element == Element::I32 => Ok(self.known(value, place)),
             ReadTerm::Value(_) | ReadTerm::Number(_) => {
-                let (found, expected) = ("a value".to_string(), "a comparison, `<` or `==` as it may be,".to_string());
+                let (found, expected) = ("a value".to_string(), "a comparison, `<` or `==` as it may be".to_string());
                 Err(Reason::Text { found, expected }.at("select", place))
             }
         }
@@ -452,7 +452,7 @@ impl<'b> Reader<'_, 'b> {
     fn select(&mut self, place: Location) -> Result<Value<'b>, TileError> {
         let term = self.any()?;
         if !self.text.sees(",") {
-            return Err(self.text.refuse("a comparison, `<` or `==` as it may be,"));
+            return Err(self.text.refuse("a comparison, `<` or `==` as it may be"));
         }
         let condition = self.condition(term, place)?;
         let yes = self.next(Self::any)?;

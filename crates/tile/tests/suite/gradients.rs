@@ -351,6 +351,26 @@ tile picked {
     }
 }
 
+#[test]
+fn tiles_of_two_shapes_at_one_index_are_added_apart() {
+    // Tile 1 of 4 elements is elements 4 to 7; tile 1 of 17 elements is elements 17 to 33.
+    let text = "
+tile two {
+    input  x: f32 N:1
+    output y: f32 4:1
+    output z: f32 17:1
+    grid 1
+    a = load(x, (4), (1))
+    b = load(x, (17), (1))
+    store(y, (0), a * a)
+    store(z, (0), b * b)
+}";
+    let error = program(text).gradient(&GradientOptions::default()).expect_err("they may overlap");
+    assert_eq!(error.code(), "E1213", "{error}");
+    let options = GradientOptions { atomic: true, ..GradientOptions::default() };
+    compare(text, &[("N", 40)], &[("x", numbers(40, 5))], &options);
+}
+
 /// The gradients of the programs of the library that are norms, in bf16, against formulas.
 #[test]
 fn norms_of_the_library_agree_with_formulas() {

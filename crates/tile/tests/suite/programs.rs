@@ -43,7 +43,10 @@ fn compare(who: &str, found: &[Option<f64>], wanted: &[f64], near: f64) {
     for (at, (found, wanted)) in found.iter().zip(wanted).enumerate() {
         let found = found.unwrap_or_else(|| panic!("{who}: element {at} was never written"));
         let off = (found - wanted).abs();
-        assert!(off <= near * wanted.abs().max(1.0), "{who}: element {at} is {found}, not {wanted}");
+        assert!(
+            found == *wanted || off <= near * wanted.abs().max(1.0),
+            "{who}: element {at} is {found}, not {wanted}"
+        );
     }
 }
 

@@ -290,6 +290,20 @@ fn a_compile_says_what_does_not_fit() {
     )
     .to_string();
     assert!(two.contains(":6:5 takes 1024, f32 (64,256) at") && two.contains(":5:5 takes 512"), "{two}");
+    // A dot with fewer MMA instructions than the block has warps asks for fewer of them.
+    let few = compile(
+        "tile t {\ninput x: bf16 (M,16):(16,1)\noutput y: f32 (M,16):(16,1)\nwarps 8\n\
+         a = load(x, (16,16), (0, 0))\nstore(y, (0, 0), dot(a, a, broadcast(f32(0), (16,16))))\n}",
+    );
+    assert_eq!((few.code(), few.to_string().contains("8 warps")), ("E1211", true), "{few}");
+    assert_eq!(few.help().unwrap(), "take larger tiles, or fewer warps, as in `warps 2`");
+    // A reshape that would move elements behind an end says what to load.
+    let moved = compile(
+        "tile t {\ninput x: f32 (M,5):(5,1)\noutput y: f32 15:1\n\
+         store(y, (0), reshape(load(x, (3,5), (0, 0)), (15)))\n}",
+    );
+    assert_eq!(moved.code(), "E1201", "{moved}");
+    assert!(moved.help().unwrap().starts_with("load the tile in the shape that is needed"), "{moved:?}");
     // A tile that is written as its transpose goes through shared memory, 256 KiB of it.
     let rows = "tile t {\ninput x: f32 (M,256):(256,1)\noutput y: f32 (M{div=4},256):(1,M)\nwarps 16\n\
                 a = load(x, (256,256), (0, 0))\nstore(y, (0, 0), a)\n}";

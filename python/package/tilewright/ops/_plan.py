@@ -34,7 +34,7 @@ class Plans:
         return f"<plan of {len(self.programs)} launches>"
 
 
-def plan(function: Callable[..., Any], *arguments: Any, **named: Any) -> Plans:
+def plan(function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Plans:
     """The kernels of a call of a function of this module, without launching them: ``plan(rms_norm,
     x)``. Of arrays on the host they are those for an H200.
 

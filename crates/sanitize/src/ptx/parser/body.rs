@@ -297,7 +297,11 @@ impl<'a> Parser<'a> {
             }
             Token::Sign(b'!') => {
                 self.advance()?;
-                Operand::Not(Box::new(self.operand(own, depth + 1)?))
+                match self.operand(own, depth + 1)? {
+                    // Of a number, a constant expression.
+                    Operand::Integer(value) => Operand::Integer(u64::from(value == 0)),
+                    other => Operand::Not(Box::new(other)),
+                }
             }
             Token::Sign(b'-') => {
                 self.advance()?;

@@ -57,6 +57,24 @@ fn reductions_scans_and_searches_end_with_the_tile() {
 }
 
 #[test]
+fn infinities_of_8_bits_are_less_than_what_fills_a_tile() {
+    // Past the edges a load of e5m2 gives its greatest numbers in place of infinities.
+    for columns in [5, 8] {
+        let program = read(&format!(
+            "tile best {{\n input x: e5m2 (M,{columns}):({columns},1)\n output s: f32 (M,2):(2,1)\n \
+             output p: i32 (M,2):(2,1)\n grid M\n a = f32(load(x, (1,{columns}), (block.x, 0), -inf))\n \
+             b = f32(load(x, (1,{columns}), (block.x, 0), inf))\n store(s, (block.x, 0), reduce_max(a, 1))\n \
+             store(s, (block.x, 1), reduce_min(b, 1))\n store(p, (block.x, 0), argmax(a, 1))\n \
+             store(p, (block.x, 1), argmin(b, 1))\n}}"
+        ));
+        let (least, most) = (f64::NEG_INFINITY, f64::INFINITY);
+        let x = [vec![least; columns], vec![most; columns]].concat();
+        let wanted = [("s", vec![least, least, most, most]), ("p", vec![0.0; 4])];
+        exactly(&program, &Case::new(&[("M", 2)], &[("x", x)]), &wanted);
+    }
+}
+
+#[test]
 fn the_greatest_and_how_often_end_with_the_tile() {
     for (columns, kept, bins) in [(96, 10, 24), (100, 100, 3), (80, 7, 64), (5, 3, 5)] {
         let program = read(&format!(

@@ -62,6 +62,30 @@ fn tiles_before_the_first_are_zero() {
 }
 
 #[test]
+fn tiles_of_any_extents_that_end_before_the_first_element_are_zero() {
+    // The index of the tile; the row and the column of its first element, and how many columns count.
+    let cases: [(&str, fn(i64) -> [i64; 3]); 4] = [
+        ("0, block.x - 3", |block| [0, block * 5 - 15, 5]),
+        ("block.x - 4, 0", |block| [block * 10 - 40, 0, 5]),
+        ("[block.x*3 - 29], block.x", |block| [block * 3 - 29, block * 5, 5]),
+        ("0, [block.x*5 - 20 : 4]", |block| [0, block * 5 - 20, 4]),
+    ];
+    for (index, first) in cases {
+        let text = format!(
+            "tile before {{\n input x: f32 (M,64):(64,1)\n output y: f32 (M,64):(64,1)\n grid 13\n \
+             store(y, (0, block.x), load(x, (10,5), ({index})))\n}}"
+        );
+        let x = numbers(3, 10 * 64, 1.0);
+        let element = |ij: i64| {
+            let ([row, column, count], i, j) = (first(ij % 64 / 5), ij / 64, ij % 64 % 5);
+            if j < count { at(&x, 64, row + i, column + j) } else { 0.0 }
+        };
+        let wanted: Vec<f64> = (0..640).map(element).collect();
+        agrees(&program(&text), &Case::new(&[("M", 10)], &[("x", x.clone())]), &wanted, 0.0);
+    }
+}
+
+#[test]
 fn rows_by_offsets_have_one_more_offset_than_there_are_rows() {
     let text = "tile rows {\n input offsets: i32 S+1:1\n input x: f32 N:1\n output y: f32 S:1\n grid S\n \
                 from = load(offsets, (1), (block.x))\n to = load(offsets, (1), (block.x + 1))\n \

@@ -43,6 +43,8 @@ fn bytes(values: &[f64], element: Element) -> Vec<u8> {
         Element::I8 => (*value as i8).to_le_bytes().to_vec(),
         Element::U8 => (*value as u8).to_le_bytes().to_vec(),
         Element::E4M3 => vec![e4m3_of(*value)],
+        // The upper half of an f16.
+        Element::E5M2 => vec![(f16::from_f64(*value).to_bits() >> 8) as u8],
         other => panic!("{other}"),
     };
     values.iter().flat_map(each).collect()
@@ -59,6 +61,7 @@ fn values(bytes: &[u8], element: Element) -> Vec<f64> {
         Element::I8 => f64::from(bytes[0] as i8),
         Element::U8 => f64::from(bytes[0]),
         Element::E4M3 => e4m3(bytes[0]),
+        Element::E5M2 => f16::from_bits(u16::from(bytes[0]) << 8).to_f64(),
         other => panic!("{other}"),
     };
     bytes.chunks(element.bytes() as usize).map(each).collect()
