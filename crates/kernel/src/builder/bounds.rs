@@ -40,7 +40,19 @@ impl Core {
 
     /// Whether one number is less than another in all threads, blocks and iterations.
     pub(crate) fn is_less(&self, a: &Expr, b: &Expr) -> bool {
-        a.less(b).proved() || self.noted(self.extreme(a, true).less(b).proved(), Some(a), b)
+        a.less(b).proved()
+            || self.noted(self.extreme(a, true).less(b).proved(), Some(a), b)
+            || self.is_quotient_less(a, b)
+    }
+
+    /// Whether a quotient by a positive number is less than `b`: its dividend is less than `b`
+    /// times the divisor.
+    fn is_quotient_less(&self, a: &Expr, b: &Expr) -> bool {
+        let Node::Quotient(n, d, Rounding::Plain | Rounding::Down) = a.node() else { return false };
+        let whole = |node: &Node| with(node, &|_| None);
+        let (Some(n), Some(d)) = (whole(&n), whole(&d)) else { return false };
+        let Some(end) = Stride::times(b, &d) else { return false };
+        Expr::from(0).less(&d).proved() && self.is_natural(&n) && self.is_less(&n, &end)
     }
 
     /// Whether a number is at least another one in all threads, blocks and iterations.

@@ -40,10 +40,20 @@ pub(super) fn product(element: Element, arranged: [i64; 2]) -> Result<TiledMma, 
 /// A product of warps that are arranged along rows: each has adjacent rows, of this many
 /// instructions.
 pub(super) fn product_of_rows(element: Element, warps: i64, instructions: i64) -> Result<TiledMma, KernelError> {
-    let atom = product(element, [warps, 1])?.atom().clone();
-    let rows = Layout::strided((ROWS, warps, instructions), (1, ROWS * instructions, ROWS))?;
-    let modes = [rows, Layout::strided(16, 1)?, Layout::strided(DEPTH, 1)?].map(Tiler::Layout);
-    Ok(TiledMma::new(atom, &Layout::compact(&(warps, 1, 1).into_shape()?)?, &Tiler::modes(modes)?)?)
+    product_of_blocks(element, [warps, 1], instructions)
+}
+
+/// As [`product_of_rows`], with warps along rows and across columns: each of these has eight
+/// columns in turn.
+pub(super) fn product_of_blocks(
+    element: Element,
+    [along, across]: [i64; 2],
+    instructions: i64,
+) -> Result<TiledMma, KernelError> {
+    let atom = product(element, [along, across])?.atom().clone();
+    let rows = Layout::strided((ROWS, along, instructions), (1, ROWS * instructions, ROWS))?;
+    let modes = [rows, Layout::strided(16 * across, 1)?, Layout::strided(DEPTH, 1)?].map(Tiler::Layout);
+    Ok(TiledMma::new(atom, &Layout::compact(&(along, across, 1).into_shape()?)?, &Tiler::modes(modes)?)?)
 }
 
 /// The copy of rows of `wide` elements to shared memory by all threads, 16 bytes each.

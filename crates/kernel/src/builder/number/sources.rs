@@ -1,6 +1,7 @@
 //! The sources of numbers: constants, scalar arguments, and indices; and numbers as indices.
 
 use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Extent, LayoutError};
 
 use super::{Flag, Num, width_of};
 use crate::builder::Build;
@@ -83,6 +84,50 @@ impl Build {
             let least = Operation::Binary(Binary::Minimum, Number::U32);
             let register = core.pure(least, [number.register, most], Width::Bits32);
             Ok(core.new_variable(register, i32::MAX.into(), None))
+        })
+    }
+
+    /// As [`Build::index_of`], for an index below a bound: a number that is none becomes the last
+    /// index. Accesses at it need no predicate.
+    ///
+    /// ```
+    /// use tilewright_kernel::{Kernel, interpret};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// // y(m) = x(index(m)), and the last element of x where there is no such element.
+    /// let kernel = Kernel::build("clamped", |k| {
+    ///     let (x, index) = (k.input::<f32>("x", "K:1")?, k.input::<i32>("index", "M{div=32}:1")?);
+    ///     let y = k.output::<f32>("y", "M:1")?.local_tile(32, k.block("x")?)?.thread_part()?;
+    ///     let own = index.local_tile(32, k.block("x")?)?.thread_part()?.load()?.numbers()?[0];
+    ///     let at = k.index_below(own, &k.size("K")?)?;
+    ///     y.store(&x.slice(tilewright_layout::coord!(at)?)?.load()?)
+    /// })?;
+    /// let mut interpreter = interpret::Interpreter::new(kernel.program(), &[("K", 5), ("M", 32)])?;
+    /// interpreter.tensor(0, &[1.0_f32, 2.0, 3.0, 4.0, 5.0])?;
+    /// interpreter.tensor(1, &(0..32).map(|at| 3 - at).collect::<Vec<i32>>())?;
+    /// let checked = interpreter.check()?;
+    /// assert_eq!(checked.run.tensor::<f32>("y")?[..6], [4.0, 3.0, 2.0, 1.0, 5.0, 5.0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Errors: the number has another type; the bound may be 0, or has too many terms.
+    #[track_caller]
+    pub fn index_below(&self, number: Num<'_>, bound: &Expr) -> Result<Expr, KernelError> {
+        let last = Extent::minus(bound, &Expr::from(1)).ok_or(LayoutError::Overflow { op: "index_below" })?;
+        let last = self.index(&last)?;
+        self.instructed("index_below", |core| {
+            if !matches!(number.element, Element::I32 | Element::U32) {
+                return Err(Reason::Elements { wanted: Element::I32, given: number.element });
+            }
+            if !core.is_less(&Expr::from(0), bound) {
+                let because = format!("`{bound}` may be 0, and no index is below that");
+                return Err(Reason::Instruction { name: "index_below".to_string(), because });
+            }
+            // Without a sign, negative numbers are greater than all others.
+            let least = Operation::Binary(Binary::Minimum, Number::U32);
+            let register = core.pure(least, [number.register, last.register], Width::Bits32);
+            Ok(core.new_variable(register, i32::MAX.into(), Some(bound.clone())))
         })
     }
 
