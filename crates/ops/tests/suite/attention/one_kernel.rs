@@ -101,6 +101,21 @@ fn one_kernel_leaves_accumulators_in_their_registers() {
     }
 }
 
+/// The assembler makes a branch of an addition with a predicate, and moves nothing across it.
+#[test]
+fn one_kernel_of_warps_adds_without_predicates() {
+    for (head, causal, copies) in [(64, false, 3), (128, true, 2)] {
+        let own = Attention { causal, in_turns: false, ..grouped(16, 16, head) };
+        let kernels = own.kernels(true, &Machine::of_target(Target::Sm80)).unwrap_or_else(|error| panic!("{error}"));
+        let program = kernels.kernels[1].program();
+        let text = ptx::write(program, Target::Sm80).unwrap_or_else(|error| panic!("{error}"));
+        let is_addition = |line: &&str| line.split_whitespace().any(|word| word == "red.global.add.f32");
+        let additions: Vec<&str> = text.lines().map(str::trim).filter(is_addition).collect();
+        assert_eq!(additions.len(), 32 * copies, "head {head}");
+        assert!(additions.iter().all(|line| line.starts_with("red")), "head {head}: {}", additions[0]);
+    }
+}
+
 /// A caller gives and gets what the programs say, whichever kernels compute it.
 #[test]
 fn kernels_of_their_own_have_the_tensors_of_the_programs() {
