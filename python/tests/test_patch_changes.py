@@ -76,12 +76,13 @@ def test_attention_drops_in_training() -> None:
 def test_what_is_no_model_and_no_tokens_is_refused() -> None:
     decoder = tilewright.torch.Decoder(_model(), sequences=2, positions=9)
     free: Any = tilewright.torch
-    for wrong, text in [
+    refused: list[tuple[Any, str]] = [
         (lambda: free.patch("model"), "not str"),
         (lambda: decoder.step(torch.ones(2)), "not torch.float32"),
         (lambda: decoder.step([1, 2]), "not list"),
         (lambda: decoder.prefill(IDS, torch.tensor([2.5, 3.0])), "lengths are a tensor of integers"),
-    ]:
+    ]
+    for wrong, text in refused:
         with pytest.raises(TypeError, match=text):
             wrong()
     with pytest.raises(ValueError, match="integers from 1"):

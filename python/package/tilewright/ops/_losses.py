@@ -302,7 +302,7 @@ def linear_cross_entropy(
 
     >>> import numpy as np
     >>> x, weight = np.ones((4, 8), np.float16), np.zeros((2, 8), np.float16)
-    >>> float(linear_cross_entropy(x, weight, np.array([0, 1, 1, 0], np.int32)).round(4))
+    >>> round(float(linear_cross_entropy(x, weight, np.array([0, 1, 1, 0], np.int32))), 4)
     0.6931
     """
     check_arrays(x=x, weight=weight, targets=targets)

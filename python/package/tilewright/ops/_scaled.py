@@ -44,7 +44,7 @@ def scaled_linear(
     >>> import numpy as np
     >>> from tilewright.ops import quantize
     >>> x, weight = (quantize(np.full((rows, 8), 2, np.float32), on="interpreter") for rows in (2, 3))
-    >>> np.asarray(scaled_linear(*x, *weight, element="f32", on="interpreter")).tolist()
+    >>> np.asarray(scaled_linear(*x, *weight, element="f32", on="interpreter")).round(4).tolist()
     [[32.0, 32.0, 32.0], [32.0, 32.0, 32.0]]
     """
     check_arrays("bias", "out", x=x, x_scales=x_scales, weight=weight, weight_scales=weight_scales, bias=bias, out=out)

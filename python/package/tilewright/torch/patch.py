@@ -235,10 +235,10 @@ def _feed_forward(module: nn.Module) -> Callable[..., Any] | None:
         return None
 
     def forward(self: Any, x: Tensor) -> Tensor:
-        layers = (self.gate_proj, self.up_proj, self.down_proj)
-        if not _are_bare(*layers) or any(own.bias is not None for own in layers):
-            return self.down_proj(ops.activation(self.gate_proj(x), function, up=self.up_proj(x)))
-        return ops.feed_forward(x, *(own.weight for own in layers), function, invariant=_invariant(self))
+        gate, up, down = self.gate_proj, self.up_proj, self.down_proj
+        if not _are_bare(gate, up, down) or any(own.bias is not None for own in (gate, up, down)):
+            return down(ops.activation(gate(x), function, up=up(x)))
+        return ops.feed_forward(x, gate.weight, up.weight, down.weight, function, invariant=_invariant(self))
 
     return forward
 
@@ -423,7 +423,7 @@ def _causal_model(module: nn.Module) -> Callable[..., Any] | None:
             _rows.are_whole = before
 
     def computed(self: Any, *given: Any, **named: Any) -> Any:
-        labels = named.get("labels")
+        labels: Any = named.get("labels")
         is_other = labels is None or given or any(named.get(name) is not None for name in _OF_LOSSES)
         if is_other or self.loss_function is not _causal_loss() or not _are_bare(self.lm_head) or not _is_named(self, named):
             return whole(self, *given, **named)
