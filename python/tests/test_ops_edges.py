@@ -139,6 +139,9 @@ WRONG: list[tuple[Any, type[Exception], str]] = [
     (lambda: ops.attention_decode(HEADS, HEADS, HEADS, np.array([-1])), ValueError, "from 0 to 2"),
     (lambda: ops.attention_decode(HEADS, CACHE, CACHE, np.array([2]), pages=np.array([[-1]])), ValueError, "one is -1"),
     (lambda: ops.rope(HEADS, TABLE, TABLE, positions=np.array([0, -1])), ValueError, "from 0 to 3, and one is -1"),
+    (lambda: ops.attention(HEADS, HEADS, HEADS, softcap=-2.0), ValueError, "from 0, where 0 is none"),
+    (lambda: ops.embedding(np.zeros(2, "i4"), TABLE, padding=-1), ValueError, "from 0 to 3"),
+    (lambda: ops.embedding_backward(np.zeros(2, "i4"), X, -2), ValueError, "not by -2"),
     (lambda: ops.rope(HEADS, TABLE, TABLE, positions=np.array([0, 4])), ValueError, "from 0 to 3, and one is 4"),
 ]
 

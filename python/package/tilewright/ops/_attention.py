@@ -53,6 +53,8 @@ def settled(
     if heads not in (1, 2):
         raise ValueError(f"the axis of the heads is 1 or 2, not {heads}")
     left, right = _window(window)
+    if not 0 <= softcap < math.inf:
+        raise ValueError(f"a softcap is a number from 0, where 0 is none, not {softcap}")
     factor = q.shape[-1] ** -0.5 if scale is None else float(scale)
     return AttentionSettings(causal, left, right, factor, float(softcap), heads, expression, deterministic)
 

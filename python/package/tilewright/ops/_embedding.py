@@ -25,11 +25,17 @@ def embedding(indices: Any, table: Any, *, padding: int | None = None, on: str |
     check_arrays(indices=indices, table=table)
     if len(table.shape) != 2:
         raise ValueError(f"a table is (V,N), and has the shape {tuple(table.shape)}")
+    _check_padding(padding, table.shape[0])
     if is_jax(table):
         return through_jax("embedding", indices, table, padding=padding, on=on)
     if records(table, indices, on=on):
         return through_torch("embedding", indices, table, padding)
     return rows_of_table(indices, table, on)
+
+
+def _check_padding(padding: Any, vocabulary: int) -> None:
+    if padding is not None and not (hasattr(padding, "__index__") and 0 <= padding < vocabulary):
+        raise ValueError(f"padding is a row of the table, from 0 to {vocabulary - 1}, or None, not {padding!r}")
 
 
 def rows_of_table(indices: Any, table: Any, on: str | None) -> Any:
@@ -64,6 +70,9 @@ def embedding_backward(indices: Any, d_y: Any, vocabulary: int, *, padding: int 
     check_arrays(indices=indices, d_y=d_y)
     if tuple(d_y.shape[:-1]) != tuple(indices.shape):
         raise ValueError(f"d_y has the shape {tuple(d_y.shape)}, and the numbers {tuple(indices.shape)}")
+    if not hasattr(vocabulary, "__index__") or vocabulary < 0:
+        raise ValueError(f"the rows of a table are counted from 0, not by {vocabulary!r}")
+    _check_padding(padding, vocabulary)
     if is_jax(d_y):
         return through_jax("embedding_backward", indices, d_y, vocabulary, padding=padding, on=on)
     if records(d_y, indices, on=on):
