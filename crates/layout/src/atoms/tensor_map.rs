@@ -100,12 +100,18 @@ impl TensorMap {
         let mut leaves = Vec::new();
         gather(global, ModePath::ROOT, &mut leaves)?;
         let mut dimensions: Vec<Dimension> = Vec::new();
-        let mut volume = 1_i64;
+        let (mut volume, mut is_whole) = (1_i64, true);
         for leaf in along.leaves().iter().filter(|leaf| leaf.extent > 1) {
             let Some((path, 1)) = leaf.stride.term().map(|(path, scale)| (path, *scale)) else { break };
             let Some(at) = leaves.iter().position(|(known, ..)| *known == path) else { break };
             let (_, extent, stride) = leaves.remove(at);
-            let boxed = (1..=MAX_BOX.min(leaf.extent)).rev().find(|part| leaf.extent % part == 0).unwrap_or(1);
+            let parts = (1..=MAX_BOX.min(leaf.extent)).rev().filter(|part| leaf.extent % part == 0);
+            // The first dimension is a row, of whole chunks of 16 bytes.
+            let is_row = |part: &i64| !dimensions.is_empty() || bytes(*part).is_ok_and(|bytes| bytes % 16 == 0);
+            let boxed = parts.clone().find(is_row).or_else(|| parts.max()).unwrap_or(1);
+            if dimensions.is_empty() {
+                is_whole = boxed == leaf.extent;
+            }
             dimensions.push(Dimension { extent, stride: bytes(stride)?, boxed });
             // Both extents divide the size of the tile.
             volume *= boxed;
@@ -124,7 +130,15 @@ impl TensorMap {
         }
         let row = bytes(first.boxed)?;
         if row % 16 != 0 {
-            return Err(refuse("a row of the box must be a multiple of 16 bytes, but is", row));
+            return Err(refuse(
+                match is_whole {
+                    true => "a row of the box must be a multiple of 16 bytes, but is",
+                    false => {
+                        "a part of a row, of at most 256 elements, must be a multiple of 16 bytes, but the longest is"
+                    }
+                },
+                row,
+            ));
         }
         if swizzle != SwizzleMode::None && row > 16 * swizzle.units() {
             return Err(refuse(

@@ -22,6 +22,8 @@ fn boxes_are_dense_in_shared_memory() {
         ("(1024,512):(512,1)", "(128,64)", "((8,16),64):((64,512),1)", 8, 1, vec![64, 128]),
         ("(1024,512):(512,1)", "(512,64)", "(512,64):(64,1)", 16, 2, vec![64, 256]),
         ("(256,256,8):(256,1,65536)", "(64,32,2)", "(64,32,2):(32,1,2048)", 32, 1, vec![32, 64, 2]),
+        // The longest part of a row, 250 elements, has 500 bytes, which is no multiple of 16.
+        ("(64,1000):(1000,1)", "(8,1000)", "(8,1000):(1000,1)", 16, 40, vec![200, 1]),
         ("(64,(32,4)):(128,(1,32))", "(16,32)", "(16,32):(32,1)", 32, 1, vec![32, 16, 1]),
     ];
     for (global, tile, shared, bits, copies, boxed) in cases {
@@ -73,6 +75,8 @@ fn what_the_hardware_does_not_take_is_refused() {
     );
     assert!(refuse(rows, "(128,64)", "(128,32):(32,1)", 16, none).contains("not those of the tile"));
     assert!(refuse("(1024,500):(500,1)", "(128,4)", "(128,4):(4,1)", 16, none).ends_with("but is 8"));
+    let long = "a part of a row, of at most 256 elements, must be a multiple of 16 bytes, but the longest is 222";
+    assert!(refuse("(64,999):(1000,1)", "(8,999)", "(8,999):(999,1)", 16, none).ends_with(long));
     assert!(refuse(rows, "(128,64)", "(128,64):(64,1)", 16, lines).ends_with("but is, in bytes, 128"));
     assert!(refuse("(1024,504):(500,1)", "(128,8)", "(128,8):(8,1)", 16, none).ends_with("but there is 1000"));
     assert!(refuse(rows, "(128,64)", "(128,64):(64,2)", 16, none).contains("no neighbours"));
