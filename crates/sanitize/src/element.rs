@@ -136,11 +136,23 @@ impl Element {
                 let pair = crate::isa::convert::f16_of_quarters(quarter, false, bits as u16);
                 f16::from_bits(pair as u16).to_f64()
             }
+            Self::Signed(_) | Self::Unsigned(_) => self.decode_integer(bytes).unwrap_or(0) as f64,
+        }
+    }
+
+    /// The integer that bytes represent, lowest first; None for a float type.
+    pub(crate) fn decode_integer(self, bytes: &[u8]) -> Option<i128> {
+        let mut all = [0; 8];
+        let count = bytes.len().min(8);
+        all[..count].copy_from_slice(&bytes[..count]);
+        let bits = u64::from_le_bytes(all);
+        match self {
             Self::Signed(bytes) => {
                 let shift = 64 - 8 * u32::from(bytes);
-                ((bits << shift) as i64 >> shift) as f64
+                Some(i128::from((bits << shift) as i64 >> shift))
             }
-            Self::Unsigned(_) => bits as f64,
+            Self::Unsigned(_) => Some(i128::from(bits)),
+            _ => None,
         }
     }
 

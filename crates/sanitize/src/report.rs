@@ -66,8 +66,9 @@ pub struct Difference {
 
 impl ResultArray {
     /// Compares the result with expected bytes of a type. An element `x` differs from its expected
-    /// value `y` if `|x - y| > tolerance + tolerance * |y|`, or if only one of both is NaN. None if
-    /// no element differs.
+    /// value `y` if `|x - y| > tolerance + tolerance * |y|`, whose left side is exact for integers.
+    /// An infinity or a NaN equals only itself. None if no element differs. `element` is the type of
+    /// the expected array; formats that NumPy lacks may be given as integers of the same size.
     ///
     /// ```
     /// use tilewright_sanitize::{Element, ResultArray};
@@ -79,20 +80,23 @@ impl ResultArray {
     /// assert_eq!(own.difference(Element::F64, &expected, 0.1).unwrap().element, 1);
     /// ```
     pub fn difference(&self, element: Element, expected: &[u8], tolerance: f64) -> Option<Difference> {
+        let element = if element.is_like(self.element) { self.element } else { element };
         let own = self.bytes.chunks_exact(self.element.bytes() as usize);
         let other = expected.chunks_exact(element.bytes() as usize);
         let mut worst: Option<(f64, Difference)> = None;
         let mut count = 0;
         for (at, (own, other)) in own.zip(other).enumerate() {
             let (found, expected) = (self.element.decode(own), element.decode(other));
-            let is_equal = found == expected || (found.is_nan() && expected.is_nan());
-            let distance = match (found - expected).abs() {
-                distance if distance.is_nan() => f64::INFINITY,
-                distance => distance,
+            let distance = match (self.element.decode_integer(own), element.decode_integer(other)) {
+                (Some(found), Some(expected)) => found.abs_diff(expected) as f64,
+                _ if found == expected || (found.is_nan() && expected.is_nan()) => 0.0,
+                _ => (found - expected).abs(),
             };
-            if is_equal || distance <= tolerance + tolerance * expected.abs() {
+            // The distance to or from an infinity is infinite, and so is what the law admits there.
+            if distance == 0.0 || distance.is_finite() && distance <= tolerance + tolerance * expected.abs() {
                 continue;
             }
+            let distance = if distance.is_nan() { f64::INFINITY } else { distance };
             count += 1;
             if worst.as_ref().is_none_or(|(before, _)| distance > *before) {
                 worst = Some((distance, Difference { element: at as u64, found, expected, count }));
@@ -291,5 +295,41 @@ impl fmt::Display for Report {
             count => format!(" in {count} schedules"),
         };
         write!(out, "{count}; {} instructions of threads{schedules}", self.thread_instructions)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Element, ResultArray};
+
+    fn differs(element: Element, own: &[u8], other: Element, expected: &[u8], tolerance: f64) -> bool {
+        let count = own.len() as u64 / element.bytes();
+        let own = ResultArray { argument: 0, name: "y".into(), element, shape: vec![count], bytes: own.to_vec() };
+        own.difference(other, expected, tolerance).is_some()
+    }
+
+    /// An infinity admits itself alone: `tolerance * |inf|` would admit every number.
+    #[test]
+    fn infinities_and_nans_equal_themselves_alone() {
+        let special = [f32::INFINITY, f32::NEG_INFINITY, f32::NAN, 0.0];
+        for (number, found) in special.iter().enumerate() {
+            for (other, expected) in special.iter().enumerate() {
+                let differs = differs(Element::F32, &found.to_le_bytes(), Element::F32, &expected.to_le_bytes(), 0.5);
+                assert_eq!(differs, number != other, "{found} {expected}");
+            }
+        }
+    }
+
+    /// Integers of 64 bits are compared exactly, and a file of integers holds no floats.
+    #[test]
+    fn integers_are_integers() {
+        let (own, other) = ((1_i64 << 60) + 1, 1_i64 << 60);
+        let bytes = [own.to_le_bytes(), other.to_le_bytes()];
+        assert!(differs(Element::Signed(8), &bytes[0], Element::Signed(8), &bytes[1], 0.0));
+        assert!(!differs(Element::Signed(8), &bytes[0], Element::Signed(8), &bytes[1], 1e-3));
+        assert!(!differs(Element::F32, &2_f32.to_le_bytes(), Element::Signed(4), &2_i32.to_le_bytes(), 0.0));
+        assert!(differs(Element::F32, &0_f32.to_le_bytes(), Element::Signed(4), &1_i32.to_le_bytes(), 1e-2));
+        // NumPy has no bf16: 0x3f80 is 1.
+        assert!(!differs(Element::Bf16, &[0x80, 0x3f], Element::Unsigned(2), &[0x80, 0x3f], 0.0));
     }
 }
