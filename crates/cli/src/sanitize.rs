@@ -69,7 +69,7 @@ pub struct SanitizeOptions {
     #[arg(long, value_name = "OUT=FILE.npy")]
     expect: Vec<String>,
     /// By how much a result may differ, absolutely or relative to what is expected.
-    #[arg(long, value_name = "NUMBER", default_value_t = 0.0)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 0.0, allow_negative_numbers = true, value_parser = tolerance)]
     tolerance: f64,
     /// A result that is written to a file.
     #[arg(long, value_name = "OUT=FILE.npy")]
@@ -114,6 +114,12 @@ fn extents(text: &str) -> Result<[u32; 3], String> {
         *own = part.trim().parse().map_err(|_| format!("`{part}` is no number"))?;
     }
     Ok(found)
+}
+
+/// A tolerance: with an infinite one all finite numbers would agree, and with a NaN none.
+fn tolerance(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);
+    number.ok_or_else(|| "a number of at least 0 is expected, such as 1e-2".to_owned())
 }
 
 /// The result that a text such as `2=FILE.npy` names, and the path.
@@ -192,8 +198,6 @@ pub fn run(options: &SanitizeOptions, terminal: &mut Terminal) -> Result<(), Fai
             let why = format!("{own}: the file holds {shape:?}, and the result is {:?}", result.shape);
             return Err(Failure::Usage(why));
         }
-        // Formats that NumPy lacks are stored as integers of the same size.
-        let element = if element.bytes() == result.element.bytes() { result.element } else { element };
         if let Some(difference) = result.difference(element, &bytes, options.tolerance) {
             differences.push((result.name.clone(), difference));
         }
