@@ -201,7 +201,7 @@ impl Report {
             Ending::Complete => None,
             Ending::Refused(at, why) => Some(format!("{}: {why}", self.source(*at))),
             Ending::Limit(limit) => Some(format!(
-                "{limit} instructions of threads were executed and the kernel is not at its end; more may be allowed"
+                "the limit of {limit} instructions of threads is reached and the kernel is not at its end; more may be allowed"
             )),
             Ending::Interrupted => Some("it was interrupted".to_string()),
         }

@@ -255,6 +255,9 @@ impl Cluster<'_> {
     /// A range of bytes for a message, and the number of bytes of its memory.
     pub(super) fn place(&self, side: Side, address: u64, bytes: u64) -> (Place, u64) {
         match side {
+            Side::Global if address < windows::WINDOW => {
+                (Place { memory: "the null pointer".to_string(), byte: address as i64, bytes }, 0)
+            }
             Side::Global => match self.grid.memory.nearest(address) {
                 Some(region) => {
                     let byte = address.wrapping_sub(region.address) as i64;

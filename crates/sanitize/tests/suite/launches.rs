@@ -96,6 +96,13 @@ fn accesses_are_inside_and_aligned_and_written() {
     assert_eq!(codes(&at(8, "st.global.v4.u32 [%d1], {%r1,%r2,%r3,%r4};")), ["E1011"]);
     let text = kernel(1, "add.u64 %d1, %d0, %at4; ld.global.u32 %r1, [%d1]; st.global.u32 [%d1], %r1;");
     assert_eq!(codes(&run(&text, 1, 32, &["out:u32[32]"]).unwrap()), ["E1012"]);
+    // A null pointer is named as such, and not by the memory that is nearest to it.
+    for load in ["ld.global.u32", "ld.u32"] {
+        let text = kernel(1, &format!(".global .align 4 .u32 g[2] = {{5, 6}}; {load} %r1, [%d0+8];"));
+        let report = run(&text, 1, 1, &["null"]).unwrap();
+        assert_eq!(codes(&report), ["E1010"], "{report}");
+        assert!(report.to_string().contains("bytes 8 to 11 of the null pointer"), "{report}");
+    }
     // Shared memory, through its own window and through a generic address.
     let text = ".shared .align 16 .b8 s[128]; mov.u64 %d3, s; cvta.shared.u64 %d4, %d3;";
     for access in ["st.shared.u32 [%d3+128], 0;", "st.u32 [%d4+128], 0;", "ld.shared.u64 %d9, [%d3+124];"] {

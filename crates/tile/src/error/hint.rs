@@ -17,6 +17,11 @@ fn of_kernel(error: &KernelError) -> Option<String> {
             "let each block store tiles of its own, or combine them, as in `atomic_add` to an `inout`".to_string()
         }
         KernelReason::TooMuch { .. } => "take smaller tiles, or more warps".to_string(),
+        KernelReason::Instruction { because, .. } if because.starts_with("threads count in 32 bits") => {
+            "iterations, and elements of tiles whose extents are no powers of two, are counted in 32 bits: divide the \
+             loop into two, or take extents that are powers of two"
+                .to_string()
+        }
         _ => return error.help(),
     })
 }

@@ -297,6 +297,13 @@ fn a_compile_says_what_does_not_fit() {
     );
     assert_eq!((few.code(), few.to_string().contains("8 warps")), ("E1211", true), "{few}");
     assert_eq!(few.help().unwrap(), "take larger tiles, or fewer warps, as in `warps 2`");
+    // What 32 bits do not count says so.
+    let far = compile(
+        "tile t {\ninput x: f32 M:1\noutput y: f32 (5,3):(1,5)\ngrid 3\n\
+         store(y, (0, block.x), reshape(load(x, (5), ([block.x*3000000000])), (5,1)))\n}",
+    );
+    assert_eq!(far.code(), "E0910", "{far}");
+    assert!(far.help().unwrap().contains("are counted in 32 bits"), "{far:?}");
     // A reshape that would move elements behind an end says what to load.
     let moved = compile(
         "tile t {\ninput x: f32 (M,5):(5,1)\noutput y: f32 15:1\n\
