@@ -63,8 +63,9 @@ fn tiles_before_the_first_are_zero() {
 
 #[test]
 fn tiles_of_any_extents_that_end_before_the_first_element_are_zero() {
-    // The index of the tile; the row and the column of its first element, and how many columns count.
-    let cases: [(&str, fn(i64) -> [i64; 3]); 4] = [
+    /// Of a block: the row and the column of the first element, and how many columns count.
+    type First = fn(i64) -> [i64; 3];
+    let cases: [(&str, First); 4] = [
         ("0, block.x - 3", |block| [0, block * 5 - 15, 5]),
         ("block.x - 4, 0", |block| [block * 10 - 40, 0, 5]),
         ("[block.x*3 - 29], block.x", |block| [block * 3 - 29, block * 5, 5]),
