@@ -24,7 +24,7 @@ const MOST_OF_WARP: i64 = 32 * MOST_OF_THREAD;
 /// The rows of a block of a backward with sums over rows, if the number of rows is not known.
 const ROWS_OF_BLOCK: i64 = 64;
 /// The most tiles of a block.
-const MOST_TILES: i64 = 256;
+const MOST_TILES: i64 = 512;
 /// The warps of a grid for each multiprocessor, as many as are resident: with 16 elements for each
 /// thread, and with 32. Two waves took 1.01 to 1.03 of the time of one on an H200, 2026-12-01.
 const WARPS: i64 = 16;
