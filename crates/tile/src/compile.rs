@@ -347,12 +347,8 @@ fn warps(program: &Program) -> i64 {
 fn resident(placed: &Placed, warps: i64, rings: bool) -> u32 {
     if rings {
         // Registers hold no bytes in flight.
-        let resident = match pressure::pressure(placed, |_| false).registers {
-            ..=136 => 16,
-            ..=200 => 12,
-            _ => 8,
-        };
-        return (resident / warps).clamp(1, 16) as u32;
+        let is_small = pressure::pressure(placed, |_| false).registers <= 136;
+        return ((if is_small { 16 } else { 12 }) / warps).clamp(1, 16) as u32;
     }
     if let Some(loads) = crate::lower::early_registers(placed) {
         let own = pressure::pressure(placed, |_| false).registers;

@@ -15,19 +15,21 @@ use super::early::loads_of;
 use super::{Lowering, ThreadValue, iterations_of, over, staged};
 use crate::program::{Loop, Operation, Statement};
 
-/// The instruction that copies, and its bits.
-const ATOM: &str = "SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>";
-const BITS: u32 = 128;
+/// The instructions that copy, the widest first, and their bits.
+const ATOMS: [(&str, u32); 2] =
+    [("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>", 128), ("SM80_CP_ASYNC_CACHEALWAYS<uint64_t>", 64)];
 /// The most stages of a ring, where the loads of three iterations are in flight while one computes,
 /// and the fewest.
 const STAGES: i64 = 4;
 const LEAST_STAGES: i64 = 2;
 
 /// A load of each iteration, and the ring `(thread, value, stage)` that it goes through: runs of
-/// `each` values, of these numbers.
+/// `each` values, of these numbers, which an instruction copies.
 struct OwnRing<'s, 'k> {
     load: &'s Statement,
     ring: View<'k>,
+    atom: CopyAtom,
+    bits: u32,
     each: i64,
     numbers: Vec<i64>,
 }
@@ -58,9 +60,9 @@ impl<'k> Lowering<'k, '_> {
         OwnRings { rings, stages, count }: &OwnRings<'_, 'k>,
         carried: &[Fragment<'k>],
     ) -> Result<(), KernelError> {
-        let (k, atom, stages, count) = (self.k, CopyAtom::named(ATOM)?, *stages, *count);
+        let (k, stages, count) = (self.k, *stages, *count);
         for ahead in 0..stages - 1 {
-            let copy = |from: &View<'k>, to: &View<'k>| k.copy_predicated(&atom, from, to);
+            let copy = |atom: &CopyAtom, from: &View<'k>, to: &View<'k>| k.copy_predicated(atom, from, to);
             self.copied_ahead(own, (rings, stages), &Expr::from(ahead), copy)?;
         }
         k.range(count, |iteration| {
@@ -79,7 +81,7 @@ impl<'k> Lowering<'k, '_> {
             }
             let ahead = Stride::plus(&iteration, &Expr::from(stages - 1)).ok_or_else(over)?;
             let comes = k.index(&ahead)?.lt(k.index(&Expr::from(count))?);
-            self.copied_ahead(own, (rings, stages), &ahead, |from, to| k.copy_when(&atom, comes, from, to))?;
+            self.copied_ahead(own, (rings, stages), &ahead, |atom, from, to| k.copy_when(atom, comes, from, to))?;
             self.iterations.insert(own.iteration, iteration);
             for (parameter, fragment) in own.parameters.iter().zip(carried) {
                 self.values.insert(*parameter, ThreadValue::Numbers(fragment.numbers()?));
@@ -109,12 +111,18 @@ impl<'k> Lowering<'k, '_> {
         let mut found = Vec::new();
         for load in loads {
             let Statement::Let { result, .. } = load else { return Ok(None) };
-            let Some(runs) = self.runs_of(load)? else { return Ok(None) };
+            let mut copied = None;
+            for (atom, bits) in ATOMS {
+                if copied.is_none() {
+                    copied = self.runs_of(load, bits)?.map(|runs| (atom, bits, runs));
+                }
+            }
+            let Some((atom, bits, runs)) = copied else { return Ok(None) };
             let element = self.placed.program.type_of(*result).element;
-            let (threads, each) = (self.distribution(*result)?.threads(), i64::from(BITS / element.bits()));
+            let (threads, each) = (self.distribution(*result)?.threads(), i64::from(bits / element.bits()));
             let numbers: Vec<i64> = runs.into_iter().map(|(number, _)| number).collect();
-            bytes += threads * numbers.len() as i64 * i64::from(BITS / 8);
-            found.push((load, element, [threads, each], numbers));
+            bytes += threads * numbers.len() as i64 * i64::from(bits / 8);
+            found.push((load, element, (atom, bits), [threads, each], numbers));
         }
         let fit = |blocks: u32| self.room.of_blocks(blocks.into()) / bytes.max(1);
         let stages = match fit(self.residents[1]) {
@@ -126,25 +134,26 @@ impl<'k> Lowering<'k, '_> {
             return Ok(None);
         }
         let mut rings = Vec::new();
-        for (load, element, [threads, each], numbers) in found {
+        for (load, element, (atom, bits), [threads, each], numbers) in found {
             let (run, runs) = (each * threads, numbers.len() as i64);
             let layout = format!("({threads},({each},{runs}),{stages}):({each},(1,{run}),{})", runs * run);
             let ring = load.place().during(|| self.k.area_of(element, &layout))?;
             self.note(load.place());
-            rings.push(OwnRing { load, ring, each, numbers });
+            rings.push(OwnRing { load, ring, atom: CopyAtom::named(atom)?, bits, each, numbers });
         }
         Ok(Some(OwnRings { rings, stages, count }))
     }
 
-    /// What this thread copies for a load at the current iteration; None if the instruction cannot.
-    fn runs_of(&self, load: &Statement) -> Result<Option<Runs<'k>>, KernelError> {
+    /// What this thread copies for a load at the current iteration; None if instructions of this width
+    /// cannot.
+    fn runs_of(&self, load: &Statement, bits: u32) -> Result<Option<Runs<'k>>, KernelError> {
         let Statement::Let { result, operation: Operation::Load { tensor, shape, at, other }, .. } = load else {
             return Ok(None);
         };
         if *other != 0.0 || other.is_sign_negative() {
             return Ok(None);
         }
-        self.tile(*tensor, shape, at, &[])?.distributed_runs(&self.distribution(*result)?, BITS)
+        self.tile(*tensor, shape, at, &[])?.distributed_runs(&self.distribution(*result)?, bits)
     }
 
     /// Issues the copies of an iteration.
@@ -153,14 +162,14 @@ impl<'k> Lowering<'k, '_> {
         own: &Loop,
         (rings, stages): (&[OwnRing<'_, 'k>], i64),
         iteration: &Expr,
-        copy: impl Fn(&View<'k>, &View<'k>) -> Result<(), KernelError>,
+        copy: impl Fn(&CopyAtom, &View<'k>, &View<'k>) -> Result<(), KernelError>,
     ) -> Result<(), KernelError> {
         self.iterations.insert(own.iteration, iteration.clone());
         let stage = self.k.remainder(iteration, stages)?;
         for own in rings {
             own.load.place().during(|| {
-                let runs = self.runs_of(own.load)?.ok_or_else(over)?;
-                runs.iter().zip(&own.runs(&stage)?).try_for_each(|((_, from), to)| copy(from, to))
+                let runs = self.runs_of(own.load, own.bits)?.ok_or_else(over)?;
+                runs.iter().zip(&own.runs(&stage)?).try_for_each(|((_, from), to)| copy(&own.atom, from, to))
             })?;
         }
         self.k.commit_async();

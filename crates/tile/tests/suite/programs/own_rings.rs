@@ -29,7 +29,7 @@ fn compiled(element: &str, [length, warps, tiles]: [i64; 3], pitch: &str, machin
 
 fn copies(compiled: &Compiled) -> usize {
     let text = ptx::write(compiled.kernel().program(), Target::Sm90a).unwrap();
-    text.matches("cp.async.cg.shared.global").count()
+    text.matches("cp.async").count()
 }
 
 #[test]
