@@ -152,7 +152,7 @@ fn fragments_of_tilelang() {
             "Fragment([16, 8] -> [4], replicate: 1, thread: 8, forward_thread: _j, forward_index: [_i])",
             "past its extent",
         ),
-        ("Layout([4, 8] -> [16, 2], [_i * 8 + _j])", "1 indices need the extents"),
+        ("Layout([4, 8] -> [16, 2], [_i * 8 + _j])", "an extent for each index"),
         ("T.Layout((4, 8), lambda i: i * 8)", "a name for each extent of the shape"),
         // -8 // 3 is -3 in Python and -2 in C.
         ("T.Layout((2, 8), lambda i, j: (T.truncdiv(i * 8 - 8, 3) + 2) * 8 + j)", "(2,8):(16,1)"),
