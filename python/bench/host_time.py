@@ -57,13 +57,19 @@ def host_times(*works: Callable[[], Any]) -> list[float]:
 
 def missed(work: Callable[[], Any]) -> int:
     """Of CALLS calls of `tw.ops`, those that the native module did not repeat."""
-    repeat, found = _common.repeat_call, []
-    _common.repeat_call = lambda *given: found.append(repeat(*given)) or found[-1]
+    repeat = _common.repeat_call
+    found: list[Any] = []
+
+    def noted(*given: Any) -> Any:
+        found.append(repeat(*given))
+        return found[-1]
+
+    setattr(_common, "repeat_call", noted)
     try:
         for _ in range(CALLS):
             work()
     finally:
-        _common.repeat_call = repeat
+        setattr(_common, "repeat_call", repeat)
     return CALLS - sum(own is not None for own in found)
 
 
