@@ -238,7 +238,7 @@ impl Lanes {
     /// The lanes with the first offset moved to 0 by exclusive or. A map `F` that is linear over
     /// bits sends `x ^ c` to `F(x) ^ F(c)`, which only permutes words and banks, so it costs a
     /// phase and this one the same.
-    fn from_zero(&self) -> Lanes {
+    fn moved_to_zero(&self) -> Lanes {
         let first = self.starts.first().copied().unwrap_or(0);
         Lanes::new(self.slot, self.starts.iter().map(|start| start ^ first).collect())
     }
@@ -371,7 +371,7 @@ impl<'a> Problem<'a> {
         let first = i64::from(self.vector.trailing_zeros());
         let old = self.replaced();
         // Both swizzles are linear over bits.
-        let phases = counted(self.phases.iter().map(Lanes::from_zero).collect());
+        let phases = counted(self.phases.iter().map(Lanes::moved_to_zero).collect());
         let mut best: Option<(i64, i64, i64, i64, Swizzle)> = None;
         for base in first..line {
             for bits in 1..=line - base {

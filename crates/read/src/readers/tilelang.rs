@@ -442,8 +442,7 @@ fn size(said: &Said, span: &std::ops::Range<usize>) -> Result<i64, Refused> {
 fn extents_of_result<'a>(said: &'a Said, span: &std::ops::Range<usize>) -> Result<Option<&'a [i64]>, Refused> {
     let extents = said.result.as_deref();
     if extents.is_some_and(|extents| extents.len() != said.index.len()) || (extents.is_none() && said.index.len() > 1) {
-        let message =
-            format!("the result is to have an extent for each index, {} in all", said.index.len());
+        let message = format!("the result is to have an extent for each index, {} in all", said.index.len());
         return Err(Refused::contradiction(span.clone(), message));
     }
     Ok(extents)
