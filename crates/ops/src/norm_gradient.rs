@@ -11,9 +11,9 @@
 //! ```
 //!
 //! A block takes some tiles of rows, one after another, and keeps its sums over rows in registers.
-//! The compiler of tile programs issues the loads of a tile some tiles ahead. A block writes its sums
-//! once, and a second program adds those of all blocks. Both orders depend on the number of rows
-//! alone.
+//! The compiler of tile programs issues the loads of a tile some tiles ahead. A block writes its
+//! sums once, and a second program adds those of all blocks. Both orders depend on the number of
+//! rows alone.
 
 use tilewright_tile::Sequence;
 

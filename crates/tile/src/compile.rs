@@ -342,8 +342,8 @@ fn warps(program: &Program) -> i64 {
 /// then hold the bytes in flight, and with half the registers threads wait for memory. Without
 /// `dot`, the assembler keeps more than whole tiles in registers: then it corresponds to 384
 /// threads, or to more if a large block would otherwise be alone on a multiprocessor. With `rings`
-/// loads go through shared memory that each thread has for itself, and it corresponds to the warps whose
-/// registers fit. Measured on an H200.
+/// loads go through shared memory that each thread has for itself, and it corresponds to the warps
+/// whose registers fit. Measured on an H200.
 fn resident(placed: &Placed, warps: i64, rings: bool) -> u32 {
     if rings {
         // Registers hold no bytes in flight.

@@ -41,10 +41,10 @@ impl<'k> View<'k> {
         self.tile_loaded(held, Some(other), Edge::Predicated, "load_distributed_or")
     }
 
-    /// The elements of a tile that this thread loads in [`View::load_distributed`], in runs of `bits`
-    /// bits: for each run that may exist, its number, counted in values of the thread. Instructions of
-    /// this width can copy them. None if some access is narrower, or if two values of a thread
-    /// are copies of an element.
+    /// The elements of a tile that this thread loads in [`View::load_distributed`], in runs of
+    /// `bits` bits: for each run that may exist, its number among the runs of consecutive values of
+    /// the thread. Instructions of this width can copy them. None if some access is narrower, or if
+    /// two values of a thread are copies of an element.
     ///
     /// ```
     /// use tilewright_kernel::{Distribution, Kernel};

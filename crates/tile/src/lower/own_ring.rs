@@ -1,10 +1,10 @@
 //! Loads of a loop through shared memory that each thread has for itself.
 //!
 //! Law: each iteration computes the same as before, in the same order. A thread copies the elements
-//! that it loads to a ring of its own, by `cp.async`, some iterations before their use. It waits for
-//! its own copies alone, so the block does not synchronize. Bytes in flight then take no registers, and
-//! the assembler cannot delay their instructions to save registers. This is done for loops that
-//! carry many registers, whose warps are few.
+//! that it loads to a ring of its own, by `cp.async`, some iterations before their use. It waits
+//! for its own copies alone, so the block does not synchronize. Bytes in flight then take no
+//! registers, and the assembler cannot delay their instructions to save registers. This is done for
+//! loops that carry many registers, whose warps are few.
 
 use tilewright_kernel::{Fragment, KernelError, View};
 use tilewright_layout::Stride;
@@ -100,8 +100,8 @@ impl<'k> Lowering<'k, '_> {
         Ok(())
     }
 
-    /// The rings of the loads of a loop; None, and nothing is emitted, if some load cannot go through
-    /// one.
+    /// The rings of the loads of a loop; None, and nothing is emitted, if some load cannot go
+    /// through one.
     pub(super) fn own_rings<'s>(&mut self, own: &'s Loop) -> Result<Option<OwnRings<'s, 'k>>, KernelError> {
         let Some(count) = iterations_of(own).filter(|count| *count >= STAGES) else { return Ok(None) };
         let Some(loads) = loads_of(own, self.placed) else { return Ok(None) };
@@ -144,8 +144,8 @@ impl<'k> Lowering<'k, '_> {
         Ok(Some(OwnRings { rings, stages, count }))
     }
 
-    /// What this thread copies for a load at the current iteration; None if instructions of this width
-    /// cannot.
+    /// What this thread copies for a load at the current iteration; None if instructions of this
+    /// width cannot.
     fn runs_of(&self, load: &Statement, bits: u32) -> Result<Option<Runs<'k>>, KernelError> {
         let Statement::Let { result, operation: Operation::Load { tensor, shape, at, other }, .. } = load else {
             return Ok(None);

@@ -5,7 +5,8 @@ use tilewright_kernel::machine::Machine;
 use tilewright_kernel::ptx::{self, Target};
 use tilewright_tile::{Compiled, Program};
 
-/// Rows in a loop that carries a sum of each column. `pitch` is the fact about the distance of rows.
+/// Rows in a loop that carries a sum of each column. `pitch` is the fact about the distance of
+/// rows.
 fn compiled(element: &str, [length, warps, tiles]: [i64; 3], pitch: &str, machine: Option<&Machine>) -> Compiled {
     let text = format!(
         "tile columns {{
