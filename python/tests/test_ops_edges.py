@@ -75,6 +75,16 @@ def test_integers_of_few_bits_count_as_those_of_many(kind: Any) -> None:
         assert np.array_equal(np.asarray(found)[0, 0, 0], np.asarray(new)[0, 0, 1])
 
 
+@pytest.mark.parametrize("on", [None, "interpreter"])
+def test_integers_of_many_bits_name_no_row_that_their_low_bits_name(on: str | None) -> None:
+    table, wide = torch.randn(8, 16), torch.tensor([1, 2**32 + 1, 2**32 + 1 - 2**33])
+    for numbers, of in ((wide, table), (wide.numpy(), table.numpy())):
+        found = np.asarray(ops.embedding(numbers, of, on=on))
+        assert (found[0] == np.asarray(of)[1]).all() and np.isnan(found[1:]).all()
+        loss = np.asarray(ops.cross_entropy(of[:3], numbers, reduction="none", on=on))
+        assert np.isfinite(loss[0]) and np.isinf(loss[1:]).all()
+
+
 def test_blocks_of_numbers_near_zero_are_quantized_to_zero() -> None:
     x = torch.zeros(1, 130)
     x[0, 0] = 1e-45

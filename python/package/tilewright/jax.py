@@ -221,7 +221,7 @@ def _as_i32(numbers: Any) -> Any:
     if numbers is None:
         return None
     check_integers(numbers)
-    return numbers.astype("int32")
+    return _losses.as_i32(numbers)
 
 
 def _nothing_by(*arrays: Any) -> tuple[Any, ...]:

@@ -20,6 +20,7 @@ from ._common import (
     stored,
     through_jax,
     through_torch,
+    type_name,
 )
 from ._invariance import is_invariant
 
@@ -71,12 +72,22 @@ def _check_rows(logits: Any, targets: Any, vocabulary: int | None) -> None:
 
 
 def as_i32(numbers: Any) -> Any:
-    """Integers of 32 bits, which kernels read."""
+    """Integers of 32 bits, which kernels read. A number that these lack becomes the nearest one, which is no
+    row, class or position either.
+    """
+    name = type_name(numbers)
+    if name == "int32":
+        return numbers
+    if name == "uint64":
+        raise TypeError("numbers of rows, classes and positions are integers of at most 64 bits with a sign, not uint64")
+    ends = (0, 2**31 - 1) if name == "uint32" else (-(2**31), 2**31 - 1)
+    is_wide = name in ("int64", "uint32")
     if is_torch(numbers):
         import torch
 
-        return numbers if numbers.dtype == torch.int32 else numbers.to(torch.int32)
-    return numbers if numbers.dtype.name == "int32" else numbers.astype("int32")
+        # PyTorch computes little with integers without a sign.
+        return (numbers.to(torch.int64).clamp(*ends) if is_wide else numbers).to(torch.int32)
+    return (numbers.clip(*ends) if is_wide else numbers).astype("int32")
 
 
 def cross_entropy_rows(
