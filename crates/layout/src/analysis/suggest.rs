@@ -355,7 +355,7 @@ impl<'a> Problem<'a> {
             places.extend(phase.starts.iter().map(place));
             places.sort_unstable();
             places.dedup();
-            // The different lines that are accessed in a word of a bank, of the word with the most.
+            // The number of different lines that are accessed in the word of a bank with the most.
             let degree = places.chunk_by(|one, next| one.0 == next.0).map(<[_]>::len).max().unwrap_or(0);
             sum += degree as i64 * times;
             if sum > most {

@@ -87,8 +87,8 @@ impl Build {
         })
     }
 
-    /// As [`Build::index_of`], for an index below a bound: a number that is none becomes the last
-    /// index. Accesses at it need no predicate.
+    /// As [`Build::index_of`], for an index below a bound. A number that is negative or not below the
+    /// bound becomes the last index, so accesses at the index need no predicate.
     ///
     /// ```
     /// use tilewright_kernel::{Kernel, interpret};

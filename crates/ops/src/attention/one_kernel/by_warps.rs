@@ -23,9 +23,9 @@
 //! *Turns.* Before the barrier behind which a tile of sums is added to, one thread waits for its
 //! turn, and behind the next barrier it passes the turn on.
 //!
-//! *Additions have no predicates.* For the assembler an atomic addition with a predicate is a
-//! branch and an addition, and it moves no instruction across a branch. So the tile of sums is
-//! clamped to one that is there. Measured with heads of 64: 342 TFLOP/s instead of 330.
+//! *Atomic additions have no predicates.* The assembler makes a branch and an addition of an atomic
+//! addition with a predicate, and moves no instruction across the branch. So the index of the tile of
+//! sums is clamped to the last tile. Measured with heads of 64: 342 TFLOP/s instead of 330.
 
 use tilewright_kernel::machine::Machine;
 use tilewright_kernel::program::operation::Axis;
@@ -45,8 +45,8 @@ use crate::attention::warps::{
     room, to_shared,
 };
 
-/// Tiles of `d_s`, of which one is written while the one before is multiplied; or a tile of powers
-/// and one of `d_s`.
+/// The number of tiles of `d_s` in shared memory. With heads of 64 one is written while the one
+/// before is multiplied; with heads of 128 one has the powers and one has `d_s`.
 const TILES_OF_D_S: i64 = 2;
 /// The most heads whose blocks run at once. Blocks of a head read its queries and add to its sums
 /// in the L2 cache: 2 MB of a head of 64 and 4096 queries. In turns, the blocks of eight heads
@@ -91,7 +91,7 @@ impl Block {
         self.along * self.across
     }
 
-    /// Whether warps exchange powers. Else fragments of keys and values stay in registers. Measured
+    /// Whether warps exchange powers. If not, fragments of keys and values stay in registers. Measured
     /// on an H200 with heads of 128 and warps of 16 keys, in slices of 16: 263 TFLOP/s instead of
     /// 286, because other registers are spilled.
     fn exchanges(self) -> bool {
