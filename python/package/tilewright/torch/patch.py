@@ -7,7 +7,6 @@ says so. A model that computes its loss returns no logits with it: they are neve
 
 from __future__ import annotations
 
-import functools
 import inspect
 import types
 from collections import Counter
@@ -385,7 +384,6 @@ def _are_whole(given: Any, named: dict[str, Any]) -> bool:
 _OF_LOSSES = ("logits_to_keep", "num_items_in_batch", "ignore_index", "shift_labels")
 
 
-@functools.cache
 def _causal_loss() -> Any:
     """The loss of language models of `transformers`, which a model may replace; None if there is no such one."""
     try:
