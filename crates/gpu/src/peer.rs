@@ -158,8 +158,8 @@ impl Lines {
 }
 
 impl PeerMemoryMut<'_> {
-    /// Copies lines with the copy engines of the device of both views. The first line begins at the
-    /// first byte of both sides.
+    /// Copies lines with the copy engines of the device that holds both views. The first line
+    /// begins at the first byte of each view.
     ///
     /// Errors: destination lines that overlap, or lines that are not inside of the memory (E0813);
     /// the stream or the memory is of another device (E0814).

@@ -1,8 +1,9 @@
 //! Quantization to 8-bit floats (e4m3) with a scale for each block.
 //!
 //! Law: the scale of a block is its greatest magnitude over 448, the greatest number of e4m3, or 1
-//! if that quotient is 0 in f32. Each element is divided by the scale and rounded to the nearest number
-//! of e4m3, ties to even. With `power_of_two` the scale is the least power of two that is not less.
+//! if that quotient is 0 in f32. Each element is divided by the scale and rounded to the nearest
+//! number of e4m3, ties to even. With `power_of_two` the scale is the least power of two that is
+//! not less.
 
 use tilewright_tile::{Element, Sequence};
 

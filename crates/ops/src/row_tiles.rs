@@ -25,9 +25,10 @@ const MOST_OF_WARP: i64 = 32 * MOST_OF_THREAD;
 const ROWS_OF_BLOCK: i64 = 64;
 /// The most tiles of a block.
 const MOST_TILES: i64 = 512;
-/// The warps of a grid for each multiprocessor, as many as are resident: with 16 elements for each
-/// thread, and with 32. Two waves took 1.01 to 1.03 of the time of one on an H200, 2026-12-01.
+/// The warps of a grid for each multiprocessor with 16 elements for each thread: one wave of
+/// resident warps. Two waves took 1.01 to 1.03 of the time of one on an H200, 2026-12-01.
 const WARPS: i64 = 16;
+/// As [`WARPS`], with [`MOST_OF_THREAD`] elements for each thread.
 const WARPS_OF_MOST: i64 = 12;
 /// The greatest length of a row.
 pub(crate) const LONGEST_ROW: i64 = 1 << 24;

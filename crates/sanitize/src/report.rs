@@ -67,8 +67,8 @@ pub struct Difference {
 impl ResultArray {
     /// Compares the result with expected bytes of a type. An element `x` differs from its expected
     /// value `y` if `|x - y| > tolerance + tolerance * |y|`, whose left side is exact for integers.
-    /// An infinity or a NaN equals only itself. None if no element differs. `element` is the type of
-    /// the expected array; formats that NumPy lacks may be given as integers of the same size.
+    /// An infinity or a NaN equals only itself. None if no element differs. `element` is the type
+    /// of the expected array; formats that NumPy lacks may be given as integers of the same size.
     ///
     /// ```
     /// use tilewright_sanitize::{Element, ResultArray};

@@ -335,6 +335,11 @@ fn warps(program: &Program) -> i64 {
     warps.clamp(1, 16).min(least.max(1))
 }
 
+/// The most registers of a thread, as they are estimated, with which 16 warps are resident in a
+/// kernel with rings of threads; with more, 12 warps are. Measured on an H200 with the backward of
+/// norms, 2026-12-01.
+const REGISTERS_OF_16_WARPS: i64 = 136;
+
 /// The number of resident blocks to request. It corresponds to 1024 threads of a multiprocessor if
 /// a value takes 17 to 32 registers of a thread. With fewer registers the assembler leaves enough
 /// room by itself, and with more it would have to spill. For kernels with `dot` it is 1: they take
@@ -347,8 +352,9 @@ fn warps(program: &Program) -> i64 {
 fn resident(placed: &Placed, warps: i64, rings: bool) -> u32 {
     if rings {
         // Registers hold no bytes in flight.
-        let is_small = pressure::pressure(placed, |_| false).registers <= 136;
-        return ((if is_small { 16 } else { 12 }) / warps).clamp(1, 16) as u32;
+        let registers = pressure::pressure(placed, |_| false).registers;
+        let resident = if registers <= REGISTERS_OF_16_WARPS { 16 } else { 12 };
+        return (resident / warps).clamp(1, 16) as u32;
     }
     if let Some(loads) = crate::lower::early_registers(placed) {
         let own = pressure::pressure(placed, |_| false).registers;

@@ -226,8 +226,8 @@ impl Padding<'_> {
             Some((Operation::Load { other, at, .. }, _)) => {
                 other.to_bits() == number.to_bits() && ends.iter().all(|(mode, _)| at[*mode].length.is_some())
             }
-            // Zero is the same in every floating-point type. A load rounds an infinity to the greatest
-            // number of a type of 8 bits, which is more than an infinity that was loaded.
+            // Zero is the same in every floating-point type. A load rounds a fill of infinity to
+            // the greatest number of a type of 8 bits; an infinity in memory stays one.
             Some((Operation::To(Element::F32), operands)) if number == 0.0 || number.is_infinite() => {
                 let element = self.own.type_of(operands[0]).element;
                 let keeps = element.is_float() && (number == 0.0 || element.bits() > 8);

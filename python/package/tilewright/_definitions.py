@@ -51,7 +51,7 @@ def greatest(array: Any) -> Any:
 
 
 def flat_rows(x: Any) -> Any:
-    """The rows of an array as a matrix: of rows without elements there are as many too."""
+    """The rows of an array as a matrix, also where rows have no elements."""
     return x if len(x.shape) == 2 else x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
 
 
@@ -331,7 +331,7 @@ def cross_entropy(
     counts, is_class, place = _rows_and_classes(logits, targets, ignored)
     rows = _count_to(a, a.shape[0])
     loss = lse - (1 - smoothing) * a[rows, place]
-    # No times an infinite number is NaN.
+    # Zero times an infinite number is NaN.
     if smoothing:
         loss = loss - smoothing * a.sum(-1) / a.shape[-1]
     if z_loss:

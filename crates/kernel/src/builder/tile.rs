@@ -43,8 +43,9 @@ impl<'k> View<'k> {
 
     /// The elements of a tile that this thread loads in [`View::load_distributed`], in runs of
     /// `bits` bits: for each run that may exist, its number among the runs of consecutive values of
-    /// the thread. Instructions of this width can copy them. None if some access is narrower, or if
-    /// two values of a thread are copies of an element.
+    /// the thread. Instructions of this width can copy them. None if some access is narrower, if
+    /// two values of a thread are copies of an element, or if `bits` is no multiple of the bits of
+    /// an element.
     ///
     /// ```
     /// use tilewright_kernel::{Distribution, Kernel};
@@ -56,6 +57,8 @@ impl<'k> View<'k> {
     ///     let across = Distribution::new((8, 16), "((16,2),4):((8,4),1)")?;
     ///     assert_eq!(x.distributed_runs(&along, 128)?.map(|runs| runs.len()), Some(1));
     ///     assert!(x.distributed_runs(&across, 128)?.is_none());
+    ///     // No run of f32 has 8 bits.
+    ///     assert!(x.distributed_runs(&along, 8)?.is_none());
     ///     Ok(())
     /// })?;
     /// # Ok::<(), tilewright_kernel::KernelError>(())
@@ -70,11 +73,11 @@ impl<'k> View<'k> {
     ) -> Result<Option<Vec<(i64, View<'k>)>>, KernelError> {
         self.build.statement("distributed_runs", || {
             let (first, layout) = held.first_copies()?;
-            if first.len() as i64 != held.values() {
+            let each = bits / self.element.bits();
+            if each == 0 || !bits.is_multiple_of(self.element.bits()) || first.len() as i64 != held.values() {
                 return Ok(None);
             }
             let part = self.part_by(held, &layout)?;
-            let each = bits / self.element.bits();
             let mut runs = Vec::new();
             for piece in part.pieces(each)? {
                 let begin = piece.elements[0];

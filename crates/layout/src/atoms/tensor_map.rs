@@ -130,15 +130,12 @@ impl TensorMap {
         }
         let row = bytes(first.boxed)?;
         if row % 16 != 0 {
-            return Err(refuse(
-                match is_whole {
-                    true => "a row of the box must be a multiple of 16 bytes, but is",
-                    false => {
-                        "a part of a row, of at most 256 elements, must be a multiple of 16 bytes, but the longest is"
-                    }
-                },
-                row,
-            ));
+            let what = if is_whole {
+                "a row of the box must be a multiple of 16 bytes, but is"
+            } else {
+                "a part of a row, of at most 256 elements, must be a multiple of 16 bytes, but the longest is"
+            };
+            return Err(refuse(what, row));
         }
         if swizzle != SwizzleMode::None && row > 16 * swizzle.units() {
             return Err(refuse(

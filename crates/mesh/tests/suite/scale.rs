@@ -1,7 +1,7 @@
 //! The table of the book: what each device receives, from 8 devices to 4,096, and how long the
-//! links of the stated machine need. Every row is planned anew and compared with the page, those of
-//! 4,096 devices with `TILEWRIGHT_EXHAUSTIVE=1`; up to 64 devices the plan is carried out, smaller in
-//! each mode, and what its messages carry is counted.
+//! links of the stated machine need. Every row is planned anew and compared with the page; the rows
+//! of 4,096 devices need `TILEWRIGHT_EXHAUSTIVE=1`. Up to 64 devices the plan is carried out,
+//! smaller in each mode, and what its messages carry is counted.
 
 use std::fmt::Write as _;
 

@@ -26,7 +26,7 @@ const TIKZ: &str = "\\begin{tikzpicture}";
 /// The largest number of cells that are read.
 const MAX_CELLS: usize = 1 << 18;
 
-/// The number of lines behind a table that are searched for a further row.
+/// The number of lines behind a table that are searched for a further row: a log has few between.
 const LINES_BETWEEN: usize = 4;
 
 /// The distance in bytes above a picture that is searched for its comments.
@@ -191,8 +191,8 @@ impl Table {
     /// Whether one of the next lines is a further row of this table: lines of a log may stand
     /// before it.
     fn goes_on(&self, cursor: Cursor<'_>) -> bool {
-        let mut lines = cursor.rest().split('\n').take(LINES_BETWEEN).map(|line| row_number(Cursor::new(line, 0)));
-        lines.find_map(|number| number).is_some_and(|number| usize::try_from(number).is_ok_and(|row| row >= self.rows))
+        let next = cursor.rest().split('\n').take(LINES_BETWEEN).find_map(|line| row_number(Cursor::new(line, 0)));
+        next.is_some_and(|number| usize::try_from(number).is_ok_and(|row| row >= self.rows))
     }
 
     /// Reads a line such as ` 0  |  0 |  8 |`, or with `T 3 V 1` instead of an index.

@@ -145,8 +145,8 @@ impl Reverse<'_> {
         Ok(())
     }
 
-    /// A derivative times a power, and 0 where the derivative is 0. The power may be infinite there:
-    /// the slope of `1 / (1 + exp(-x))` at a small `x` is 0 times infinity, and is 0.
+    /// A derivative times a power, and 0 where the derivative is 0. The power may be infinite
+    /// there: the slope of `1 / (1 + exp(-x))` at a small `x` is 0 times infinity, and is 0.
     fn times_power(&mut self, d: ValueId, power: ValueId, spot: Spot) -> Result<ValueId, TileError> {
         let zero = self.zero_like(d, spot)?;
         let product = self.writer.binary(spot, Binary::Multiply, [d, power])?;

@@ -18,9 +18,9 @@ use crate::program::{Loop, Operation, Statement};
 /// The instructions that copy, the widest first, and their bits.
 const ATOMS: [(&str, u32); 2] =
     [("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>", 128), ("SM80_CP_ASYNC_CACHEALWAYS<uint64_t>", 64)];
-/// The most stages of a ring, where the loads of three iterations are in flight while one computes,
-/// and the fewest.
+/// The most stages of a ring: the loads of three iterations are in flight while one computes.
 const STAGES: i64 = 4;
+/// The fewest stages of a ring: the loads of one iteration are in flight.
 const LEAST_STAGES: i64 = 2;
 
 /// A load of each iteration, and the ring `(thread, value, stage)` that it goes through: runs of
@@ -111,13 +111,12 @@ impl<'k> Lowering<'k, '_> {
         let mut found = Vec::new();
         for load in loads {
             let Statement::Let { result, .. } = load else { return Ok(None) };
-            let mut copied = None;
-            for (atom, bits) in ATOMS {
-                if copied.is_none() {
-                    copied = self.runs_of(load, bits)?.map(|runs| (atom, bits, runs));
-                }
-            }
-            let Some((atom, bits, runs)) = copied else { return Ok(None) };
+            let copied = |(atom, bits)| {
+                let runs = self.runs_of(load, bits).transpose()?;
+                Some(runs.map(|runs| (atom, bits, runs)))
+            };
+            let Some(copied) = ATOMS.into_iter().find_map(copied) else { return Ok(None) };
+            let (atom, bits, runs) = copied?;
             let element = self.placed.program.type_of(*result).element;
             let (threads, each) = (self.distribution(*result)?.threads(), i64::from(bits / element.bits()));
             let numbers: Vec<i64> = runs.into_iter().map(|(number, _)| number).collect();

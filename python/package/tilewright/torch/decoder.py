@@ -224,7 +224,7 @@ class Decoder:
 
 
 def _check_integers(**tensors: Any) -> None:
-    """Refuses what is no tensor of integers; None is none."""
+    """Raises a TypeError for an argument that is neither None nor a tensor of integers."""
     for name, own in tensors.items():
         if own is not None and (not isinstance(own, Tensor) or own.is_floating_point()):
             raise TypeError(f"{name} are a tensor of integers, not {own.dtype if isinstance(own, Tensor) else type(own).__name__}")

@@ -87,11 +87,11 @@ impl Build {
         })
     }
 
-    /// As [`Build::index_of`], for an index below a bound. A number that is negative or not below the
-    /// bound becomes the last index, so accesses at the index need no predicate.
+    /// As [`Build::index_of`], for an index below a bound. A number that is negative or not below
+    /// the bound becomes the last index, so accesses at the index need no predicate.
     ///
     /// ```
-    /// use tilewright_kernel::{Kernel, interpret};
+    /// use tilewright_kernel::{Kernel, interpret::Interpreter};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// // y(m) = x(index(m)), and the last element of x where there is no such element.
@@ -102,7 +102,7 @@ impl Build {
     ///     let at = k.index_below(own, &k.size("K")?)?;
     ///     y.store(&x.slice(tilewright_layout::coord!(at)?)?.load()?)
     /// })?;
-    /// let mut interpreter = interpret::Interpreter::new(kernel.program(), &[("K", 5), ("M", 32)])?;
+    /// let mut interpreter = Interpreter::new(kernel.program(), &[("K", 5), ("M", 32)])?;
     /// interpreter.tensor(0, &[1.0_f32, 2.0, 3.0, 4.0, 5.0])?;
     /// interpreter.tensor(1, &(0..32).map(|at| 3 - at).collect::<Vec<i32>>())?;
     /// let checked = interpreter.check()?;

@@ -14,18 +14,19 @@
 //! iteration later, when all warps have met. So an iteration has one barrier, and its five products
 //! follow each other without a wait.
 //!
-//! With heads of 128 the sums of 32 keys need two warps, each of which has half of the elements of
-//! a row. Each computes the powers of half of the queries, and they exchange them through shared
-//! memory: an iteration has two barriers, and 144 loads of fragments for 320 instructions. Warps of
-//! 16 keys and all queries and elements have one barrier and 176 loads. Measured on an H200, in any
-//! order: 325 TFLOP/s instead of 287 to 305, and with a causal mask 299 instead of 276 to 287.
+//! With heads of 128 two warps share 32 keys. Each warp accumulates one half of the elements of a
+//! row of `d_k` and `d_v`, and computes the powers of one half of the queries. The two warps
+//! exchange powers through shared memory: an iteration has two barriers, and 144 loads of fragments
+//! for 320 instructions. Warps of 16 keys and all queries and elements would have one barrier and
+//! 176 loads. Measured on an H200, in any order: 325 TFLOP/s instead of 287 to 305, and with a
+//! causal mask 299 instead of 276 to 287.
 //!
 //! *Turns.* Before the barrier behind which a tile of sums is added to, one thread waits for its
 //! turn, and behind the next barrier it passes the turn on.
 //!
 //! *Atomic additions have no predicates.* The assembler makes a branch and an addition of an atomic
-//! addition with a predicate, and moves no instruction across the branch. So the index of the tile of
-//! sums is clamped to the last tile. Measured with heads of 64: 342 TFLOP/s instead of 330.
+//! addition with a predicate, and moves no instruction across the branch. So the index of the tile
+//! of sums is clamped to the last tile. Measured with heads of 64: 342 TFLOP/s instead of 330.
 
 use tilewright_kernel::machine::Machine;
 use tilewright_kernel::program::operation::Axis;
@@ -65,9 +66,10 @@ const STAGES: i64 = 2;
 /// warps are resident, as two blocks or as one.
 #[derive(Clone, Copy)]
 pub(super) struct Block {
-    /// Warps along keys, and those that share keys: they have parts of the queries, and then parts
-    /// of a row.
+    /// The number of groups of warps, each with keys of its own.
     along: i64,
+    /// The number of warps that share keys. Each has a part of the queries for powers, and a part
+    /// of the elements of a row for sums.
     across: i64,
     resident: i64,
     /// Queries whose products are in registers at once.
@@ -91,9 +93,9 @@ impl Block {
         self.along * self.across
     }
 
-    /// Whether warps exchange powers. If not, fragments of keys and values stay in registers. Measured
-    /// on an H200 with heads of 128 and warps of 16 keys, in slices of 16: 263 TFLOP/s instead of
-    /// 286, because other registers are spilled.
+    /// Whether warps exchange powers. If not, fragments of keys and values stay in registers.
+    /// Measured on an H200 with heads of 128 and warps of 16 keys, in slices of 16: 263 TFLOP/s
+    /// instead of 286, because other registers are spilled.
     fn exchanges(self) -> bool {
         self.across > 1
     }
